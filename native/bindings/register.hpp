@@ -1,0 +1,8 @@
+// The families that module.cpp puts together.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+void register_matrix(nanobind::module_& m);
+void register_grow(nanobind::module_& m);
+void register_predict(nanobind::module_& m);

@@ -1,0 +1,1 @@
+"""Spinney: decision trees and ensembles, fast and well kept."""
