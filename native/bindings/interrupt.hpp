@@ -1,0 +1,27 @@
+// Runs a kernel without the interpreter lock and lets Ctrl-C stop it.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <utility>
+
+#include "threads.hpp"
+
+/// Call work(interrupt) on this thread with the lock released. A signal that Python turns into an exception
+/// (Ctrl-C) stops the loops that poll `interrupt`, and the exception is raised from here.
+template <class F>
+void run_interruptible(F&& work) {
+    namespace nb = nanobind;
+    spinney::Interrupt interrupt([] {
+        nb::gil_scoped_acquire lock;
+        return PyErr_CheckSignals() != 0;
+    });
+    try {
+        nb::gil_scoped_release unlock;
+        std::forward<F>(work)(interrupt);
+    } catch (...) {
+        if (PyErr_Occurred()) throw nb::python_error();
+        throw;
+    }
+    if (PyErr_Occurred()) throw nb::python_error();  // it came when the last task was under way
+}

@@ -1,0 +1,172 @@
+// Tests the thread pool, the work queue and the interrupt.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <numeric>
+#include <stdexcept>
+#include <vector>
+
+#include "check.hpp"
+#include "threads.hpp"
+
+using namespace spinney;
+
+static Size sum_of_tasks(int n_threads, Size n) {
+    std::atomic<Size> sum{0};
+    Pool::shared().parallel_for(n_threads, n, [&](Size task, int) { sum += task + 1; });
+    return sum;
+}
+
+TEST(every_task_runs_once) {
+    for (int n_threads : {1, 2, 3, 8, 40}) {
+        for (Size n : {0, 1, 2, 7, 1000}) {
+            std::vector<std::atomic<int>> seen(n);
+            Pool::shared().parallel_for(n_threads, n, [&](Size task, int slot) {
+                CHECK(slot >= 0 && slot < n_threads);
+                ++seen[task];
+            });
+            for (auto& count : seen) CHECK_EQUAL(count.load(), 1);
+        }
+    }
+}
+
+TEST(a_slot_belongs_to_one_thread_at_a_time) {
+    std::vector<std::atomic<int>> users(4);
+    Pool::shared().parallel_for(4, 2000, [&](Size, int slot) {
+        CHECK_EQUAL(users[static_cast<Size>(slot)].fetch_add(1), 0);
+        users[static_cast<Size>(slot)].fetch_sub(1);
+    });
+}
+
+TEST(many_small_regions) {
+    Size total = 0;
+    for (int i = 0; i < 20000; ++i) total += sum_of_tasks(2, 2);
+    CHECK_EQUAL(total, Size{60000});
+}
+
+TEST(nested_loops_run_in_place) {
+    std::atomic<int> n{0};
+    Pool::shared().parallel_for(4, 8, [&](Size, int) {
+        Pool::shared().parallel_for(4, 8, [&](Size, int slot) {
+            CHECK_EQUAL(slot, 0);
+            ++n;
+        });
+    });
+    CHECK_EQUAL(n.load(), 64);
+}
+
+TEST(two_callers_at_once) {
+    std::thread other([] {
+        for (int i = 0; i < 200; ++i) CHECK_EQUAL(sum_of_tasks(3, 100), Size{5050});
+    });
+    for (int i = 0; i < 200; ++i) CHECK_EQUAL(sum_of_tasks(3, 100), Size{5050});
+    other.join();
+}
+
+TEST(exceptions_reach_the_caller) {
+    for (int n_threads : {1, 4}) {
+        CHECK_THROWS(Pool::shared().parallel_for(n_threads, 100,
+                                                 [](Size task, int) {
+                                                     if (task == 37) throw std::runtime_error("37");
+                                                 }),
+                     std::runtime_error);
+        CHECK_EQUAL(sum_of_tasks(n_threads, 10), Size{55});
+    }
+}
+
+TEST(queue_runs_what_tasks_push) {
+    for (int n_threads : {1, 2, 5}) {
+        for (int repeat = 0; repeat < 50; ++repeat) {
+            std::atomic<int> leaves{0};
+            WorkQueue<int> queue;
+            queue.run(n_threads, {8}, [&](int& depth, int, WorkQueue<int>& q) {
+                if (depth == 0) {
+                    ++leaves;
+                    return;
+                }
+                q.push(depth - 1);
+                q.push(depth - 1);
+            });
+            CHECK_EQUAL(leaves.load(), 256);
+        }
+    }
+}
+
+TEST(queue_without_tasks_returns) {
+    WorkQueue<int> queue;
+    queue.run(3, {}, [](int&, int, WorkQueue<int>&) {});
+}
+
+TEST(queue_passes_exceptions_on) {
+    for (int n_threads : {1, 3}) {
+        WorkQueue<int> queue;
+        CHECK_THROWS(queue.run(n_threads, {6},
+                               [](int& depth, int, WorkQueue<int>& q) {
+                                   if (depth == 2) throw std::runtime_error("two");
+                                   q.push(depth - 1);
+                               }),
+                     std::runtime_error);
+    }
+}
+
+TEST(interrupt_stops_all_threads_soon) {
+    for (int n_threads : {1, 2, 4}) {
+        const auto start = Clock::now();
+        const auto caller = std::this_thread::get_id();
+        Interrupt interrupt([&] {
+            CHECK(std::this_thread::get_id() == caller);
+            return Clock::now() - start > std::chrono::milliseconds{60};
+        });
+        CHECK_THROWS(Pool::shared().parallel_for(
+                         n_threads, 4,
+                         [&](Size, int) {
+                             for (;;) interrupt.poll();
+                         },
+                         &interrupt),
+                     Interrupted);
+        CHECK(Clock::now() - start < std::chrono::seconds{2});
+    }
+}
+
+TEST(caller_without_work_still_asks) {
+    const auto start = Clock::now();
+    Interrupt interrupt([&] { return true; });
+    std::atomic<int> started{0};
+    // Only a worker loops; the caller comes back from its own task and waits.
+    const auto caller = std::this_thread::get_id();
+    CHECK_THROWS(Pool::shared().parallel_for(
+                     2, 2,
+                     [&](Size, int) {
+                         ++started;
+                         while (started < 2) std::this_thread::yield();
+                         while (std::this_thread::get_id() != caller) interrupt.poll();
+                     },
+                     &interrupt),
+                 Interrupted);
+    CHECK(Clock::now() - start < std::chrono::seconds{2});
+}
+
+TEST(pool_works_after_fork) {
+    CHECK_EQUAL(sum_of_tasks(3, 100), Size{5050});
+    const pid_t child = fork();
+    if (child == 0) _exit(sum_of_tasks(3, 100) == 5050 && Pool::shared().n_workers() == 2 ? 0 : 1);
+    int status = -1;
+    waitpid(child, &status, 0);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    CHECK_EQUAL(sum_of_tasks(3, 100), Size{5050});
+}
+
+TEST(threads_are_counted) {
+    CHECK(available_cpus() >= 1);
+    CHECK_EQUAL(resolve_threads(7), 7);
+    CHECK_EQUAL(resolve_threads(-1), available_cpus());
+    CHECK_EQUAL(resolve_threads(-1000), 1);
+    CHECK_THROWS(resolve_threads(0), std::invalid_argument);
+    CHECK_EQUAL(detail::quota_cpus(150000, 100000), 2);
+    CHECK_EQUAL(detail::quota_cpus(200000, 100000), 2);
+    CHECK_EQUAL(detail::quota_cpus(1000, 100000), 1);
+    CHECK_EQUAL(detail::quota_cpus(-1, 100000), 0);
+}
+
+CHECK_MAIN
