@@ -1,0 +1,70 @@
+"""The registry: the name under which a model file knows each class, filled as classes are defined."""
+
+from spinney.persistence.errors import UnknownClass
+
+_CLASSES: dict[str, type] = {}
+_NAMES: dict[tuple[str, str], str] = {}
+
+
+def register(cls: type, name: str | None = None) -> None:
+    """Enter a class: under a given name, else Spinney's own bare, a user's as ``module:qualname``.
+
+    A private class of Spinney (`_BaseTree`) is a base of others and has no name, unless one is given.
+
+    >>> class Oak: ...
+    >>> register(Oak, "Oak in an example")
+    >>> find_class("Oak in an example") is Oak
+    True
+    """
+    name = name or _default_name(cls)
+    if name is None:
+        return
+    known = _CLASSES.get(name)
+    # The same class may be defined again: by a notebook cell, a reload, or dataclass(slots=True).
+    if known is not None and _identity(known) != _identity(cls):
+        raise TypeError(
+            f"{known.__module__}.{known.__qualname__} and {cls.__module__}.{cls.__qualname__} would both be "
+            f"called {name!r} in model files; rename one of them."
+        )
+    _CLASSES[name] = cls
+    _NAMES[_identity(cls)] = name
+
+
+def name_of(cls: type) -> str | None:
+    """Give the name of a class in model files, None where it has none.
+
+    >>> name_of(int) is None
+    True
+    """
+    return _NAMES.get(_identity(cls))
+
+
+def find_class(name: str) -> type:
+    """Look up a class by its name in a file; never imports anything.
+
+    >>> find_class("Larch")
+    Traceback (most recent call last):
+    ...
+    spinney.persistence.errors.UnknownClass: The file holds a 'Larch', a class not defined here. ...
+    """
+    cls = _CLASSES.get(name)
+    if cls is not None:
+        return cls
+    module, colon, _ = name.partition(":")
+    fix = (
+        f"Import {module!r} before loading" if colon else "Install the version of Spinney that wrote the file"
+    )
+    raise UnknownClass(
+        f"The file holds a {name[:200]!r}, a class not defined here.",
+        fix=f"{fix}; loading a file imports no code by itself.",
+    )
+
+
+def _identity(cls: type) -> tuple[str, str]:
+    return cls.__module__, cls.__qualname__
+
+
+def _default_name(cls: type) -> str | None:
+    if cls.__module__.partition(".")[0] != "spinney":
+        return f"{cls.__module__}:{cls.__qualname__}"
+    return None if cls.__name__.startswith("_") else cls.__name__
