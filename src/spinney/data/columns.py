@@ -1,0 +1,288 @@
+"""The raw columns that readers hand over, and how each becomes numbers or categories."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import numbers
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any, Literal, NoReturn, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spinney.base.errors import InputError, InputTypeError, show_value
+
+Floats: TypeAlias = NDArray[np.floating[Any]]
+Codes: TypeAlias = NDArray[np.int32]
+Category: TypeAlias = str | int | float | bool | bytes
+Content: TypeAlias = Literal["missing", "bool", "number", "text"]
+
+# Scanning for infinities a few rows at a time keeps the scratch array in cache.
+_SCAN_SIZE = 1 << 18
+_EXACT_INTEGER = 2.0**53
+# Missing values of libraries that need not be installed are known by the names of their types.
+_MISSING_TYPES = frozenset({"NoneType", "NAType", "NaTType", "MaskedConstant", "Null"})
+
+
+class RawColumn(Protocol):
+    """Read one column of an input as numbers, or as distinct values and a code for each row."""
+
+    @property
+    def categorical(self) -> bool:
+        """Tell whether the type of the column makes it categorical."""
+
+    @property
+    def declared(self) -> bool:
+        """Tell whether the values come in an order that the user declared."""
+
+    def numbers(self) -> Floats:
+        """Return the values as float32 or float64, NaN where missing; infinity is an error."""
+
+    def levels(self) -> tuple[Sequence[Category], Codes]:
+        """Return distinct values, and for each row the position of its value, -1 where missing."""
+
+
+def float_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the type that numbers of a type are kept in: float32 where that loses nothing, else float64.
+
+    >>> float_dtype(np.dtype("float16")), float_dtype(np.dtype("int8"))
+    (dtype('float32'), dtype('float64'))
+    """
+    return np.dtype(np.float32 if dtype.kind == "f" and dtype.itemsize <= 4 else np.float64)
+
+
+def to_native_floats(values: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> Floats:
+    """Return numbers as aligned float32 or float64 of this machine's byte order, copied only if need be."""
+    with np.errstate(over="ignore"):  # what overflows becomes infinite, and is found as such
+        floats: Floats = values.astype(float_dtype(values.dtype), copy=not values.flags.aligned)
+    if missing is not None and missing.any():
+        floats = floats.copy() if np.may_share_memory(floats, values) else floats
+        floats[missing] = np.nan
+    return floats
+
+
+def has_infinity(values: Floats) -> bool:
+    """Tell whether any value is infinite.
+
+    >>> has_infinity(np.array([1.0, np.nan])), has_infinity(np.array([-np.inf]))
+    (False, True)
+    """
+    if values.size <= _SCAN_SIZE:
+        return bool(np.count_nonzero(np.isinf(values)))
+    # Walk along the outer axis of the memory, so that each step reads one contiguous stretch.
+    outer = values.T if values.ndim == 2 and abs(values.strides[1]) > abs(values.strides[0]) else values
+    step = max(1, _SCAN_SIZE * len(outer) // values.size)
+    return any(np.count_nonzero(np.isinf(outer[i : i + step])) for i in range(0, len(outer), step))
+
+
+def raise_infinity(column: str | int, row: int | None) -> NoReturn:
+    """Raise the error of a value beyond float64."""
+    raise InputError(
+        "Input X contains infinity or a value too large for float64",
+        column=column,
+        row=row,
+        fix="Replace it by a finite number, or by NaN if it is missing.",
+    )
+
+
+def raise_temporal(column: str | int, row: int | None = None) -> NoReturn:
+    """Raise the error of dates and times, which have no number of their own."""
+    raise InputError(
+        "Dates, times and durations are not read as features; found",
+        column=column,
+        row=row,
+        fix="Convert the column to numbers first, such as days since a date, or year, month and weekday.",
+    )
+
+
+class NumberColumn:
+    """Hold numbers or booleans of any numpy type, with an optional mask of the missing rows."""
+
+    declared = False
+
+    def __init__(
+        self, values: NDArray[Any], column: str | int, missing: NDArray[np.bool_] | None = None
+    ) -> None:
+        self._values, self._column, self._missing = values, column, missing
+
+    @property
+    def categorical(self) -> bool:
+        """Tell whether these are booleans."""
+        return bool(self._values.dtype.kind == "b")
+
+    def numbers(self) -> Floats:
+        """Return the values as floats."""
+        floats = to_native_floats(self._values, self._missing)
+        if has_infinity(floats):
+            raise_infinity(self._column, int(np.argmax(np.isinf(floats))))
+        return floats
+
+    def levels(self) -> tuple[Sequence[Category], Codes]:
+        """Return the distinct numbers in ascending order; whole floats become integers, which they equal."""
+        values, missing = self._values, self._missing
+        if values.dtype.kind == "f":
+            values = self.numbers()
+            missing = np.isnan(values)
+        present = slice(None) if missing is None else ~missing
+        distinct, inverse = np.unique(values[present], return_inverse=True)
+        codes = np.full(len(values), -1, np.int32)
+        codes[present] = inverse
+        if distinct.dtype.kind == "f" and _whole(distinct):
+            distinct = distinct.astype(np.int64)
+        return distinct.tolist(), codes
+
+
+def _whole(values: Floats) -> bool:
+    return bool(np.all(np.abs(values) <= _EXACT_INTEGER) and np.all(values == np.trunc(values)))
+
+
+class ObjectColumn:
+    """Hold Python objects: text, numbers, or both, with any kind of missing value among them."""
+
+    declared = False
+
+    def __init__(
+        self,
+        values: NDArray[Any],
+        column: str | int,
+        row_of: Callable[[int], int | None] = lambda position: position,
+    ) -> None:
+        self._values = values
+        self._items: list[Any] = values.tolist()
+        self._column, self._row_of = column, row_of
+        self._contents: dict[type, Content] | None = None
+
+    @property
+    def categorical(self) -> bool:
+        """Tell whether there is text, or nothing but booleans."""
+        contents = set(self._types().values())
+        if "text" in contents:
+            return True
+        if "bool" not in contents:
+            return False
+        # NaN is a float and yet marks a missing boolean.
+        return "number" not in contents or all(isinstance(level, bool) for level in self.levels()[0])
+
+    def numbers(self) -> Floats:
+        """Return the values as float64; text is an error."""
+        types = self._types()
+        for kind, content in types.items():
+            if content == "text":
+                position = self._first(kind)
+                raise InputError(
+                    f"Found text {show_value(self._items[position])} where numbers are expected",
+                    column=self._column,
+                    row=self._row_of(position),
+                    fix="The column held numbers when the model was fitted; convert it to numbers.",
+                )
+        values = self._values
+        if any(content == "missing" and kind is not type(None) for kind, content in types.items()):
+            values = values.copy()
+            values[[types[type(item)] == "missing" for item in self._items]] = None
+        try:
+            floats: Floats = values.astype(np.float64)
+        except (OverflowError, ValueError, TypeError):
+            floats = np.array([self._plain(i, item) for i, item in enumerate(self._items)], np.float64)
+        if has_infinity(floats):
+            raise_infinity(self._column, self._row_of(int(np.argmax(np.isinf(floats)))))
+        return floats
+
+    def levels(self) -> tuple[Sequence[Category], Codes]:
+        """Return the distinct values in order of appearance, as plain Python values."""
+        kinds = self._types().keys()
+        try:
+            codes = dict.fromkeys(self._items, -1)
+        except TypeError as error:  # a signaling NaN, or a number of the user's own without a hash
+            raise InputTypeError(f"A value is not hashable ({error})", column=self._column) from None
+        levels: list[Category] = []
+        if kinds <= {str}:  # the common case, where every item is plain already
+            levels = list(codes)
+            codes = dict(zip(levels, range(len(levels)), strict=True))
+        else:
+            for item in codes:
+                plain = self._plain(None, item)
+                if plain is not None:
+                    codes[item] = len(levels)
+                    levels.append(plain)
+        return levels, np.fromiter(map(codes.__getitem__, self._items), np.int32, len(self._items))
+
+    def _types(self) -> dict[type, Content]:
+        if self._contents is None:
+            self._contents = {kind: self._content(kind) for kind in dict.fromkeys(map(type, self._items))}
+        return self._contents
+
+    def _content(self, kind: type) -> Content:
+        if kind.__name__ in _MISSING_TYPES:
+            return "missing"
+        if issubclass(kind, bool | np.bool_):
+            return "bool"
+        if issubclass(kind, np.timedelta64):  # numpy counts it among the integers
+            raise_temporal(self._column, self._row_of(self._first(kind)))
+        if issubclass(kind, numbers.Real | Decimal):
+            return "number"
+        if issubclass(kind, str | bytes):
+            return "text"
+        row = self._row_of(self._first(kind))
+        if issubclass(kind, datetime.date | datetime.time | datetime.timedelta | np.datetime64):
+            raise_temporal(self._column, row)
+        if issubclass(kind, numbers.Complex):
+            raise InputError("Complex data not supported: found", column=self._column, row=row)
+        raise InputTypeError(
+            f"Each argument must be a string or a real number, not {kind.__name__!r}; found",
+            column=self._column,
+            row=row,
+        )
+
+    def _first(self, kind: type) -> int:
+        return next(i for i, item in enumerate(self._items) if type(item) is kind)
+
+    def _plain(self, position: int | None, item: Any) -> Category | None:
+        """Return an item as a plain Python value, None if it is missing."""
+        content = self._types()[type(item)]
+        if content == "missing":
+            return None
+        if content == "text":
+            # The value itself, where a subclass such as an enumeration would print its own name.
+            return str.__str__(item) if isinstance(item, str) else bytes(item)
+        if content == "bool":
+            return bool(item)
+        if isinstance(item, numbers.Integral) and position is None:
+            return int(item)
+        try:
+            value = float(item)
+        except OverflowError:
+            value = float("inf")
+        except (ValueError, TypeError) as error:
+            raise InputError(f"A value is not a number ({error})", column=self._column) from None
+        if math.isinf(value):
+            position = next(i for i, other in enumerate(self._items) if other is item)
+            raise_infinity(self._column, self._row_of(position))
+        return None if math.isnan(value) else value
+
+
+class LevelColumn:
+    """Hold values that the input has coded already: a pandas, polars or Arrow categorical."""
+
+    categorical = True
+
+    def __init__(
+        self, levels: NDArray[Any], codes: NDArray[np.integer[Any]], column: str | int, declared: bool
+    ) -> None:
+        self._codes, self.declared = codes, declared
+        self._levels = ObjectColumn(levels, column, self._first_row)
+
+    def numbers(self) -> Floats:
+        """Return the number that each row's value is; text is an error."""
+        taken: Floats = np.append(self._levels.numbers(), np.nan)[self._codes]
+        return taken
+
+    def levels(self) -> tuple[Sequence[Category], Codes]:
+        """Return the coded values, also those that no row has."""
+        levels, codes = self._levels.levels()
+        return levels, np.append(codes, np.int32(-1))[self._codes]
+
+    def _first_row(self, level: int) -> int | None:
+        rows = np.flatnonzero(self._codes == level)
+        return int(rows[0]) if len(rows) else None
