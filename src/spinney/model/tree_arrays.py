@@ -191,7 +191,7 @@ class TreeArrays:
         return tree
 
     def renumber(self, keep_as_leaf: NDArray[np.bool_]) -> NDArray[np.int32]:
-        """Give each node's number after `subset`, −1 for the dropped.  keep_as_leaf (n_nodes,) -> (n_nodes,)"""
+        """Give each node's number after `subset`, −1 if dropped.  keep_as_leaf (n_nodes,) -> (n_nodes,)"""
         alive = np.ones(self.node_count, dtype=np.bool_)
         for begin, end in self.levels[1:]:
             above = self.parent[begin:end]
