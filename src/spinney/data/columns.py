@@ -87,10 +87,10 @@ def raise_infinity(column: str | int, row: int | None) -> NoReturn:
     )
 
 
-def raise_temporal(column: str | int, row: int | None = None) -> NoReturn:
+def raise_temporal(column: str | int | None, row: int | None = None) -> NoReturn:
     """Raise the error of dates and times, which have no number of their own."""
     raise InputError(
-        "Dates, times and durations are not read as features; found",
+        "Dates, times and durations cannot be features: found one",
         column=column,
         row=row,
         fix="Convert the column to numbers first, such as days since a date, or year, month and weekday.",
@@ -228,9 +228,11 @@ class ObjectColumn:
         if issubclass(kind, datetime.date | datetime.time | datetime.timedelta | np.datetime64):
             raise_temporal(self._column, row)
         if issubclass(kind, numbers.Complex):
-            raise InputError("Complex data not supported: found", column=self._column, row=row)
+            raise InputError(
+                "Complex data not supported: found a complex number", column=self._column, row=row
+            )
         raise InputTypeError(
-            f"Each argument must be a string or a real number, not {kind.__name__!r}; found",
+            f"Each argument must be a string or a real number, not {kind.__name__!r}: found one",
             column=self._column,
             row=row,
         )

@@ -173,13 +173,15 @@ def _check_shape(X: NDArray[Any]) -> tuple[int, int]:
     )
 
 
-def _check_kind(dtype: np.dtype[Any]) -> None:
+def _check_kind(dtype: np.dtype[Any], column: str | int | None = None) -> None:
     if dtype.kind == "c":
-        raise InputError("Complex data not supported", fix="Pass the real and imaginary parts as columns.")
+        raise InputError(
+            "Complex data not supported", column=column, fix="Pass the real and imaginary parts as columns."
+        )
     if dtype.kind in "mM":
-        raise_temporal(0)
+        raise_temporal(column)
     if dtype.kind == "V":
-        raise InputError(f"X has the type {dtype}, which holds neither numbers nor text")
+        raise InputError(f"The type {dtype} holds neither numbers nor text", column=column)
 
 
 # --- scipy sparse ------------------------------------------------------------------------------------------
@@ -278,7 +280,7 @@ def _series_column(series: nw.Series[Any], column: str | int) -> RawColumn:
     if isinstance(dtype, nw.Categorical | nw.Enum):
         return _categorical_column(series, column)
     if isinstance(dtype, nw.Int128 | nw.UInt128 | nw.Decimal):
-        return NumberColumn(series.cast(nw.Float64).to_numpy(), column)
+        series, dtype = series.cast(nw.Float64), nw.Float64()
     if isinstance(dtype, nw.Float32 | nw.Float64):
         floats = np.asarray(series.to_numpy(), np.float32 if isinstance(dtype, nw.Float32) else np.float64)
         return NumberColumn(floats, column)
@@ -291,7 +293,7 @@ def _series_column(series: nw.Series[Any], column: str | int) -> RawColumn:
     values = series.to_numpy()
     if isinstance(values, np.ma.MaskedArray) or values.ndim != 1:
         raise InputTypeError(f"Each argument must be a string or a real number, not {dtype}", column=column)
-    _check_kind(values.dtype)
+    _check_kind(values.dtype, column)
     return (NumberColumn if values.dtype.kind in "fiub" else ObjectColumn)(values, column)
 
 
