@@ -86,7 +86,7 @@ def decode(data: BytesLike) -> Document:
         raise CorruptModelFile("The checksum does not fit the content: the file was damaged. Copy it again.")
     entries = _read_table(view, header)
     kind, text = next(entries)
-    if kind[0] != DOCUMENT_SECTION:
+    if kind != (DOCUMENT_SECTION, 0, 0):
         raise CorruptModelFile("The first section is not the document.")
     arrays = [_read_array(kind, section) for kind, section in entries]
     return read_document(text, iter(arrays))

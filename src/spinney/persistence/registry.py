@@ -1,9 +1,14 @@
 """The registry: the name under which a model file knows each class, filled as classes are defined."""
 
+from itertools import count
+from weakref import WeakKeyDictionary
+
 from spinney.persistence.errors import UnknownClass
 
 _CLASSES: dict[str, type] = {}
-_NAMES: dict[tuple[str, str], str] = {}
+_AGES: WeakKeyDictionary[type, int] = WeakKeyDictionary()
+_COUNTER = count()
+"""Classes in the order of their definition: of two with one identity, the later one counts."""
 
 
 def register(cls: type, name: str | None = None) -> None:
@@ -16,9 +21,16 @@ def register(cls: type, name: str | None = None) -> None:
     >>> find_class("Oak in an example") is Oak
     True
     """
-    name = name or _default_name(cls)
-    if name is None:
-        return
+    if name is not None:
+        # Kept in the class, because dataclass(slots=True) makes a second class from what the first one holds.
+        cls._persistent_name = name  # type: ignore[attr-defined]
+    _AGES[cls] = next(_COUNTER)
+    name = _name(cls)
+    if name is not None:
+        _enter(cls, name)
+
+
+def _enter(cls: type, name: str) -> None:
     known = _CLASSES.get(name)
     # The same class may be defined again: by a notebook cell, a reload, or dataclass(slots=True).
     if known is not None and _identity(known) != _identity(cls):
@@ -27,7 +39,6 @@ def register(cls: type, name: str | None = None) -> None:
             f"called {name!r} in model files; rename one of them."
         )
     _CLASSES[name] = cls
-    _NAMES[_identity(cls)] = name
 
 
 def name_of(cls: type) -> str | None:
@@ -36,7 +47,13 @@ def name_of(cls: type) -> str | None:
     >>> name_of(int) is None
     True
     """
-    return _NAMES.get(_identity(cls))
+    if cls not in _AGES:
+        return None
+    name = _name(cls)
+    # A class may get its qualified name only after it was registered.
+    if name is not None and (name not in _CLASSES or _AGES[_CLASSES[name]] < _AGES[cls]):
+        _enter(cls, name)
+    return name
 
 
 def find_class(name: str) -> type:
@@ -64,7 +81,10 @@ def _identity(cls: type) -> tuple[str, str]:
     return cls.__module__, cls.__qualname__
 
 
-def _default_name(cls: type) -> str | None:
+def _name(cls: type) -> str | None:
+    given: str | None = vars(cls).get("_persistent_name")
+    if given is not None:
+        return given
     if cls.__module__.partition(".")[0] != "spinney":
         return f"{cls.__module__}:{cls.__qualname__}"
     return None if cls.__name__.startswith("_") else cls.__name__

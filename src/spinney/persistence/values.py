@@ -114,7 +114,8 @@ class _Packer:
         if kind is dict:
             return self._pack_dict(value, path, depth)
         if isinstance(value, np.generic):
-            return Tagged("scalar", str(value) if kind is np.str_ else _checked(value, path))
+            # str(value) would cut off trailing zero characters.
+            return Tagged("scalar", str.__str__(value) if kind is np.str_ else _checked(value, path))
         if kind is np.ndarray or kind is np.memmap:
             return self._pack_array(value, path, depth)
         if kind is np.random.RandomState or kind is np.random.Generator:
@@ -175,10 +176,11 @@ def _checked(value: Any, path: tuple[str, ...]) -> NDArray[Any]:
 def _pack_random(value: np.random.RandomState | np.random.Generator, path: tuple[str, ...]) -> Document:
     if isinstance(value, np.random.Generator):
         return _pack_generator(value, path)
-    name, key, position, has_gauss, gauss = value.get_state(legacy=True)
-    if name != "MT19937":
+    state = value.get_state(legacy=False)
+    if state["bit_generator"] != "MT19937":
         raise _refuse(path, value, "Use an integer seed, or a RandomState of the usual kind (MT19937).")
-    return Tagged("random_state", [np.asarray(key), int(position), bool(has_gauss), float(gauss)])
+    key, position = np.asarray(state["state"]["key"]), int(state["state"]["pos"])
+    return Tagged("random_state", [key, position, bool(state["has_gauss"]), float(state["gauss"])])
 
 
 def _pack_generator(value: np.random.Generator, path: tuple[str, ...]) -> Document:

@@ -1,0 +1,169 @@
+"""A file appears whole or not at all, and loading one runs no code but Spinney's own."""
+
+import io
+import os
+import stat
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from persistence.toys import Free, fitted_toy, toy_data
+from spinney.persistence import CorruptModelFile, NotAModelFile, dumps, load, save
+
+
+def test_a_model_comes_back_from_a_path_a_stream_and_bytes(tmp_path: Path) -> None:
+    model, (X, _) = fitted_toy(), toy_data()
+    save(model, tmp_path / "toy.spinney")
+    save(model, str(tmp_path / "again.spinney"))
+    stream = io.BytesIO()
+    save(model, stream)
+    data = stream.getvalue()
+    assert (
+        data
+        == dumps(model)
+        == (tmp_path / "toy.spinney").read_bytes()
+        == (tmp_path / "again.spinney").read_bytes()
+    )
+    stream.seek(0)
+    for source in (
+        tmp_path / "toy.spinney",
+        str(tmp_path / "toy.spinney"),
+        stream,
+        data,
+        bytearray(data),
+        memoryview(data),
+    ):
+        assert np.array_equal(load(source).predict(X), model.predict(X))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["again.spinney", "toy.spinney"]
+
+
+def test_a_model_that_cannot_be_saved_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "model.spinney"
+    save(Free(value=1), path)
+    with pytest.raises(TypeError, match="'value'"):
+        save(Free(value=max), path)
+    assert load(path).value == 1
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_a_failure_on_the_way_leaves_the_old_file_and_no_other(
+    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "model.spinney"
+    save(Free(value=1), path)
+
+    def fail(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(*((os, "fsync") if step == "fsync" else (Path, "replace")), fail)
+    with pytest.raises(OSError, match="disk full"):
+        save(Free(value=2), path)
+    assert load(path).value == 1
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_process_killed_while_saving_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "model.spinney"
+    save(Free(value=1), path)
+    script = f"""
+        import os, sys
+        sys.path.insert(0, {str(Path(__file__).parents[1])!r})
+        from persistence.toys import Free
+        from spinney.persistence import save
+        os.fsync = lambda descriptor: os._exit(9)
+        save(Free(value=2), {str(path)!r})
+    """
+    assert subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=False).returncode == 9
+    assert load(path).value == 1
+
+
+def test_the_rights_and_the_link_of_a_file_are_kept(tmp_path: Path) -> None:
+    path, link = tmp_path / "model.spinney", tmp_path / "link.spinney"
+    save(Free(value=1), path)
+    path.chmod(0o640)
+    link.symlink_to(path)
+    save(Free(value=2), link)
+    assert link.is_symlink() and load(path).value == 2
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_a_new_file_has_the_usual_rights(tmp_path: Path) -> None:
+    save(Free(), tmp_path / "model.spinney")
+    (tmp_path / "other").touch()
+    assert (tmp_path / "model.spinney").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+def test_wrong_places_are_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"no directory .*missing"):
+        save(Free(), tmp_path / "missing" / "model.spinney")
+    with pytest.raises(IsADirectoryError, match="Add a file name"):
+        save(Free(), tmp_path)
+    with pytest.raises(TypeError, match="path or a file"):
+        save(Free(), 3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="path, bytes or a file"):
+        load(3)  # type: ignore[arg-type]
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "missing.spinney")
+    (tmp_path / "text").write_text("text")
+    with pytest.raises(TypeError, match="text mode"), (tmp_path / "text").open() as stream:
+        load(stream)  # type: ignore[arg-type]
+    with pytest.raises(NotAModelFile):
+        load(tmp_path / "text")
+
+
+def test_a_foreign_file_is_refused_before_it_is_read() -> None:
+    if not Path("/dev/zero").exists():
+        pytest.skip("this system has no endless file")
+    with pytest.raises(NotAModelFile):
+        load("/dev/zero")
+
+
+def test_a_stream_is_read_to_its_end() -> None:
+    with pytest.raises(CorruptModelFile, match="added to"):
+        load(io.BytesIO(dumps(Free()) + b"more"))
+
+
+AUDIT = """
+    import sys
+    sys.path.insert(0, sys.argv[1])
+    import numpy as np
+    from persistence.toys import Free, fitted_toy
+    from spinney.persistence import ModelFileError, dumps, load, loads, save
+
+    values = [np.array(["a"]), np.array(["a", None], dtype=object), {1: 2}, np.float32(1), 2**80,
+              np.random.RandomState(1), np.random.default_rng(1), (1, [2.0, b"3"])]
+    files = [dumps(fitted_toy()), dumps(Free(value=values, base=fitted_toy()))]
+    save(fitted_toy(), sys.argv[2])
+    seen = []
+    watched = {"import", "exec", "compile", "pickle.find_class", "os.system", "subprocess.Popen"}
+    watching = True
+    sys.addaudithook(lambda event, args: seen.append(event) if watching and event in watched else None)
+    load(sys.argv[2])
+    for data in files:
+        loads(data)
+        for position in range(0, len(data), 7):
+            try:
+                loads(data[:position] + b"!" + data[position + 1:])
+            except ModelFileError:
+                pass
+    watching = False
+    assert not seen, seen
+    print("loaded")
+"""
+
+
+def test_loading_imports_and_executes_nothing(tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-c",
+        textwrap.dedent(AUDIT),
+        str(Path(__file__).parents[1]),
+        str(tmp_path / "m"),
+    ]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout.strip()) == (0, "loaded"), result.stderr
