@@ -30,8 +30,9 @@ _COLUMN_TYPES: dict[str, type[np.generic]] = {
 class CandidateLedger:
     """Hold one row a candidate split: where, on what, how good, and whether it was the one taken.
 
-    ``feature`` counts from 0 and is −1 for a linear test; tables show ``feature_names`` instead. ``threshold``
-    is NaN for a category test, which ``test`` may put into words. depth and n_samples are −1 where not recorded.
+    ``feature`` counts from 0 and is −1 for a linear test; tables show ``feature_names`` instead.
+    ``threshold`` is NaN for a category test, which ``test`` may put into words. depth and n_samples are −1
+    where not recorded.
 
     >>> ledger = CandidateLedger.from_columns(
     ...     ["density", "texture"], node=[0, 0], feature=[0, 1], threshold=[0.38, np.nan],
