@@ -1,0 +1,115 @@
+// Registers CodeMatrix and what builds it.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "arrays.hpp"
+#include "binning.hpp"
+#include "interrupt.hpp"
+#include "register.hpp"
+
+using spinney::CodeColumn;
+using spinney::CodeMatrix;
+using spinney::InputColumn;
+using spinney::Size;
+
+namespace {
+
+using Weights = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+const CodeColumn& column_at(const CodeMatrix& matrix, Size j) {
+    if (j >= matrix.columns.size()) throw nb::index_error("no such column");
+    return matrix.columns[j];
+}
+
+void set_categories(std::vector<InputColumn>& columns, const std::vector<std::uint32_t>& n_categories) {
+    if (n_categories.empty()) return;
+    if (n_categories.size() != columns.size()) {
+        throw nb::value_error("n_categories must have one entry a column, or none");
+    }
+    for (Size j = 0; j < columns.size(); ++j) {
+        if (n_categories[j] > 0 && columns[j].type != InputColumn::Type::category) {
+            const std::string message =
+                "column " + std::to_string(j) + " has categories, so it must be int32 codes";
+            throw nb::value_error(message.c_str());
+        }
+        columns[j].n_categories = n_categories[j];
+    }
+}
+
+CodeMatrix build(nb::handle input, const std::vector<std::uint32_t>& n_categories,
+                 const std::optional<Weights>& weights, std::uint32_t max_bins, int n_threads) {
+    InputArrays arrays(input);
+    set_categories(arrays.columns, n_categories);
+    if (weights && weights->shape(0) != arrays.n_rows)
+        throw nb::value_error("weights must have one entry a row");
+    const double* row_weights = weights ? weights->data() : nullptr;
+    CodeMatrix matrix;
+    run_interruptible([&](spinney::Interrupt& interrupt) {
+        matrix =
+            spinney::build_codes(arrays.columns, arrays.n_rows, row_weights, max_bins, n_threads, interrupt);
+    });
+    return matrix;
+}
+
+auto codes(const CodeMatrix& matrix, Size j) {
+    const CodeColumn& column = column_at(matrix, j);
+    NewArray<std::uint32_t> out({matrix.n_rows});
+    for (Size row = 0; row < matrix.n_rows; ++row) out.data[row] = column.at(row);
+    return out.array;
+}
+
+Size nbytes(const CodeMatrix& matrix) {
+    Size total = 0;
+    for (const CodeColumn& column : matrix.columns) {
+        total += column.bytes.size() + (column.lo.size() + column.hi.size()) * sizeof(double) +
+                 column.bin_of_category.size() * sizeof(std::uint32_t);
+    }
+    return total;
+}
+
+void extend(CodeMatrix& matrix, const CodeMatrix& other) {
+    if (!matrix.columns.empty() && matrix.n_rows != other.n_rows) {
+        throw nb::value_error("the two matrices differ in their number of rows");
+    }
+    matrix.n_rows = other.n_rows;
+    matrix.columns.reserve(matrix.columns.size() + other.columns.size());
+    for (Size j = 0, n = other.columns.size(); j < n; ++j) matrix.columns.push_back(other.columns[j]);
+}
+
+}  // namespace
+
+void register_matrix(nb::module_& m) {
+    const auto copy = [](const auto& values) { return to_array(std::vector(values)); };
+    nb::class_<CodeMatrix>(m, "CodeMatrix", "Every column of a table as integer codes in rank order.")
+        .def_ro("n_rows", &CodeMatrix::n_rows)
+        .def_prop_ro("n_columns", [](const CodeMatrix& x) { return x.columns.size(); })
+        .def_prop_ro("nbytes", &nbytes)
+        .def("codes", &codes, nb::arg("column"), "Copy a column's codes; n_bins(column) means missing.")
+        .def(
+            "n_bins", [](const CodeMatrix& x, Size j) { return column_at(x, j).n_bins; }, nb::arg("column"))
+        .def(
+            "width", [](const CodeMatrix& x, Size j) { return column_at(x, j).width; }, nb::arg("column"))
+        .def(
+            "has_missing", [](const CodeMatrix& x, Size j) { return column_at(x, j).has_missing; },
+            nb::arg("column"))
+        .def(
+            "lo", [=](const CodeMatrix& x, Size j) { return copy(column_at(x, j).lo); }, nb::arg("column"),
+            "Copy the least value of each bin.")
+        .def(
+            "hi", [=](const CodeMatrix& x, Size j) { return copy(column_at(x, j).hi); }, nb::arg("column"),
+            "Copy the greatest value of each bin.")
+        .def(
+            "bin_of_category",
+            [=](const CodeMatrix& x, Size j) { return copy(column_at(x, j).bin_of_category); },
+            nb::arg("column"), "Copy the bin of each category.")
+        .def("extend", &extend, nb::arg("other"), "Append the columns of another matrix of as many rows.");
+    m.def("build_codes", &build, nb::arg("columns"), nb::arg("n_categories"), nb::arg("weights").none(),
+          nb::arg("max_bins"), nb::arg("n_threads"),
+          "Code a 2-D array or a sequence of columns; max_bins 0 ranks numbers exactly.");
+    m.def("available_cpus", &spinney::available_cpus,
+          "Count the CPUs that affinity and container quota leave us.");
+}
