@@ -1,0 +1,169 @@
+// What the growers share: the rules of stopping, the features to look at, and the bounds of monotone trees.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "grown_tree.hpp"
+#include "options.hpp"
+#include "threads.hpp"
+
+namespace spinney {
+
+/// What is fixed for the whole tree.
+struct GrowContext {
+    const CodeMatrix& x;
+    const Target& target;
+    const Statistics& s;
+    const GrowOptions& options;
+    const Moments& moments;
+    Interrupt& interrupt;
+    double all_weight = 0;  // of the rows in the root
+};
+
+/// What every grower knows of a node that it has not yet divided.
+struct NodeState {
+    Node id = 0;  // in its fragment
+    int depth = 0;
+    std::uint64_t address = 0;  // of its random draws
+    double lower = kImpossible, upper = -kImpossible;
+    std::vector<bool> used;  // features that may not be used again; empty: none
+};
+
+inline double weight_of(const GrowContext& c, const Stat* sum) {
+    return static_cast<double>(c.s.weight_steps(sum)) * c.s.weight_unit;
+}
+
+/// Are all rows of the node alike in y?
+inline bool pure(const GrowContext& c, const Stat* total, std::span<const Row> rows) {
+    const auto m = static_cast<Size>(c.target.n_outputs);
+    if (c.s.task == Task::regression) {
+        const double* first = c.target.values + rows[0] * m;
+        return std::all_of(rows.begin() + 1, rows.end(),
+                           [&](Row r) { return std::equal(first, first + m, c.target.values + r * m); });
+    }
+    if (c.s.layout == Layout::packed) {
+        const Stat n = total[0] & 0xFFFFFFFFll, second = total[0] >> 32;
+        return second == 0 || second == n;
+    }
+    const int step = c.s.layout == Layout::slots ? c.s.row_words : 1;
+    for (int classes : c.target.n_classes) {
+        int present = 0;
+        for (int k = 0; k < classes; ++k) present += total[k * step] > 0;
+        if (present > 1) return false;
+        total += classes * step;
+    }
+    return true;
+}
+
+/// Must the node stay a leaf, whatever its features?
+inline bool must_stop(const GrowContext& c, const NodeState& node, const Stat* total, std::span<const Row> rows) {
+    const GrowOptions& o = c.options;
+    if (node.depth >= o.max_depth || rows.size() < o.min_samples_split) return true;
+    const double weight = weight_of(c, total);
+    if (o.fractional ? weight < 2.0 * static_cast<double>(o.min_samples_leaf) * (1 - 1e-12)
+                     : rows.size() < 2 * o.min_samples_leaf)
+        return true;
+    return weight < 2 * o.min_weight_leaf || pure(c, total, rows);
+}
+
+/// The limits of children, in the units of the sums. A tolerance keeps thirds that add up to a whole.
+inline Limits make_limits(const GrowContext& c, const NodeState& node) {
+    const GrowOptions& o = c.options;
+    Limits limits;
+    const double least =
+        std::max(o.min_weight_leaf, o.fractional ? static_cast<double>(o.min_samples_leaf) : 0.0) * (1 - 1e-12);
+    limits.min_weight = std::max<Stat>(1, static_cast<Stat>(std::ceil(least / c.s.weight_unit)));
+    limits.min_count = o.fractional || o.min_samples_leaf <= 1 ? 0 : static_cast<Stat>(o.min_samples_leaf);
+    limits.monotone = !o.monotone.empty();
+    limits.lower = node.lower;
+    limits.upper = node.upper;
+    return limits;
+}
+
+/// The order in which the node's features are looked at: all of them, or drawn without replacement.
+inline std::vector<std::int32_t> feature_order(const GrowContext& c, const NodeState& node) {
+    std::vector<std::int32_t> order;
+    const auto d = static_cast<std::int32_t>(c.x.columns.size());
+    order.reserve(static_cast<Size>(d));
+    for (std::int32_t f = 0; f < d; ++f)
+        if (node.used.empty() || !node.used[static_cast<Size>(f)]) order.push_back(f);
+    if (static_cast<int>(order.size()) > c.options.max_features) {
+        Draws draws(mix(node.address, 0xFEA7));
+        for (Size i = 0; i + 1 < order.size(); ++i)
+            std::swap(order[i], order[i + draws.below(static_cast<std::uint32_t>(order.size() - i))]);
+    }
+    return order;
+}
+
+/// Look at features until max_features have been seen and at least one of them was not constant.
+/// evaluate(features, out) fills one candidate a feature. The result is in ascending order of feature.
+template <class Evaluate>
+std::vector<Candidate> candidates_of(const GrowContext& c, const NodeState& node, Evaluate&& evaluate) {
+    const auto order = feature_order(c, node);
+    const Size most = std::min(order.size(), static_cast<Size>(std::max(1, c.options.max_features)));
+    std::vector<Candidate> out(most);
+    evaluate(std::span(order).first(most), std::span(out));
+    Size seen = most;
+    while (seen < order.size() && std::all_of(out.begin(), out.end(), [](const auto& k) { return k.constant; })) {
+        out.emplace_back();
+        evaluate(std::span(order).subspan(seen++, 1), std::span(out).last(1));
+    }
+    std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.feature < b.feature; });
+    return out;
+}
+
+/// Is the best candidate good enough to divide the node?
+inline bool acceptable(const GrowOptions& o, const Candidate& best) {
+    return best.found() && best.gain >= o.min_gain &&
+           best.improvement + std::numeric_limits<double>::epsilon() >= o.min_impurity_decrease;
+}
+
+/// The child's state after a division; monotone tests bound the answers of the two sides from each other.
+inline NodeState child_state(const GrowContext& c, const NodeState& parent, const GrownNode& record, int child,
+                             const Stat* left, const Stat* right) {
+    NodeState out;
+    out.id = record.first_child + child;
+    out.depth = parent.depth + 1;
+    out.address = mix(parent.address, static_cast<std::uint64_t>(child) + 1);
+    out.lower = parent.lower;
+    out.upper = parent.upper;
+    out.used = parent.used;
+    if (c.options.use_once && record.test == Test::multiway) {
+        if (out.used.empty()) out.used.assign(c.x.columns.size(), false);
+        out.used[static_cast<Size>(record.feature)] = true;
+    }
+    if (c.options.monotone.empty() || record.test != Test::numeric) return out;
+    const int direction = c.options.monotone[static_cast<Size>(record.feature)];
+    if (direction == 0) return out;
+    const auto answer = [&](const Stat* sum) {
+        double channel[2];
+        c.s.decode(sum, channel);
+        return c.s.task == Task::regression ? channel[1] / channel[0] + c.s.value_shift[0]
+                                            : channel[1] / (channel[0] + channel[1]);
+    };
+    const double middle = answer(left) / 2 + answer(right) / 2;
+    if ((direction > 0) == (child == 0))
+        out.upper = std::min(out.upper, middle);
+    else
+        out.lower = std::max(out.lower, middle);
+    return out;
+}
+
+/// Write down what is known of a node when it is met; leaves also need their moments.
+inline void record_node(const GrowContext& c, Fragment& f, const NodeState& state, const NodeRows& rows, bool leaf) {
+    GrownNode& n = f.nodes[static_cast<Size>(state.id)];
+    n.n_samples = static_cast<std::int64_t>(rows.rows.size());
+    n.lower = state.lower;
+    n.upper = state.upper;
+    if (leaf || !c.moments.mergeable())
+        c.moments.of_rows(f.moments.data() + static_cast<Size>(state.id) * static_cast<Size>(c.moments.size()), rows);
+}
+
+/// Where values that the node has never seen missing will go: to the child with more rows.
+inline std::int32_t larger_child(Size left, Size right) { return left > right ? 0 : 1; }
+
+}  // namespace spinney

@@ -1,0 +1,193 @@
+// The tree as the growers leave it, and its flattening into breadth-first arrays.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "matrix.hpp"
+#include "moments.hpp"
+#include "split.hpp"
+
+namespace spinney {
+
+/// One candidate as the ledger keeps it.
+struct LedgerRow {
+    std::int32_t node;  // within its fragment until flattened
+    std::int32_t feature;
+    double threshold, gain, gain_ratio, score;
+    bool chosen;
+};
+
+struct LinearTerm {
+    std::int32_t feature;
+    double coefficient, fill;
+};
+
+/// A node within a fragment.
+struct GrownNode {
+    Test test = Test::leaf;
+    std::int32_t feature = -1;
+    double threshold = std::numeric_limits<double>::quiet_NaN();
+    std::int32_t missing = 0;
+    Node first_child = -1;
+    std::int32_t n_children = 0;
+    std::int32_t detail = -1;    // place in the fragment's sets, branches or terms
+    std::int32_t fragment = -1;  // ≥ 0: this node's subtree was grown apart, as that fragment
+    std::int64_t n_samples = 0;
+    double lower = kImpossible, upper = -kImpossible;
+};
+
+/// A part of a tree grown by one thread; node 0 is its root.
+struct Fragment {
+    std::vector<GrownNode> nodes;
+    std::vector<double> moments;  // (n_nodes, moments.size()): filled at leaves, or everywhere if not mergeable
+    std::vector<std::vector<std::uint64_t>> sets;
+    std::vector<std::vector<std::int32_t>> branches;
+    std::vector<std::vector<LinearTerm>> terms;
+    std::vector<LedgerRow> ledger;
+
+    /// Append n nodes in a row and give the first.
+    Node add(int n, int moment_size) {
+        const Node first = static_cast<Node>(nodes.size());
+        nodes.resize(nodes.size() + static_cast<Size>(n));
+        moments.resize(nodes.size() * static_cast<Size>(moment_size), 0.0);
+        return first;
+    }
+
+    /// Write a chosen test into its node; its children are appended.
+    void set_test(Node node, const Candidate& c, const CodeColumn& column, int moment_size) {
+        GrownNode n = nodes[static_cast<Size>(node)];
+        n.test = c.test;
+        n.feature = c.feature;
+        n.threshold = c.threshold;
+        n.missing = c.missing;
+        n.n_children = c.test == Test::multiway ? static_cast<std::int32_t>(c.bins.size()) : 2;
+        if (c.test == Test::category_set) {
+            n.detail = static_cast<std::int32_t>(sets.size());
+            sets.push_back(category_bits(c, column));
+        } else if (c.test == Test::multiway) {
+            n.detail = static_cast<std::int32_t>(branches.size());
+            branches.push_back(category_branches(c, column));
+        }
+        n.first_child = add(n.n_children, moment_size);
+        nodes[static_cast<Size>(node)] = n;
+    }
+
+  private:
+    /// Categories of child 0. Those that the node never saw go where missing values go.
+    static std::vector<std::uint64_t> category_bits(const Candidate& c, const CodeColumn& column) {
+        std::vector<std::uint64_t> bits((column.bin_of_category.size() + 63) / 64, 0);
+        const auto holds = [](const std::vector<Code>& codes, Code code) {
+            return std::binary_search(codes.begin(), codes.end(), code);
+        };
+        for (Size category = 0; category < column.bin_of_category.size(); ++category) {
+            const Code bin = column.bin_of_category[category];
+            if (holds(c.bins, bin) || (c.missing == 0 && !holds(c.seen, bin)))
+                bits[category / 64] |= std::uint64_t{1} << (category % 64);
+        }
+        return bits;
+    }
+    static std::vector<std::int32_t> category_branches(const Candidate& c, const CodeColumn& column) {
+        std::vector<std::int32_t> child(column.bin_of_category.size(), -1);
+        for (Size category = 0; category < child.size(); ++category) {
+            const auto at = std::lower_bound(c.bins.begin(), c.bins.end(), column.bin_of_category[category]);
+            if (at != c.bins.end() && *at == column.bin_of_category[category])
+                child[category] = static_cast<std::int32_t>(at - c.bins.begin());
+        }
+        return child;
+    }
+};
+
+/// The fitted arrays, as TreeArrays holds them.
+struct FlatTree {
+    std::vector<std::uint8_t> kind;
+    std::vector<std::int32_t> feature, first_child, n_children, missing;
+    std::vector<double> threshold, weight, impurity, value;
+    std::vector<std::int64_t> n_samples;
+    std::vector<std::int64_t> set_begin{0}, branch_begin{0}, term_begin{0};
+    std::vector<std::uint64_t> set_bits;
+    std::vector<std::int32_t> branch, term_feature;
+    std::vector<double> term_coefficient, term_fill;
+    std::vector<LedgerRow> ledger;
+    int n_outputs = 1, width = 1;
+};
+
+/// Number the nodes of all fragments breadth first (fragment 0 holds the root) and work out what each node keeps.
+/// The result does not depend on how the tree was cut into fragments.
+inline FlatTree flatten(const std::vector<Fragment>& fragments, const Moments& moments, const Target& target) {
+    struct Place {
+        std::int32_t fragment;
+        Node node;
+    };
+    FlatTree out;
+    out.n_outputs = target.n_outputs;
+    out.width = target.task == Task::classification ? target.max_classes() : 1;
+    const auto resolve = [&](Place p) {
+        const auto f = fragments[static_cast<Size>(p.fragment)].nodes[static_cast<Size>(p.node)].fragment;
+        return f >= 0 ? Place{f, 0} : p;
+    };
+    std::vector<Place> order{resolve({0, 0})};
+    std::vector<std::vector<std::int32_t>> number(fragments.size());
+    for (Size f = 0; f < fragments.size(); ++f) number[f].assign(fragments[f].nodes.size(), -1);
+    for (Size i = 0; i < order.size(); ++i) {
+        const Place p = order[i];
+        const Fragment& f = fragments[static_cast<Size>(p.fragment)];
+        const GrownNode& n = f.nodes[static_cast<Size>(p.node)];
+        number[static_cast<Size>(p.fragment)][static_cast<Size>(p.node)] = static_cast<std::int32_t>(i);
+        out.kind.push_back(static_cast<std::uint8_t>(n.test));
+        out.feature.push_back(n.feature);
+        out.threshold.push_back(n.threshold);
+        out.missing.push_back(n.missing);
+        out.first_child.push_back(n.n_children ? static_cast<std::int32_t>(order.size()) : -1);
+        out.n_children.push_back(n.n_children);
+        out.n_samples.push_back(n.n_samples);
+        for (int c = 0; c < n.n_children; ++c) order.push_back(resolve({p.fragment, n.first_child + c}));
+        if (n.test == Test::category_set) {
+            const auto& bits = f.sets[static_cast<Size>(n.detail)];
+            out.set_bits.insert(out.set_bits.end(), bits.begin(), bits.end());
+        } else if (n.test == Test::multiway) {
+            const auto& branch = f.branches[static_cast<Size>(n.detail)];
+            out.branch.insert(out.branch.end(), branch.begin(), branch.end());
+        } else if (n.test == Test::linear) {
+            for (const auto& t : f.terms[static_cast<Size>(n.detail)]) {
+                out.term_feature.push_back(t.feature);
+                out.term_coefficient.push_back(t.coefficient);
+                out.term_fill.push_back(t.fill);
+            }
+        }
+        out.set_begin.push_back(static_cast<std::int64_t>(out.set_bits.size()));
+        out.branch_begin.push_back(static_cast<std::int64_t>(out.branch.size()));
+        out.term_begin.push_back(static_cast<std::int64_t>(out.term_feature.size()));
+    }
+
+    const Size n = order.size(), m = static_cast<Size>(moments.size());
+    std::vector<double> all(n * m, 0.0);
+    out.weight.resize(n);
+    out.impurity.resize(n);
+    out.value.assign(n * static_cast<Size>(out.n_outputs * out.width), 0.0);
+    for (Size i = n; i-- > 0;) {
+        const Fragment& f = fragments[static_cast<Size>(order[i].fragment)];
+        const Size at = static_cast<Size>(order[i].node);
+        double* own = all.data() + i * m;
+        if (out.n_children[i] == 0 || !moments.mergeable())
+            std::copy_n(f.moments.data() + at * m, m, own);
+        else
+            for (int c = 0; c < out.n_children[i]; ++c)
+                moments.merge(own, all.data() + static_cast<Size>(out.first_child[i] + c) * m);
+        out.weight[i] = moments.weight(own);
+        out.impurity[i] = moments.impurity(own);
+        moments.value(out.value.data() + i * static_cast<Size>(out.n_outputs * out.width), out.width, own,
+                      f.nodes[at].lower, f.nodes[at].upper);
+    }
+
+    for (Size f = 0; f < fragments.size(); ++f)
+        for (LedgerRow row : fragments[f].ledger) {
+            row.node = number[f][static_cast<Size>(row.node)];
+            out.ledger.push_back(row);
+        }
+    std::stable_sort(out.ledger.begin(), out.ledger.end(),
+                     [](const LedgerRow& a, const LedgerRow& b) { return a.node < b.node; });
+    return out;
+}
+
+}  // namespace spinney

@@ -1,0 +1,170 @@
+// A node's rows as a stream of groups of equal code, in ascending order of code.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "moments.hpp"
+#include "radix.hpp"
+#include "split.hpp"
+
+namespace spinney {
+
+/// Add row `row` of the node (the i-th) to a sum; the layout is fixed by type because this is the inner loop.
+template <Layout L>
+inline void add_row(Stat* sum, const Statistics& s, Row row) {
+    if constexpr (L == Layout::packed) {
+        sum[0] += s.words[row];
+    } else if constexpr (L == Layout::slots) {
+        if (s.row_words == 1)
+            sum[s.slot[row]] += s.words[row];
+        else
+            s.add(sum, row);
+    } else {
+        s.add(sum, row);
+    }
+}
+
+/// Sums in a table with one line a code, and a bit for each line in use.
+class DenseStream {
+  public:
+    DenseStream(const Stat* sums, std::span<const std::uint64_t> occupied, int width)
+        : sums_(sums), occupied_(occupied), width_(static_cast<Size>(width)) {
+        advance();
+    }
+
+    bool more() const { return word_ < occupied_.size(); }
+    Code peek() const { return static_cast<Code>(word_ * 64) + static_cast<Code>(std::countr_zero(bits_)); }
+    bool next(Code& code, Stat* sum) {
+        if (!more()) return false;
+        code = peek();
+        const Stat* line = sums_ + code * width_;
+        for (Size i = 0; i < width_; ++i) sum[i] += line[i];
+        bits_ &= bits_ - 1;
+        if (bits_ == 0) {
+            ++word_;
+            advance();
+        }
+        return true;
+    }
+    Code last() const {
+        Size w = occupied_.size() - 1;
+        while (occupied_[w] == 0) --w;
+        return static_cast<Code>(w * 64 + 63) - static_cast<Code>(std::countl_zero(occupied_[w]));
+    }
+
+  private:
+    void advance() {
+        while (word_ < occupied_.size() && occupied_[word_] == 0) ++word_;
+        bits_ = word_ < occupied_.size() ? occupied_[word_] : 0;
+    }
+    const Stat* sums_;
+    std::span<const std::uint64_t> occupied_;
+    Size width_;
+    Size word_ = 0;
+    std::uint64_t bits_ = 0;
+};
+
+/// Rows sorted by code: key = code << 32 | place in the node.
+template <Layout L>
+class SortedStream {
+  public:
+    SortedStream(std::span<const std::uint64_t> keys, const NodeRows& node, const Statistics& s)
+        : keys_(keys), node_(node), s_(s) {}
+
+    bool more() const { return at_ < keys_.size(); }
+    Code peek() const { return static_cast<Code>(keys_[at_] >> 32); }
+    Code last() const { return static_cast<Code>(keys_.back() >> 32); }
+    bool next(Code& code, Stat* sum) {
+        if (!more()) return false;
+        code = peek();
+        do {
+            const auto i = static_cast<std::uint32_t>(keys_[at_]);
+            if (node_.parts.empty())
+                add_row<L>(sum, s_, node_.rows[i]);
+            else
+                s_.add_part(sum, node_.rows[i], node_.parts[i]);
+            ++at_;
+        } while (more() && peek() == code);
+        return true;
+    }
+
+  private:
+    std::span<const std::uint64_t> keys_;
+    const NodeRows& node_;
+    const Statistics& s_;
+    Size at_ = 0;
+};
+
+/// Memory that a thread uses again for every node and feature.
+struct OrderScratch {
+    std::vector<std::uint64_t> keys, spare, occupied;
+    std::vector<Stat> sums, known, missing;
+    Groups groups;
+};
+
+/// Collect a stream into arrays.
+template <class Stream>
+void collect(Groups& out, Stream& stream, int width) {
+    out.clear();
+    while (stream.more()) {
+        out.sums.resize(out.sums.size() + static_cast<Size>(width), 0);
+        Code code = 0;
+        stream.next(code, out.sums.data() + out.sums.size() - static_cast<Size>(width));
+        out.code.push_back(code);
+    }
+}
+
+/// Read the codes of a node's rows in one column: keys of the known rows, and the sum of the missing ones.
+template <Layout L, class T>
+void read_codes(OrderScratch& out, const CodeColumn& column, const NodeRows& node, const Statistics& s) {
+    const T* codes = column.as<T>();
+    out.keys.resize(node.rows.size());
+    out.missing.assign(static_cast<Size>(s.width), 0);
+    Size known = 0;
+    for (Size i = 0; i < node.rows.size(); ++i) {
+        const Code code = codes[node.rows[i]];
+        if (code != column.n_bins)
+            out.keys[known++] = static_cast<std::uint64_t>(code) << 32 | i;
+        else if (node.parts.empty())
+            add_row<L>(out.missing.data(), s, node.rows[i]);
+        else
+            s.add_part(out.missing.data(), node.rows[i], node.parts[i]);
+    }
+    out.keys.resize(known);
+}
+
+/// Give f a stream over the groups in ascending order of code, by a table where codes are few, else by sorting.
+template <Layout L, class F>
+void with_stream(OrderScratch& scratch, const CodeColumn& column, const NodeRows& node, const Statistics& s, F&& f) {
+    switch (column.width) {
+        case 1: read_codes<L, std::uint8_t>(scratch, column, node, s); break;
+        case 2: read_codes<L, std::uint16_t>(scratch, column, node, s); break;
+        default: read_codes<L, std::uint32_t>(scratch, column, node, s);
+    }
+    const Size width = static_cast<Size>(s.width), bins = column.n_bins;
+    if (bins * width <= 2 * node.rows.size()) {
+        scratch.sums.assign(bins * width, 0);
+        scratch.occupied.assign((bins + 63) / 64, 0);
+        for (const std::uint64_t key : scratch.keys) {
+            const auto code = static_cast<Size>(key >> 32);
+            const auto i = static_cast<std::uint32_t>(key);
+            scratch.occupied[code / 64] |= std::uint64_t{1} << (code % 64);
+            if (node.parts.empty())
+                add_row<L>(scratch.sums.data() + code * width, s, node.rows[i]);
+            else
+                s.add_part(scratch.sums.data() + code * width, node.rows[i], node.parts[i]);
+        }
+        DenseStream stream(scratch.sums.data(), scratch.occupied, s.width);
+        f(stream);
+        return;
+    }
+    if (scratch.spare.size() < scratch.keys.size()) scratch.spare.resize(scratch.keys.size());
+    radix_sort(scratch.keys.data(), scratch.spare.data(), scratch.keys.size());
+    SortedStream<L> stream(scratch.keys, node, s);
+    f(stream);
+}
+
+}  // namespace spinney

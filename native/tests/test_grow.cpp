@@ -1,0 +1,146 @@
+// The fast grower against the general one, threads against one thread, and the rules a grown tree must keep.
+#include "check.hpp"
+#include "grow_tree.hpp"
+#include "tables.hpp"
+
+using namespace spinney;
+using tables::Goal;
+using tables::Table;
+
+namespace {
+
+FlatTree grow(const CodeMatrix& x, const Goal& goal, const GrowOptions& options, bool ordered) {
+    Interrupt none;
+    return grow_tree(x, goal.target, options, ordered, none);
+}
+
+template <class T>
+bool same(const std::vector<T>& a, const std::vector<T>& b) {
+    return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
+}
+
+bool same_tree(const FlatTree& a, const FlatTree& b) {
+    return same(a.kind, b.kind) && same(a.feature, b.feature) && same(a.first_child, b.first_child) &&
+           same(a.missing, b.missing) && same(a.threshold, b.threshold) && same(a.weight, b.weight) &&
+           same(a.impurity, b.impurity) && same(a.value, b.value) && same(a.n_samples, b.n_samples) &&
+           same(a.set_bits, b.set_bits) && same(a.branch, b.branch) && same(a.term_coefficient, b.term_coefficient);
+}
+
+/// A spread of plans that both growers take.
+GrowOptions plan(std::uint64_t seed, bool classification) {
+    GrowOptions o;
+    const CriterionName of_classes[] = {CriterionName::gini, CriterionName::entropy};
+    const CriterionName of_values[] = {CriterionName::squared_error, CriterionName::friedman_mse, CriterionName::poisson};
+    o.criterion = classification ? of_classes[seed % 2] : of_values[seed % 3];
+    if (seed % 3 == 1) o.min_samples_leaf = 5;
+    if (seed % 4 == 1) o.max_depth = 6;
+    if (seed % 5 == 1) o.max_features = 2;
+    if (seed % 6 == 1) o.random_splitter = true;
+    if (seed % 7 == 1) {
+        o.best_first = true;
+        o.max_leaf_nodes = 23;
+    }
+    if (seed % 8 == 1) o.min_weight_leaf = 3.0;
+    if (seed % 9 == 1) o.categories = CategorySplit::one_vs_rest;
+    if (seed % 10 == 1) o.min_impurity_decrease = 1e-3;
+    o.seed = seed;
+    return o;
+}
+
+}  // namespace
+
+TEST(both_growers_give_the_same_bits) {
+    for (std::uint64_t seed = 0; seed < 120; ++seed) {
+        const bool large = seed % 20 == 19;
+        const Table table(seed, large ? 20000 : 50 + seed * 13, 1 + seed % 5, seed % 3, seed % 2 == 0);
+        const int n_classes = static_cast<int>(seed % 4 == 3 ? 0 : 2 + seed % 4);
+        const Goal goal(table, seed + 1, n_classes, seed % 5 == 4 ? 2 : 1, seed % 3 == 2);
+        const CodeMatrix x = table.codes(255);
+        GrowOptions o = plan(seed, n_classes > 0);
+        if (seed % 11 == 1 && goal.target.n_outputs == 1 && (n_classes == 0 || n_classes == 2)) {
+            o.monotone.assign(x.columns.size(), 0);
+            o.monotone[0] = 1;
+        }
+        const FlatTree slow = grow(x, goal, o, true), fast = grow(x, goal, o, false);
+        CHECK(slow.kind.size() > 1);
+        CHECK(same_tree(slow, fast));
+    }
+}
+
+TEST(threads_change_nothing) {
+    for (std::uint64_t seed = 0; seed < 12; ++seed) {
+        const Table table(seed, 30000, 5, 2, true);
+        const Goal goal(table, seed, seed % 2 ? 3 : 0, 1, seed % 3 == 0);
+        GrowOptions o = plan(seed, seed % 2);
+        o.best_first = seed % 4 == 3;
+        if (o.best_first) o.max_leaf_nodes = 40;
+        for (const bool ordered : {false, true}) {
+            const CodeMatrix x = table.codes(ordered ? 0 : 255);
+            o.n_threads = 1;
+            const FlatTree one = grow(x, goal, o, ordered);
+            for (int threads : {2, 3, 16}) {
+                o.n_threads = threads;
+                CHECK(same_tree(one, grow(x, goal, o, ordered)));
+            }
+        }
+    }
+}
+
+TEST(whole_weights_are_repeated_rows) {
+    for (std::uint64_t seed = 0; seed < 10; ++seed) {
+        const Table table(seed, 300, 3, 1, seed % 2 == 0);
+        Goal goal(table, seed, seed % 2 ? 3 : 0, 1, false);
+        std::mt19937_64 g(seed);
+        for (Size r = 0; r < table.n_rows; ++r) goal.weights.push_back(static_cast<double>(g() % 4));
+        goal.target.weights = goal.weights.data();
+        Table twice = table;
+        Goal repeated = goal;
+        for (auto& c : twice.numeric) c.clear();
+        for (auto& c : twice.categories) c.clear();
+        repeated.values.clear();
+        repeated.classes.clear();
+        for (Size r = 0; r < table.n_rows; ++r)
+            for (int k = 0; k < static_cast<int>(goal.weights[r]); ++k) {
+                for (Size f = 0; f < table.numeric.size(); ++f) twice.numeric[f].push_back(table.numeric[f][r]);
+                for (Size f = 0; f < table.categories.size(); ++f) twice.categories[f].push_back(table.categories[f][r]);
+                repeated.values.push_back(goal.values[r]);
+                repeated.classes.push_back(goal.classes[r]);
+            }
+        twice.n_rows = repeated.values.size();
+        repeated.target.n_rows = twice.n_rows;
+        repeated.target.values = goal.target.values ? repeated.values.data() : nullptr;
+        repeated.target.classes = goal.target.classes ? repeated.classes.data() : nullptr;
+        repeated.target.weights = nullptr;
+        GrowOptions o;
+        o.criterion = seed % 2 ? CriterionName::gini : CriterionName::squared_error;
+        const FlatTree a = grow(table.codes(255, goal.weights.data()), goal, o, false);
+        const FlatTree b = grow(twice.codes(255), repeated, o, false);
+        CHECK(same(a.feature, b.feature));
+        CHECK(same(a.threshold, b.threshold));
+        CHECK(same(a.weight, b.weight));
+    }
+}
+
+TEST(parts_of_rows_add_up) {
+    const Table table(5, 400, 2, 3, true);
+    const Goal goal(table, 5, 3, 1, true);
+    GrowOptions o;
+    o.criterion = CriterionName::entropy;
+    o.categories = CategorySplit::multiway;
+    o.fractional = o.gain_ratio = o.use_once = true;
+    o.min_samples_leaf = 2;
+    o.min_gain = 1e-12;
+    const FlatTree tree = grow(table.codes(0), goal, o, true);
+    CHECK(tree.kind.size() > 10);
+    double all = 0;
+    for (double w : goal.weights) all += w;
+    for (Size i = 0; i < tree.kind.size(); ++i) {
+        if (tree.n_children[i] == 0) continue;
+        double sum = 0;
+        for (int c = 0; c < tree.n_children[i]; ++c) sum += tree.weight[static_cast<Size>(tree.first_child[i] + c)];
+        CHECK(std::abs(sum - tree.weight[i]) < 1e-9 * all);
+    }
+    CHECK(std::abs(tree.weight[0] - all) < 1e-9 * all);
+}
+
+int main() { return check::run(); }

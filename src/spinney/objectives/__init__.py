@@ -1,0 +1,1 @@
+"""What a tree minimises: the split criteria and their names."""
