@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -14,7 +15,7 @@ from spinney.data.columns import Category
 # The order is part of the file format: a dtype is stored as its position here. int32 means categorical.
 _DTYPES = ("float32", "float64", "int32")
 _KEYS = frozenset({"n_features", "names", "dtypes", "categories"})
-_ARRAYS: dict[str, type[np.generic]] = {"float": np.float64, "bool": np.uint8, "int": np.int64}
+_CATEGORY_TYPES = frozenset({str, bytes, bool, int, float})
 
 
 def schema_to_state(
@@ -23,7 +24,7 @@ def schema_to_state(
     """Return a schema's parts as plain data; only categorical columns have an entry among the categories.
 
     >>> schema_to_state(["a"], ["int32"], [("u", "v")])["categories"]
-    [{'type': 'str', 'values': ['u', 'v']}]
+    [['u', 'v']]
     """
     return {
         "n_features": len(dtypes),
@@ -48,8 +49,10 @@ def schema_from_state(state: object) -> tuple[list[str] | None, list[str], list[
     n_features = state["n_features"]
     if type(n_features) is not int or n_features < 1:
         _damaged(f"the number of features is {show_value(n_features)}")
-    positions = _array(state["dtypes"], np.uint8, "dtypes")
-    if len(positions) != n_features or positions.max(initial=0) >= len(_DTYPES):
+    positions = state["dtypes"]
+    if not isinstance(positions, np.ndarray) or positions.dtype != np.uint8:
+        _damaged("the types are not an array of small numbers")
+    if positions.shape != (n_features,) or positions.max() >= len(_DTYPES):
         _damaged(f"the types do not describe {n_features} features")
     dtypes = [_DTYPES[position] for position in positions]
     names = _names_from_state(state["names"], n_features)
@@ -75,77 +78,31 @@ def _names_from_state(names: object, n_features: int) -> list[str] | None:
     return names
 
 
-def _categories_to_state(values: Sequence[Category]) -> dict[str, Any]:
+def _categories_to_state(values: Sequence[Category]) -> NDArray[Any] | list[Category]:
+    """Return numbers of one type as an array, which takes little space in a file, else a list."""
     kinds = {type(value) for value in values}
-    if len(kinds) > 1:
-        return {"type": "mixed", "values": [_categories_to_state([value]) for value in values]}
-    kind = kinds.pop().__name__ if kinds else "str"
-    if kind == "int" and not all(-(2**63) <= value < 2**63 for value in values):  # type: ignore[operator]
-        return {"type": "great int", "values": [hex(value) for value in values]}  # type: ignore[arg-type]
-    if kind in _ARRAYS:
-        return {"type": kind, "values": np.array(values, _ARRAYS[kind])}
-    if kind == "bytes":  # every byte has a letter in latin-1, so nothing is lost
-        return {"type": kind, "values": [value.decode("latin-1") for value in values]}  # type: ignore[union-attr]
-    return {"type": kind, "values": list(values)}
+    if kinds == {float}:
+        return np.array(values, np.float64)
+    if kinds == {int}:
+        try:
+            return np.array(values, np.int64)
+        except OverflowError:
+            pass
+    return list(values)
 
 
-def _categories_from_state(state: object) -> tuple[Category, ...]:
-    if not isinstance(state, dict) or set(state) != {"type", "values"} or not isinstance(state["type"], str):
-        _damaged("a list of categories has no type and values")
-    kind, stored = state["type"], state["values"]
-    if kind == "mixed":
-        values = _mixed(stored)
-    elif kind in _ARRAYS:
-        values = _numbers(kind, stored)
-    elif kind in ("str", "bytes", "great int"):
-        values = _texts(kind, stored)
-    else:
-        _damaged(f"categories have the unknown type {show_value(kind)}")
-    if len(set(values)) != len(values):
-        _damaged("a category is listed twice")
-    return tuple(values)
-
-
-def _mixed(stored: object) -> list[Category]:
-    if not isinstance(stored, list):
-        _damaged("mixed categories are not a list")
-    values: list[Category] = []
-    for part in stored:
-        if not isinstance(part, dict) or part.get("type") == "mixed":
-            _damaged("mixed categories are nested")
-        values.extend(_categories_from_state(part))
-    return values
-
-
-def _numbers(kind: str, stored: object) -> list[Category]:
-    array = _array(stored, _ARRAYS[kind], "categories")
-    if kind == "float" and not np.isfinite(array).all():
+def _categories_from_state(stored: object) -> tuple[Category, ...]:
+    if isinstance(stored, np.ndarray):
+        if stored.dtype not in (np.dtype(np.int64), np.dtype(np.float64)) or stored.ndim != 1:
+            _damaged("an array of categories holds neither int64 nor float64 numbers")
+        stored = stored.tolist()
+    if not isinstance(stored, list) or not all(type(value) in _CATEGORY_TYPES for value in stored):
+        _damaged("a list of categories holds something that is no category")
+    if not all(math.isfinite(value) for value in stored if type(value) is float):
         _damaged("a category is not a finite number")
-    if kind == "bool":
-        if array.max(initial=0) > 1:
-            _damaged("a boolean category is neither 0 nor 1")
-        array = array.astype(bool)
-    values: list[Category] = array.tolist()
-    return values
-
-
-def _texts(kind: str, stored: object) -> list[Category]:
-    if not isinstance(stored, list) or not all(type(text) is str for text in stored):
-        _damaged("categories of text are not a list of texts")
-    if kind == "str":
-        return list(stored)
-    try:
-        if kind == "bytes":
-            return [text.encode("latin-1") for text in stored]
-        return [int(text, 16) for text in stored]
-    except ValueError:
-        _damaged(f"a category is not of the type {kind}")
-
-
-def _array(stored: object, dtype: type[np.generic], what: str) -> NDArray[Any]:
-    if not isinstance(stored, np.ndarray) or stored.dtype != np.dtype(dtype) or stored.ndim != 1:
-        _damaged(f"the {what} are not a list of {np.dtype(dtype).name} numbers")
-    return stored
+    if len(set(stored)) != len(stored):
+        _damaged("a category is listed twice")
+    return tuple(stored)
 
 
 def _damaged(reason: str) -> NoReturn:
