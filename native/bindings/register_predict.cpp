@@ -144,8 +144,7 @@ void register_predict(nb::module_& m) {
     const auto n_rows = nb::arg("n_rows") = nb::none();
     nb::class_<Predictor>(m, "Predictor", "One fitted tree, packed for prediction.")
         .def("__init__", &construct, nb::arg("tree"), nb::arg("n_classes"))
-        .def_prop_ro("used_features",
-                     [](const Predictor& p) { return to_array(std::vector(p.used_features())); })
+        .def_prop_ro("used_features", &Predictor::used_features)
         .def("values", &values, input, n_threads, n_rows, "Give each row's value (n_rows, n_outputs, width).")
         .def("apply", &apply, input, n_threads, n_rows, "Give the node that answers for each row (n_rows,).")
         .def("classes", &classes, input, n_threads, n_rows, "Give each row's best class (n_rows, n_outputs).")

@@ -1,0 +1,87 @@
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from spinney.native import core
+
+
+def build(columns, n_categories=(), weights=None, max_bins=255, n_threads=1):
+    return core.build_codes(columns, list(n_categories), weights, max_bins, n_threads)
+
+
+def test_a_block_and_its_columns_give_the_same_codes():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(700, 3))
+    X[::5, 1] = np.nan
+    X.flags.writeable = False
+    apart, together = build(list(X.T)), build(X, n_threads=2)
+    assert (together.n_rows, together.n_columns) == (700, 3)
+    for j in range(3):
+        np.testing.assert_array_equal(apart.codes(j), together.codes(j))
+        np.testing.assert_array_equal(apart.lo(j), together.lo(j))
+        assert together.n_bins(j) == 255
+        assert together.has_missing(j) == (j == 1)
+    assert (together.codes(1)[::5] == 255).all()
+    assert together.nbytes >= 2100
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_exact_codes_are_ranks(dtype):
+    x = np.array([3, 1, 2, 1, np.nan, -0.0, 0.0], dtype)
+    matrix = build([x], max_bins=0)
+    assert matrix.codes(0).tolist() == [3, 1, 2, 1, 4, 0, 0]
+    assert matrix.lo(0).tolist() == matrix.hi(0).tolist() == [0, 1, 2, 3]
+
+
+def test_categories_have_their_own_codes():
+    matrix = build([np.array([1, -1, 0], np.int32), np.zeros(3)], [2, 0])
+    assert matrix.codes(0).tolist() == [1, 2, 0]
+    assert matrix.bin_of_category(0).tolist() == [0, 1]
+
+
+def test_extend_joins_matrices():
+    matrix = build([np.arange(3.0)])
+    matrix.extend(build([np.array([5.0, 4.0, 5.0])]))
+    assert matrix.n_columns == 2
+    assert matrix.codes(1).tolist() == [1, 0, 1]
+    with pytest.raises(ValueError, match="number of rows"):
+        matrix.extend(build([np.arange(4.0)]))
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "error", "message"),
+    [
+        ([np.zeros(2), np.zeros(3)], {}, ValueError, "column 1 has 3 rows"),
+        ([np.zeros(2, np.int64)], {}, TypeError, "column 0 has the element format 'l'"),
+        ([np.zeros((2, 2))], {}, ValueError, "column 0 must be 1-D"),
+        (np.zeros(2), {}, ValueError, "2-D"),
+        ([np.zeros(2)], {"max_bins": 1}, ValueError, "max_bins"),
+        ([np.zeros(2)], {"max_bins": 256}, ValueError, "max_bins"),
+        ([np.zeros(2)], {"n_categories": [3]}, ValueError, "column 0 has categories"),
+        ([np.zeros(2)], {"n_categories": [0, 0]}, ValueError, "n_categories"),
+        ([np.zeros(2)], {"weights": np.zeros(3)}, ValueError, "weights"),
+        ([None], {}, TypeError, "bytes-like|buffer"),
+        (7, {}, TypeError, "len"),
+    ],
+)
+def test_wrong_inputs_are_named(columns, options, error, message):
+    with pytest.raises(error, match=message):
+        build(columns, **options)
+    with pytest.raises(IndexError):
+        build([np.zeros(1)]).codes(1)
+
+
+def test_the_lock_is_released_and_a_signal_stops_the_work():
+    x = np.random.default_rng(0).normal(size=400_000)
+    columns = [x] * 200  # some seconds of exact ranking
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    start = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        build(columns, max_bins=0, n_threads=2)
+    assert time.perf_counter() - start < 1.5
+    timer.join()
