@@ -200,12 +200,23 @@ def test_an_attribute_that_would_be_lost_is_refused() -> None:
     assert pickle.loads(pickle.dumps(free))._private == 1
 
 
+def test_a_model_fitted_in_part_is_refused() -> None:
+    model = fitted_toy()
+    del model.classes_
+    with pytest.raises(UnsavableValue, match="no 'classes_'"):
+        dumps(model)
+    assert pickle.loads(pickle.dumps(model)).n_features_in_ == 3
+    with pytest.raises(CorruptModelFile, match="no 'classes_'"):
+        loads(forged(fitted_toy(), lambda document: document["state"]["fitted"].pop("classes_")))
+
+
 def test_a_subclass_adds_attributes() -> None:
     class Richer(ToyClassifier):
         _state_attributes = ("extra_",)
 
     model = Richer().fit(*toy_data())
     model.extra_ = 5
+    model.feature_names_in_ = np.array(["a", "b", "c"], dtype=object)
     assert loads(dumps(model)).extra_ == 5
 
 
@@ -230,6 +241,7 @@ def _set(*keys: Any) -> Any:
 P, F = ("state", "params"), ("state", "fitted")
 FORGED: dict[str, tuple[type[ModelFileError], Any]] = {
     "another format": (CorruptModelFile, _set("format", "spinney table")),
+    "an array as format": (CorruptModelFile, _set("format", np.zeros(0))),
     "a further key": (CorruptModelFile, _set("more", 1)),
     "no version": (CorruptModelFile, _set("spinney_version", None)),
     "class is a number": (CorruptModelFile, _set("class", 3)),

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
 
 from spinney.persistence import CorruptModelFile, Persistent
 
@@ -34,6 +35,7 @@ class ToyClassifier(ClassifierMixin, BaseEstimator, Persistent):
     """A committee of toy trees."""
 
     _state_attributes = ("classes_", "n_features_in_", "trees_", "_note")
+    _optional_attributes = ("feature_names_in_",)
     _transient_attributes = ("_cache",)
 
     def __init__(self, n_trees=2, criterion="gini", class_weight=None, random_state=None):
@@ -58,6 +60,7 @@ class ToyClassifier(ClassifierMixin, BaseEstimator, Persistent):
         return self
 
     def predict(self, X):
+        check_is_fitted(self, "trees_")
         X = np.asarray(X, dtype=float)
         if X.ndim != 2 or X.shape[1] != self.n_features_in_:
             raise ValueError(f"X has shape {X.shape}, the model {self.n_features_in_} features.")

@@ -20,9 +20,10 @@ class Persistent:
 
     - a dataclass is saved as its fields and built again by its `__init__`, so `__post_init__` may validate;
     - an estimator is saved as its parameters and its fitted attributes, those that end in an underscore.
-      Where `_state_attributes` lists names, only these are fitted attributes (a private one may be among
-      them); the lists of base classes are added up. `_transient_attributes` are left out of files and
-      pickles: what can be computed again.
+      A class that lists their names in `_state_attributes` (a private one may be among them) has all of
+      these or, before fitting, none; `_optional_attributes` may be there or not, and no others are taken.
+      The lists of base classes are added up. `_transient_attributes` are left out of files and pickles:
+      what can be computed again.
 
     Others define `_get_state` and `_set_state`. Files come from anywhere: `_set_state`, or `_check_state`
     after it, must check every type, length, range and index that later code relies on. A KeyError,
@@ -40,6 +41,7 @@ class Persistent:
 
     __slots__ = ()
     _state_attributes: ClassVar[tuple[str, ...]] = ()
+    _optional_attributes: ClassVar[tuple[str, ...]] = ()
     _transient_attributes: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, *, persistent_name: str | None = None, **kwargs: Any) -> None:
@@ -91,7 +93,7 @@ def _declared(cls: type, what: str) -> set[str]:
 
 def _is_fitted_name(cls: type) -> Callable[[str], bool]:
     """Tell which attribute names hold fitted state in a class."""
-    declared = _declared(cls, "_state_attributes")
+    declared = _declared(cls, "_state_attributes") | _declared(cls, "_optional_attributes")
     if declared:
         return declared.__contains__
     return lambda name: (
@@ -113,7 +115,18 @@ def _fitted(model: object, params: dict[str, Any]) -> dict[str, Any]:
                 fix="Add its name to _state_attributes of the class to save it, or to _transient_attributes "
                 "to leave it out.",
             )
+    missing = _missing(type(model), fitted)
+    if missing:
+        raise UnsavableValue(
+            f"{type(model).__name__} is fitted only in part: it has no {missing[0]!r}.",
+            fix="Fit it again before saving it.",
+        )
     return fitted
+
+
+def _missing(cls: type, fitted: dict[str, Any]) -> list[str]:
+    """List the attributes that a fitted model must have and this one, fitted in part, has not."""
+    return sorted(_declared(cls, "_state_attributes") - set(fitted)) if fitted else []
 
 
 def _fill_estimator(model: Any, state: dict[str, Any]) -> None:
@@ -122,6 +135,9 @@ def _fill_estimator(model: Any, state: dict[str, Any]) -> None:
         raise CorruptModelFile(f"The state of a {cls.__name__} is not parameters and fitted attributes.")
     _check_names(cls, "parameter", state["params"], set(cls._get_param_names()).__contains__)
     _check_names(cls, "fitted attribute", state["fitted"], _is_fitted_name(cls))
+    missing = _missing(cls, state["fitted"])
+    if missing:
+        raise CorruptModelFile(f"A {cls.__name__} is fitted only in part: it has no {missing[0]!r}.")
     # Parameters younger than the file get their defaults.
     cls.__init__(model, **state["params"])
     for name, value in state["fitted"].items():

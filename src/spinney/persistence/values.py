@@ -54,10 +54,11 @@ def pack_model(model: object) -> tuple[Document, set[type]]:
 
 def unpack_model(document: Document, classes: Mapping[str, type] | None = None) -> Any:
     """Build the model that a document describes, from classes in the registry (or given here by name)."""
-    if type(document) is not dict or list(document) != _ROOT_KEYS or document["format"] != FORMAT:
+    valid = type(document) is dict and list(document) == _ROOT_KEYS
+    # The type first: an array compared with a string is no truth value.
+    valid = valid and type(document["format"]) is str and document["format"] == FORMAT
+    if not valid or type(document["spinney_version"]) is not str:
         raise CorruptModelFile("The file is intact, but its document does not describe a model.")
-    if type(document["spinney_version"]) is not str:
-        raise CorruptModelFile("The file does not say which version of Spinney wrote it.")
     return _Unpacker(classes or {}).build(document["class"], document["state"])
 
 
