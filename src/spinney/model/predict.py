@@ -90,7 +90,7 @@ class TreePredictor:
         return csr_array((shares, indices, indptr), shape=(table.n_rows, self._tree.node_count))
 
     def _input(self, table: Rows) -> NDArray[Any] | list[NDArray[Any] | None]:
-        """Give the block as it is; of columns only those the tree reads, as a sparse table makes them late."""
+        """Give the block as it is; of columns only those the tree reads, as sparse tables make them late."""
         if table.block is not None:
             return table.block
         columns: list[NDArray[Any] | None] = [None] * len(table.columns)
