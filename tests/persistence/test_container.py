@@ -1,11 +1,13 @@
 """The container gives back every bit, writes a document in one way only, and refuses everything else."""
 
 import math
+import re
 import struct
 import time
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -305,6 +307,13 @@ def test_the_raw_files_are_right_where_nothing_is_made_wrong() -> None:
     assert raw_file(b"\x0a" + u32(1) + text("k") + b"\x0b", array(U4, (), b"\x07\0\0\0")) == encode(
         {"k": np.array(7, np.uint32)}
     )
+
+
+def test_the_file_spelled_out_in_the_documentation_is_what_is_written() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "model-file.md").read_text()
+    listing = page.split("## A file by hand")[1].split("##")[0]
+    spelled = re.findall(r"^ +\d+  ((?:[0-9a-f]{2} )*[0-9a-f]{2})(?:  |$)", listing, flags=re.MULTILINE)
+    assert bytes.fromhex("".join(spelled)) == encode({"x": np.array([1.5])})
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,12 @@
 
 import copy
 import pickle
+import subprocess
+import sys
+import textwrap
 import warnings
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import joblib
@@ -149,6 +153,33 @@ def test_pickled_classes_travel_with_the_bytes() -> None:
     assert function.__module__ == "spinney.persistence.state"
 
 
+WORKERS = """
+    import sys
+    sys.path.insert(0, sys.argv[1])
+    from joblib import Parallel, delayed
+    from sklearn.base import BaseEstimator
+    from persistence.toys import Free
+    from spinney.persistence import Persistent
+
+    class Local(BaseEstimator, Persistent):
+        def __init__(self, a=1):
+            self.a = a
+
+    def work(model):
+        return model.set_params(value=model.base.a)
+
+    [back] = Parallel(n_jobs=2)([delayed(work)(Free(base=Local(a=5)))])
+    assert type(back.base) is Local
+    print(back.value)
+"""
+
+
+def test_a_class_of_the_main_module_travels_to_worker_processes() -> None:
+    command = [sys.executable, "-c", textwrap.dedent(WORKERS), str(Path(__file__).parents[1])]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.stdout.strip() == "5", result.stderr
+
+
 @pytest.mark.parametrize("memmap", [False, True])
 def test_scikit_learns_own_check_of_pickling(memmap: bool) -> None:
     check_estimators_pickle("ToyClassifier", ToyClassifier(), readonly_memmap=memmap)
@@ -163,7 +194,7 @@ def test_clone_knows_nothing_of_files() -> None:
     [
         (lambda x: x, "Parameter 'value' of .*Free holds a function"),
         (max, "Parameter 'value' of .*Free holds a function"),
-        ([1, {"k": SVC()}], r"Parameter 'value'\[1\]k of .*Free holds an object of sklearn.svm"),
+        ([1, {"k": SVC()}], r"Parameter 'value'\[1\]\['k'\] of .*Free holds an object of sklearn.svm"),
         (ToyClassifier, "Parameter 'value' of .*Free holds an object of"),
         (np.zeros(2, dtype=complex), "complex128"),
         (np.zeros(2, dtype="M8[s]"), "datetime64"),

@@ -71,7 +71,8 @@ def _place(path: tuple[str, ...]) -> str:
     owner, *keys = path
     if len(keys) >= 2 and keys[0] in {"params", "fitted"}:
         what = "Parameter" if keys[0] == "params" else "Attribute"
-        return f"{what} {keys[1]!r}{''.join(keys[2:])} of {owner}"
+        inner = "".join(key if key.startswith("[") else f"[{key!r}]" for key in keys[2:])
+        return f"{what} {keys[1]!r}{inner} of {owner}"
     return f"The state of {owner} at {' '.join(keys) or 'the top'}"
 
 
