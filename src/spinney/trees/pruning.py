@@ -1,0 +1,100 @@
+"""Pruning of a grown tree: what each method needs to know, fetched, and the method itself from ``model``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spinney.data.table import Table
+from spinney.model import pruning
+from spinney.model.predict import TreePredictor
+from spinney.model.tree_arrays import TreeArrays
+
+Task = Literal["classification", "regression"]
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Hold the rows that judge a tree: y (n_rows, n_outputs) as codes or numbers, weights (n_rows,)."""
+
+    table: Table
+    y: NDArray[Any]
+    weights: NDArray[np.float64]
+
+
+def losses(
+    tree: TreeArrays, validation: Validation, task: Task, n_threads: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Give each node's loss as a leaf, and that of the rows it has no branch for.  -> two (n_nodes,)"""
+    reach = TreePredictor(tree).decision_path(validation.table, n_threads)
+    as_leaf = pruning.leaf_losses(tree, reach, validation.y, validation.weights, task)
+    stays = pruning.staying(tree, reach)
+    return as_leaf, pruning.leaf_losses(tree, stays, validation.y, validation.weights, task)
+
+
+def cross_validated_alpha(
+    tree: TreeArrays,
+    regrow: Callable[[NDArray[np.float64]], TreeArrays],
+    everything: Validation,
+    fold: NDArray[np.int64],
+    task: Task,
+    one_se: bool,
+    n_threads: int,
+) -> float:
+    """Choose the α of cost-complexity pruning by trees grown without one fold each.
+
+    regrow(weights) grows a tree by other row weights; fold (n_rows,) says which fold holds a row out.
+    """
+    alphas = np.unique(pruning.cost_complexity_path(tree)[0])
+    # Any α between two cuts gives the same tree: the folds are judged at the (geometric) middle.
+    middles = np.append(np.sqrt(alphas[:-1] * alphas[1:]), alphas[-1])
+    scores = []
+    for k in range(int(fold.max()) + 1):
+        inside = np.where(fold == k, everything.weights, 0.0)
+        outside = np.where(fold == k, 0.0, everything.weights)
+        if not inside.any() or not outside.any():
+            continue
+        grown = regrow(outside)
+        judged = Validation(everything.table, everything.y, inside)
+        scores.append(
+            -_losses_along_path(grown, *losses(grown, judged, task, n_threads), middles) / inside.sum()
+        )
+    if not scores:
+        return 0.0
+    return pruning.choose_alpha(alphas, np.array(scores), rule="1-se" if one_se else "best")
+
+
+def _losses_along_path(
+    tree: TreeArrays,
+    as_leaf: NDArray[np.float64],
+    staying: NDArray[np.float64],
+    alphas: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Give the loss of the tree pruned at each α, by one walk over the nested sequence.  -> (n_alphas,)"""
+    below = np.where(tree.is_leaf, as_leaf, staying).tolist()  # the loss of the subtree as it now stands
+    parent = tree.parent.tolist()
+    for node in range(tree.node_count - 1, 0, -1):
+        below[parent[node]] += below[node]
+    totals, cut_at = [below[0]], []
+    for alpha, cut, _ in pruning._weakest_links(tree):
+        change, node = float(as_leaf[cut]) - below[cut], cut
+        while node >= 0:
+            below[node] += change
+            node = parent[node]
+        totals.append(below[0])
+        cut_at.append(alpha)
+    return np.array(totals)[np.searchsorted(cut_at, alphas, side="right")]
+
+
+def follow(tree: TreeArrays, pruned: TreeArrays) -> NDArray[np.int32]:
+    """Give each node's number in the pruned tree, −1 if it is gone.  -> (n_nodes,)"""
+    old = np.zeros(pruned.node_count, dtype=np.int64)
+    for node in np.flatnonzero(pruned.n_children).tolist():
+        old[list(pruned.children(node))] = list(tree.children(int(old[node])))
+    new = np.full(tree.node_count, -1, dtype=np.int32)
+    new[old] = np.arange(pruned.node_count)
+    return new
