@@ -198,6 +198,14 @@ def test_what_cannot_be_read_is_named(X, match):
         read_table(X)
 
 
+@pytest.mark.parametrize(
+    "cells", [(np.ones((2, 2)), np.ones((2, 3))), (np.ones(2), 1.0), ({}, {}), (1.0, [1, 2])]
+)
+def test_cells_that_hold_arrays_or_lists_are_type_errors(cells):
+    with pytest.raises(InputTypeError, match=r"argument must be a string or a real number.*column 0, row \d"):
+        read_table([[cell] for cell in cells])
+
+
 def test_objects_that_are_no_values_are_type_errors():
     with pytest.raises(InputTypeError, match=r"argument must be .* string.* number.*column 1, row 0"):
         read_table(np.array([[1.0, {"foo": "bar"}]], dtype=object))
@@ -395,6 +403,11 @@ def test_declared_orders_are_kept_and_other_categories_sorted():
 def test_declared_levels_that_no_row_has_are_left_out():
     frame = pd.DataFrame({"size": pd.Categorical(["b", "a"], categories=["c", "b", "a"])})
     assert read_table(frame).schema.features[0].categories == ("b", "a")
+
+
+def test_a_signaling_nan_in_a_frame_is_an_error_of_ours():
+    with pytest.raises(InputError, match=r"not a number .*column 'a'"):
+        read_table(pd.DataFrame({"a": [Decimal("sNaN")]}, dtype=object))
 
 
 def test_pandas_objects_are_judged_by_all_rows():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NoReturn
 
 import narwhals as nw
@@ -121,11 +122,7 @@ def _array_from_nested(X: Any) -> NDArray[Any]:
     """Make an array of lists or of an array-like, keeping text and numbers apart where they are mixed."""
     nested = isinstance(X, list | tuple)
     if nested and X and all(isinstance(row, list | tuple) for row in X):
-        _check_row_lengths(X)
-        # As objects, because numpy would turn every number beside a text into text, and every boolean
-        # beside a number into a number.
-        array = np.array(X, dtype=object)
-        return _check_not_series(X, array)
+        return _objects_from_rows(X)
     try:
         array = np.asarray(X)
         if nested and array.dtype.kind in "US":
@@ -137,7 +134,8 @@ def _array_from_nested(X: Any) -> NDArray[Any]:
     return _check_not_series(X, array)
 
 
-def _check_row_lengths(X: Sequence[Sequence[Any]]) -> None:
+def _objects_from_rows(X: Sequence[Sequence[Any]]) -> NDArray[Any]:
+    """Make an array of Python objects, because numpy would turn every number beside a text into text."""
     width = len(X[0])
     for i, row in enumerate(X):
         if len(row) != width:
@@ -145,6 +143,9 @@ def _check_row_lengths(X: Sequence[Sequence[Any]]) -> None:
                 f"Row {i} of X has {len(row)} values where row 0 has {width}",
                 fix="Give every row the same length.",
             )
+    if width and isinstance(X[0][0], list | tuple):
+        raise InputError("Found array with dim 3, while dim <= 2 is required", fix=_RESHAPE)
+    return np.fromiter(chain.from_iterable(X), object, len(X) * width).reshape(len(X), width)
 
 
 def _check_not_series(X: Any, array: NDArray[Any]) -> NDArray[Any]:
@@ -286,20 +287,17 @@ def _series_column(series: nw.Series[Any], column: str | int) -> RawColumn:
         return NumberColumn(floats, column)
     if dtype.is_integer() or isinstance(dtype, nw.Boolean):
         return _whole_column(series, column)
-    if isinstance(dtype, nw.String) and not _holds_objects(series):
+    # pandas keeps these as Python objects, of which narwhals looks only at the first.
+    objects = isinstance(getattr(series.to_native(), "dtype", None), np.dtype)
+    if isinstance(dtype, nw.String) and not objects:
         return _string_column(series, column)
-    if series.null_count() == len(series):
+    if not objects and series.null_count() == len(series):
         return NumberColumn(np.full(len(series), np.nan), column)
     values = series.to_numpy()
     if isinstance(values, np.ma.MaskedArray) or values.ndim != 1:
         raise InputTypeError(f"Each argument must be a string or a real number, not {dtype}", column=column)
     _check_kind(values.dtype, column)
     return (NumberColumn if values.dtype.kind in "fiub" else ObjectColumn)(values, column)
-
-
-def _holds_objects(series: nw.Series[Any]) -> bool:
-    """Tell whether pandas keeps the column as Python objects, of which narwhals looks only at the first."""
-    return isinstance(getattr(series.to_native(), "dtype", None), np.dtype)
 
 
 def _whole_column(series: nw.Series[Any], column: str | int) -> RawColumn:
@@ -342,7 +340,7 @@ def _categorical_column(series: nw.Series[Any], column: str | int) -> RawColumn:
     if not isinstance(series.dtype, nw.Enum):
         # The order of a polars Categorical depends on what else the process has read, so it is not kept.
         return text
-    declared = list(series.dtype.categories)
+    declared = native.dtype.categories.to_list()
     levels_found, codes = text.levels()
     position: dict[Category, int] = {level: i for i, level in enumerate(declared)}
     recoded = np.array([*(position[level] for level in levels_found), -1], np.int32)[codes]
