@@ -108,9 +108,11 @@ inline void radix_sort(std::uint64_t* keys, std::uint64_t* scratch, Size n) {
 }
 
 /// Sort keys in place and their payload with them. Stable.  all four (n,), n < 2^32
-template <class Key>
+///
+/// poll() is called before each pass over the data, and may throw; keys and payload are then in no order.
+template <class Key, class Poll>
 void radix_sort_pairs(Key* keys, std::uint32_t* payload, Key* key_scratch, std::uint32_t* payload_scratch,
-                      Size n) {
+                      Size n, Poll&& poll) {
     if (n <= detail::insertion_limit) {
         for (Size i = 1; i < n; ++i) {
             const Key key = keys[i];
@@ -129,6 +131,7 @@ void radix_sort_pairs(Key* keys, std::uint32_t* payload, Key* key_scratch, std::
         const int shift = static_cast<int>(8 * d);
         auto& at = counts[d];
         if (!detail::positions(at, static_cast<std::uint32_t>(from[0] >> shift & 255), n)) continue;
+        poll();
         for (Size i = 0; i < n; ++i) {
             const std::uint32_t place = at[from[i] >> shift & 255]++;
             to[place] = from[i];
@@ -140,6 +143,12 @@ void radix_sort_pairs(Key* keys, std::uint32_t* payload, Key* key_scratch, std::
     if (from == keys) return;
     std::memcpy(keys, from, n * sizeof(Key));
     std::memcpy(payload, load_from, n * sizeof(std::uint32_t));
+}
+
+template <class Key>
+void radix_sort_pairs(Key* keys, std::uint32_t* payload, Key* key_scratch, std::uint32_t* payload_scratch,
+                      Size n) {
+    radix_sort_pairs(keys, payload, key_scratch, payload_scratch, n, [] {});
 }
 
 }  // namespace spinney

@@ -1,5 +1,8 @@
+import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -85,3 +88,27 @@ def test_the_lock_is_released_and_a_signal_stops_the_work():
         build(columns, max_bins=0, n_threads=2)
     assert time.perf_counter() - start < 1.5
     timer.join()
+
+
+def _codes_on_threads(x):
+    return build(x, n_threads=3).codes(0)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_threads_work_before_and_after_a_fork():
+    x = np.random.default_rng(0).normal(size=(20_000, 4))
+    expected = _codes_on_threads(x)
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        answers = pool.map_async(_codes_on_threads, [x] * 4).get(timeout=60)
+    for answer in answers:
+        np.testing.assert_array_equal(answer, expected)
+    np.testing.assert_array_equal(_codes_on_threads(x), expected)
+
+
+def test_a_process_with_sleeping_threads_ends():
+    code = (
+        "import numpy as np; from spinney.native import core;"
+        "core.build_codes(np.zeros((9000, 3)), [], None, 255, 4)"
+    )
+    for _ in range(3):
+        subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
