@@ -1,21 +1,18 @@
 """Old files load for ever: every model ever kept here gives the predictions it gave when it was saved."""
 
 import json
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import contracts.learners  # noqa: F401  (defines the learners)
 import persistence.toys  # noqa: F401  (defines the toy classes that some files hold)
 from golden.expectations import plain, plain_rows, rows_from
 from spinney.persistence import dumps, load
 from spinney.persistence.container import VERSION, decode, encode
 from spinney.persistence.document import Tagged
-
-with suppress(ImportError):
-    import contracts.learners  # noqa: F401  (defines the learners)
 
 HERE = Path(__file__).parent
 FILES = sorted(HERE.glob("v*/*.spinney"))

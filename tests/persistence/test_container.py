@@ -3,6 +3,7 @@
 import math
 import re
 import struct
+import sys
 import time
 import tracemalloc
 from collections.abc import Iterator
@@ -291,6 +292,15 @@ CRAFTED: dict[str, tuple[type[ModelFileError], bytes]] = {
     "empty and yet huge": (CorruptModelFile, raw_file(b"\x0b", array(F8, (0, 2**62), b""))),
     "truth value of 2": (CorruptModelFile, raw_file(b"\x0b", array(BOOL, (2,), b"\x01\x02"))),
 }
+
+
+def test_long_integers_chosen_to_be_slow_in_a_set_are_refused() -> None:
+    prime = sys.hash_info.modulus
+    data = encode([prime * i for i in range(5, 20_005)])
+    with bounds(len(data)), pytest.raises(CorruptModelFile, match="slow"):
+        decode(data)
+    honest = [2**80 + i for i in range(1000)] + [2**90] * 1000
+    assert decode(encode(honest)) == honest
 
 
 @pytest.mark.parametrize("name", CRAFTED)

@@ -34,8 +34,8 @@ class ToyTree(Persistent):
 class ToyClassifier(ClassifierMixin, BaseEstimator, Persistent):
     """A committee of toy trees."""
 
-    _state_attributes = ("classes_", "n_features_in_", "trees_", "_note")
-    _optional_attributes = ("feature_names_in_",)
+    _state_attributes = ("feature_names_in_", "_note")
+    _required_attributes = ("classes_", "n_features_in_", "trees_")
     _transient_attributes = ("_cache",)
 
     def __init__(self, n_trees=2, criterion="gini", class_weight=None, random_state=None):

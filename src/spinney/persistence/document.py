@@ -16,6 +16,8 @@ MAX_DEPTH = 64
 """Levels of nesting; keeps the reader far from Python's recursion limit."""
 MAX_INT_BYTES = 1024
 """Bytes of the longest integer."""
+MAX_EQUAL_HASHES = 16
+"""Long integers that may share a hash; a file full of them would make every dict and set of them slow."""
 
 NONE, FALSE, TRUE, INT, BIG_INT, FLOAT, STR, BYTES, LIST, TUPLE, DICT, ARRAY, TAGGED = range(13)
 
@@ -58,7 +60,16 @@ def read_document(data: memoryview, arrays: Iterator[NDArray[Any]]) -> Document:
         raise CorruptModelFile(f"{reader.end - reader.position} bytes follow the end of the document.")
     if next(arrays, None) is not None:
         raise CorruptModelFile("The file holds an array that its document does not refer to.")
+    if _crowded(reader.long_integers):
+        raise CorruptModelFile("The document holds long integers that were chosen to be slow.")
     return document
+
+
+def _crowded(values: list[int]) -> bool:
+    """Tell whether many different integers share a hash, without hashing them into anything."""
+    values = sorted(values)
+    hashes = sorted(hash(b) for a, b in zip([None, *values], values, strict=False) if a != b)
+    return any(a == b for a, b in zip(hashes, hashes[MAX_EQUAL_HASHES:], strict=False))
 
 
 def _length(n: int) -> bytes:
@@ -171,13 +182,14 @@ def _bytes_needed(value: int) -> int:
 class _Reader:
     """Walk over the bytes of a document; nothing is allocated before its bytes are known to be there."""
 
-    __slots__ = ("arrays", "data", "end", "position")
+    __slots__ = ("arrays", "data", "end", "long_integers", "position")
 
     def __init__(self, data: memoryview, arrays: Iterator[NDArray[Any]]) -> None:
         self.data = data
         self.position = 0
         self.end = len(data)
         self.arrays = arrays
+        self.long_integers: list[int] = []
 
     def read(self, depth: int) -> Document:
         if depth > MAX_DEPTH:
@@ -225,6 +237,7 @@ class _Reader:
         value = int.from_bytes(data, "little", signed=True)
         if not 8 < len(data) <= MAX_INT_BYTES or _bytes_needed(value) != len(data):
             raise CorruptModelFile("A long integer is not in its shortest form, or is too long.")
+        self.long_integers.append(value)
         return value
 
     def get_float(self, _depth: int) -> float:

@@ -20,10 +20,10 @@ class Persistent:
 
     - a dataclass is saved as its fields and built again by its `__init__`, so `__post_init__` may validate;
     - an estimator is saved as its parameters and its fitted attributes, those that end in an underscore.
-      A class that lists their names in `_state_attributes` (a private one may be among them) has all of
-      these or, before fitting, none; `_optional_attributes` may be there or not, and no others are taken.
-      The lists of base classes are added up. `_transient_attributes` are left out of files and pickles:
-      what can be computed again.
+      A class may list their names in `_state_attributes` (a private one may be among them): no others are
+      then taken. Those in `_required_attributes` are all there or, before fitting, none is. The lists of
+      base classes are added up. `_transient_attributes` are left out of files and pickles: what can be
+      computed again.
 
     Others define `_get_state` and `_set_state`. Files come from anywhere: `_set_state`, or `_check_state`
     after it, must check every type, length, range and index that later code relies on. A KeyError,
@@ -41,7 +41,7 @@ class Persistent:
 
     __slots__ = ()
     _state_attributes: ClassVar[tuple[str, ...]] = ()
-    _optional_attributes: ClassVar[tuple[str, ...]] = ()
+    _required_attributes: ClassVar[tuple[str, ...]] = ()
     _transient_attributes: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, *, persistent_name: str | None = None, **kwargs: Any) -> None:
@@ -93,7 +93,7 @@ def _declared(cls: type, what: str) -> set[str]:
 
 def _is_fitted_name(cls: type) -> Callable[[str], bool]:
     """Tell which attribute names hold fitted state in a class."""
-    declared = _declared(cls, "_state_attributes") | _declared(cls, "_optional_attributes")
+    declared = _declared(cls, "_state_attributes") | _declared(cls, "_required_attributes")
     if declared:
         return declared.__contains__
     return lambda name: (
@@ -126,7 +126,7 @@ def _fitted(model: object, params: dict[str, Any]) -> dict[str, Any]:
 
 def _missing(cls: type, fitted: dict[str, Any]) -> list[str]:
     """List the attributes that a fitted model must have and this one, fitted in part, has not."""
-    return sorted(_declared(cls, "_state_attributes") - set(fitted)) if fitted else []
+    return sorted(_declared(cls, "_required_attributes") - set(fitted)) if fitted else []
 
 
 def _fill_estimator(model: Any, state: dict[str, Any]) -> None:
