@@ -1,0 +1,434 @@
+// Linear tests: boundaries that no single feature shows, and the agreement of what was swept with what will
+// be predicted.
+#include <functional>
+#include <random>
+
+#include "check.hpp"
+#include "grow_tree.hpp"
+#include "tables.hpp"
+
+using namespace spinney;
+using tables::Goal;
+using tables::Table;
+
+namespace {
+
+constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
+
+/// A table and target whose root is searched for a linear test.
+struct Problem {
+    Table table;
+    std::vector<std::int32_t> classes;
+    std::vector<double> values, weights;
+    int n_outputs = 1;
+    GrowOptions options;
+    CodeMatrix x;
+    Target target;
+    Statistics s;
+    std::vector<Row> rows;
+    std::vector<Stat> total;
+
+    Problem(Size n, Size d, std::uint64_t seed = 1) : table(seed, n, 0, 0, false) {
+        std::mt19937_64 g(seed);
+        std::normal_distribution<double> normal;
+        for (Size f = 0; f < d; ++f) {
+            table.numeric.emplace_back(n);
+            for (double& v : table.numeric.back()) v = normal(g);
+        }
+        options.oblique_directions = 10;
+    }
+
+    double at(Size row, Size f) const { return table.numeric[f][row]; }
+    void label(const std::function<std::int32_t(Size)>& of_row) {
+        for (Size r = 0; r < table.n_rows; ++r) classes.push_back(of_row(r));
+    }
+    void value(const std::function<double(Size)>& of_row) {
+        for (Size r = 0; r < table.n_rows; ++r) values.push_back(of_row(r));
+        options.criterion = CriterionName::squared_error;
+    }
+
+    void prepare() {
+        x = table.codes(0);
+        target = {};
+        target.n_rows = table.n_rows;
+        target.n_outputs = n_outputs;
+        target.task = values.empty() ? Task::classification : Task::regression;
+        target.weights = weights.empty() ? nullptr : weights.data();
+        if (values.empty()) {
+            target.classes = classes.data();
+            target.n_classes.assign(static_cast<Size>(n_outputs),
+                                    1 + *std::max_element(classes.begin(), classes.end()));
+        } else {
+            target.values = values.data();
+        }
+        s = make_statistics(target, options.min_samples_leaf > 1, options.fractional,
+                            options.criterion != CriterionName::poisson);
+        rows.clear();
+        total.assign(static_cast<Size>(s.width), 0);
+        for (Size r = 0; r < table.n_rows; ++r) {
+            if (!(target.weight(r) > 0)) continue;
+            rows.push_back(static_cast<Row>(r));
+            s.add(total.data(), r);
+        }
+    }
+
+    LinearTest solve(std::uint64_t address = 7) {
+        prepare();
+        const Moments moments(target, s, options.criterion);
+        Interrupt none;
+        double weight = 0;
+        for (Row r : rows) weight += target.weight(r);
+        const GrowContext context{x, target, s, options, moments, none, weight};
+        NodeState state;
+        state.address = address;
+        const LinearTest test =
+            best_linear_test(context, state, {rows, {}}, total.data(), make_limits(context, state));
+        check_sides(test);
+        return test;
+    }
+
+    /// Impurity of some rows times their weight, from the textbook: Gini, variance or absolute deviation; and
+    /// the weight.
+    std::pair<double, double> impurity(const std::vector<Row>& part) const {
+        double w = 0, sum = 0;
+        for (Row r : part) w += target.weight(r);
+        for (int o = 0; o < n_outputs; ++o) {
+            const auto place = [&](Row r) { return r * static_cast<Size>(n_outputs) + static_cast<Size>(o); };
+            if (!values.empty()) {
+                std::vector<std::pair<double, double>> pairs;
+                double centre = 0;
+                for (Row r : part) {
+                    pairs.emplace_back(values[place(r)], target.weight(r));
+                    centre += target.weight(r) * values[place(r)] / w;
+                }
+                const bool absolute = options.criterion == CriterionName::absolute_error;
+                if (absolute) centre = weighted_median(pairs);
+                for (const auto& [y, u] : pairs)
+                    sum += u * (absolute ? std::abs(y - centre) : (y - centre) * (y - centre));
+            } else {
+                std::vector<double> mass(static_cast<Size>(target.n_classes[static_cast<Size>(o)]), 0.0);
+                for (Row r : part) mass[static_cast<Size>(classes[place(r)])] += target.weight(r);
+                sum += w;
+                for (double m : mass) sum -= m * m / w;
+            }
+        }
+        return {sum / n_outputs, w};
+    }
+
+    /// The gain that the sides taken by goes_left really have.
+    double gain(const LinearTest& test) const {
+        std::vector<Row> side[2];
+        for (Row r : rows) side[test.goes_left(x, r) ? 0 : 1].push_back(r);
+        const auto all = impurity(rows);
+        return (all.first - impurity(side[0]).first - impurity(side[1]).first) / all.second;
+    }
+
+    void check_sides(const LinearTest& test) const {
+        if (!test.candidate.found()) return;
+        CHECK(test.candidate.test == Test::linear);
+        CHECK_EQUAL(test.candidate.feature, -1);
+        CHECK(test.terms.size() >= 2);
+        for (Size i = 1; i < test.terms.size(); ++i) CHECK(test.terms[i - 1].feature < test.terms[i].feature);
+        for (const auto& t : test.terms)
+            CHECK(std::isfinite(t.coefficient) && std::isfinite(t.fill) && t.coefficient != 0);
+        Size left = 0;
+        for (Row r : rows) left += test.goes_left(x, r);
+        CHECK(left >= options.min_samples_leaf && rows.size() - left >= options.min_samples_leaf);
+        const bool known = options.criterion != CriterionName::entropy &&
+                           options.criterion != CriterionName::friedman_mse &&
+                           options.criterion != CriterionName::poisson;
+        if (known) CHECK_CLOSE(test.candidate.gain, gain(test), 1e-9 * (1 + std::abs(test.candidate.gain)));
+    }
+
+    /// The gain of the best test on one feature.
+    double axis_gain() {
+        GrowOptions o = options;
+        o.oblique_directions = 0;
+        o.max_depth = 1;
+        o.ledger = LedgerLevel::features;
+        Interrupt none;
+        double best = 0;
+        for (const auto& row : grow_tree(x, target, o, true, none).ledger) best = std::max(best, row.gain);
+        return best;
+    }
+};
+
+}  // namespace
+
+TEST(a_diagonal_is_one_test) {
+    Problem p(500, 2);
+    p.label([&](Size r) { return p.at(r, 0) + p.at(r, 1) <= 0.1 ? 0 : 1; });
+    const LinearTest test = p.solve();
+    CHECK(test.candidate.found());
+    CHECK(test.candidate.gain > 0.49);
+    CHECK(p.axis_gain() < 0.3);
+    CHECK_EQUAL(test.terms.size(), Size{2});
+    CHECK_CLOSE(test.terms[0].coefficient / test.terms[1].coefficient, 1.0, 0.1);
+}
+
+TEST(a_diagonal_among_noise_is_found_and_its_test_is_short) {
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+        Problem p(1000, 10, seed);
+        p.label([&](Size r) { return p.at(r, 2) - p.at(r, 7) <= 0 ? 0 : 1; });
+        const LinearTest test = p.solve();
+        CHECK(test.candidate.gain > 0.47);
+        CHECK(p.axis_gain() < 0.25);
+        CHECK(test.terms.size() <= 4);
+        for (const auto& t : test.terms)
+            if (t.feature != 2 && t.feature != 7) CHECK(std::abs(t.coefficient) < 0.15);
+    }
+}
+
+TEST(noisy_labels_leave_the_boundary_near) {
+    Problem p(4000, 10);
+    std::mt19937_64 g(5);
+    p.label([&](Size r) {
+        double sum = 0;
+        for (Size f = 0; f < 10; ++f) sum += p.at(r, f);
+        return (sum <= 0) != (g() % 10 == 0) ? 0 : 1;
+    });
+    const LinearTest test = p.solve();
+    CHECK(test.candidate.gain > 0.95 * 0.32);  // 0.5 − 2·0.9·0.1 for the true boundary
+    CHECK(p.axis_gain() < 0.1);
+}
+
+TEST(units_do_not_matter) {
+    Problem p(800, 3);
+    for (Size r = 0; r < 800; ++r) {
+        p.table.numeric[0][r] = p.table.numeric[0][r] * 1e-9;
+        p.table.numeric[1][r] = 1e6 + p.table.numeric[1][r] * 1e4;
+    }
+    p.label([&](Size r) { return p.at(r, 0) * 1e9 + (p.at(r, 1) - 1e6) / 1e4 <= 0 ? 0 : 1; });
+    CHECK(p.solve().candidate.gain > 0.48);
+}
+
+TEST(an_exclusive_or_bends) {
+    Problem p(1000, 4);
+    p.label([&](Size r) { return (p.at(r, 1) > 0) == (p.at(r, 3) > 0) ? 1 : 0; });
+    const LinearTest test = p.solve();
+    CHECK(test.candidate.gain > 0.04);  // cutting one corner off brings 0.047 on many rows
+    CHECK(p.axis_gain() < 0.02);
+}
+
+TEST(several_classes_share_a_diagonal) {
+    Problem p(1500, 4);
+    p.label([&](Size r) {
+        return (p.at(r, 0) + p.at(r, 1) <= 0 ? 0 : 2) + (p.at(r, 2) - p.at(r, 3) > 0 ? 1 : 0);
+    });
+    const LinearTest test = p.solve();
+    CHECK(test.candidate.gain > 0.24);  // two of four classes on each side: 0.75 − 0.5
+    p.options.criterion = CriterionName::entropy;
+    CHECK(p.solve().candidate.gain > 0.97);
+}
+
+TEST(a_plane_is_cut_across_its_slope) {
+    Problem p(1000, 5);
+    std::mt19937_64 g(3);
+    std::normal_distribution<double> noise(0, 0.1);
+    p.value([&](Size r) { return 3 * p.at(r, 0) - 2 * p.at(r, 1) + p.at(r, 4) + noise(g); });
+    const LinearTest test = p.solve();
+    const double most =
+        14 * 2 / 3.14159265;  // half a normal variable's best cut explains 2/π of its variance
+    CHECK_CLOSE(test.candidate.gain, most, 0.1 * most);
+    CHECK(p.axis_gain() < 0.75 * test.candidate.gain);
+    for (const auto criterion : {CriterionName::friedman_mse, CriterionName::absolute_error}) {
+        p.options.criterion = criterion;
+        const LinearTest other = p.solve();
+        CHECK(other.candidate.found());
+        CHECK(other.candidate.gain > 1.2 * p.axis_gain());
+        CHECK(other.candidate.gain_ratio > 0);
+    }
+}
+
+TEST(counts_are_cut_by_poisson) {
+    Problem p(800, 3);
+    p.value([&](Size r) { return std::floor(std::exp(0.7 * (p.at(r, 0) + p.at(r, 1)))); });
+    p.options.criterion = CriterionName::poisson;
+    const LinearTest test = p.solve();
+    CHECK(test.candidate.gain > 1.2 * p.axis_gain());
+}
+
+TEST(columns_that_cannot_be_used_are_left_out) {
+    Problem p(300, 8);
+    for (Size r = 0; r < 300; ++r) {
+        p.table.numeric[0][r] = 4.5;
+        p.table.numeric[1][r] = nan_value;
+        p.table.numeric[2][r] = r % 3 ? 1.25 : nan_value;
+        p.table.numeric[3][r] = r % 5 ? p.at(r, 3) : std::numeric_limits<double>::infinity();
+        p.table.numeric[4][r] = r % 2 ? 1.7e308 : -1.7e308;
+        p.table.numeric[5][r] = r % 2 ? 5e-324 : 0.0;
+    }
+    p.label([&](Size r) { return p.at(r, 6) + p.at(r, 7) <= 0 ? 0 : 1; });
+    const LinearTest test = p.solve();
+    CHECK(test.candidate.gain > 0.48);
+    for (const auto& t : test.terms) CHECK(t.feature >= 6);
+}
+
+TEST(nothing_is_found_where_there_are_no_two_columns) {
+    Problem one(50, 1);
+    one.label([&](Size r) { return one.at(r, 0) > 0; });
+    CHECK(!one.solve().candidate.found());
+    Problem constant(50, 3);
+    for (auto& column : constant.table.numeric) std::fill(column.begin(), column.end(), 1.0);
+    constant.label([&](Size r) { return r % 2; });
+    CHECK(!constant.solve().candidate.found());
+    Problem along_one(400, 5);
+    along_one.label([&](Size r) { return along_one.at(r, 3) > 0.2; });
+    CHECK(!along_one.solve().candidate.found());  // that feature's own search has it
+}
+
+TEST(missing_values_stand_at_the_weighted_mean) {
+    Problem p(600, 3);
+    std::mt19937_64 g(2);
+    p.label([&](Size r) { return p.at(r, 0) + p.at(r, 1) <= 0 ? 0 : 1; });
+    for (Size r = 0; r < 600; ++r) p.weights.push_back(0.25 * static_cast<double>(1 + g() % 7));
+    for (Size r = 0; r < 600; ++r)
+        if (g() % 10 == 0) p.table.numeric[0][r] = nan_value;
+    const LinearTest test = p.solve();
+    CHECK(test.candidate.gain > 0.38);
+    for (const auto& t : test.terms) {
+        double sum = 0, weight = 0;
+        for (Size r = 0; r < 600; ++r) {
+            const double v = p.at(r, static_cast<Size>(t.feature));
+            if (std::isnan(v)) continue;
+            sum += p.weights[r] * v;
+            weight += p.weights[r];
+        }
+        CHECK_CLOSE(t.fill, sum / weight, 1e-12);
+    }
+}
+
+TEST(weights_are_repeated_rows) {
+    Problem weighted(200, 3), repeated(0, 3);
+    weighted.label(
+        [&](Size r) { return weighted.at(r, 0) + weighted.at(r, 1) + 0.3 * weighted.at(r, 2) <= 0 ? 0 : 1; });
+    for (Size r = 0; r < 200; ++r)
+        weighted.weights.push_back(static_cast<double>(r % 3));  // weight 0: no row at all
+    for (Size r = 0; r < 200; ++r)
+        for (Size k = 0; k < r % 3; ++k) {
+            for (Size f = 0; f < 3; ++f) repeated.table.numeric[f].push_back(weighted.at(r, f));
+            repeated.classes.push_back(weighted.classes[r]);
+            ++repeated.table.n_rows;
+        }
+    const LinearTest a = weighted.solve(), b = repeated.solve();
+    CHECK(a.candidate.gain > 0.45);
+    CHECK(b.candidate.gain > 0.45);
+    CHECK_CLOSE(a.candidate.gain, b.candidate.gain, 0.03);
+}
+
+TEST(children_keep_their_least_size) {
+    Problem p(400, 4);
+    p.label([&](Size r) { return p.at(r, 0) + p.at(r, 1) <= -2.2 ? 0 : 1; });
+    p.options.min_samples_leaf = 100;  // more than the few rows beyond the boundary
+    const LinearTest rows = p.solve();
+    CHECK(rows.candidate.found());
+    for (Size r = 0; r < 400; ++r) p.weights.push_back(r % 2 ? 0.5 : 1.5);
+    p.options.min_weight_leaf = 120;
+    const LinearTest test = p.solve();
+    double left = 0;
+    for (Row r : p.rows)
+        if (test.goes_left(p.x, r)) left += p.weights[r];
+    CHECK(left >= 120 && 400 - left >= 120);
+}
+
+TEST(fewer_rows_than_columns_are_safe) {
+    for (Size n : {2, 3, 5, 12, 30})
+        for (Size d : {2, 9, 40, 300}) {
+            Problem p(n, d, n * 1000 + d);
+            p.label([&](Size r) { return static_cast<std::int32_t>(r % 2); });
+            p.solve();
+            Problem q(n, d, n * 1000 + d + 1);
+            q.value([&](Size r) { return q.at(r, 0) + q.at(r, 1); });
+            q.solve();
+        }
+}
+
+TEST(copies_of_a_column_are_safe) {
+    Problem p(300, 6);
+    for (Size f = 1; f < 5; ++f) p.table.numeric[f] = p.table.numeric[0];
+    p.label([&](Size r) { return p.at(r, 0) + p.at(r, 5) <= 0 ? 0 : 1; });
+    CHECK(p.solve().candidate.gain > 0.48);
+}
+
+TEST(many_classes_and_many_outputs) {
+    Problem many(600, 4);
+    many.label(
+        [&](Size r) { return static_cast<std::int32_t>((many.at(r, 0) + many.at(r, 1) + 5) * 12) % 100; });
+    CHECK(many.solve().candidate.found());
+    Problem two(600, 4);
+    two.n_outputs = 2;
+    for (Size r = 0; r < 600; ++r) {
+        two.classes.push_back(1);  // the first output says nothing
+        two.classes.push_back(two.at(r, 0) - two.at(r, 2) <= 0 ? 0 : 1);
+    }
+    CHECK(two.solve().candidate.gain > 0.24);
+    Problem values(600, 4);
+    values.n_outputs = 2;
+    values.options.criterion = CriterionName::squared_error;
+    for (Size r = 0; r < 600; ++r)
+        for (double slope : {1.0, 2.0}) values.values.push_back(slope * (values.at(r, 0) + values.at(r, 1)));
+    CHECK(values.solve().candidate.gain > 1.2 * values.axis_gain());
+}
+
+TEST(large_nodes_are_estimated_on_some_rows_and_cut_on_all) {
+    Problem p(30000, 4);
+    p.label([&](Size r) { return p.at(r, 0) + p.at(r, 1) - p.at(r, 3) <= 0 ? 0 : 1; });
+    for (Size r = 0; r < 30000; r += 11) p.table.numeric[1][r] = nan_value;
+    const LinearTest test = p.solve();
+    CHECK(test.candidate.gain > 0.4);
+    double sum = 0, known = 0;
+    for (Size r = 0; r < 30000; ++r)
+        if (!std::isnan(p.at(r, 1))) sum += p.at(r, 1), known += 1;
+    for (const auto& t : test.terms)
+        if (t.feature == 1) CHECK_CLOSE(t.fill, sum / known, 1e-9);
+}
+
+TEST(a_test_pays_for_all_its_features) {
+    Problem p(500, 4);
+    p.label([&](Size r) { return p.at(r, 0) + p.at(r, 1) <= 0 ? 0 : 1; });
+    p.options.cost_rule = CostRule::tan_linear;
+    p.options.costs = {1.0, 2.0, 4.0, 8.0};
+    const LinearTest test = p.solve();
+    double cost = 0;
+    for (const auto& t : test.terms) cost += p.options.costs[static_cast<Size>(t.feature)];
+    CHECK_CLOSE(test.candidate.score, test.candidate.gain / cost, 1e-12);
+    CHECK_CLOSE(cost, 3.0, 1e-12);
+}
+
+TEST(the_same_address_gives_the_same_test) {
+    Problem p(300, 6);
+    p.label([&](Size r) { return p.at(r, 0) * p.at(r, 1) + p.at(r, 2) <= 0.3 ? 0 : 1; });
+    const LinearTest a = p.solve(11), b = p.solve(11);
+    CHECK_EQUAL(a.terms.size(), b.terms.size());
+    CHECK_EQUAL(a.candidate.threshold, b.candidate.threshold);
+    for (Size i = 0; i < a.terms.size(); ++i) CHECK_EQUAL(a.terms[i].coefficient, b.terms[i].coefficient);
+}
+
+TEST(whole_trees_are_the_same_for_any_number_of_threads) {
+    for (std::uint64_t seed = 0; seed < 16; ++seed) {
+        const Table table(seed, 2500, 2 + seed % 5, seed % 2, seed % 3 == 0);
+        const int n_classes = static_cast<int>(seed % 4 == 3 ? 0 : 2 + seed % 3);
+        const Goal goal(table, seed + 1, n_classes, seed % 5 == 4 ? 2 : 1, seed % 3 == 2);
+        GrowOptions o;
+        o.criterion = n_classes
+                          ? (seed % 2 ? CriterionName::entropy : CriterionName::gini)
+                          : (seed % 8 == 3 ? CriterionName::squared_error : CriterionName::absolute_error);
+        o.oblique_directions = 5;
+        o.max_depth = 6;
+        o.seed = seed;
+        o.fractional = seed % 6 == 0;
+        if (seed % 4 == 1) o.min_samples_leaf = 7;
+        if (seed % 5 == 1) o.max_features = 2;
+        const CodeMatrix x = table.codes(0);
+        Interrupt none;
+        const FlatTree one = grow_tree(x, goal.target, o, true, none);
+        o.n_threads = 3;
+        const FlatTree three = grow_tree(x, goal.target, o, true, none);
+        CHECK(one.kind == three.kind && one.term_coefficient == three.term_coefficient &&
+              one.value == three.value);
+        CHECK(std::count(one.kind.begin(), one.kind.end(), static_cast<std::uint8_t>(Test::linear)) > 0);
+        for (Size i = 0; i < one.kind.size(); ++i) CHECK(one.n_samples[i] > 0);
+    }
+}
+
+CHECK_MAIN
