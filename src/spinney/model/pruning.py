@@ -71,20 +71,21 @@ def _weakest_links(tree: TreeArrays) -> list[tuple[float, int, float]]:
     """
     risk = _risk(tree).tolist()
     order = _depth_first_order(tree)
-    plans: dict[
-        int, list[tuple[float, int, int, float, int]]
-    ] = {}  # by node: heap of (−α, −order, t, rise, leaves)
+    first, count = tree.first_child.tolist(), tree.n_children.tolist()
+    # By node: a heap of (−α, −order, node, rise, leaves lost).
+    plans: dict[int, list[tuple[float, int, int, float, int]]] = {}
     for node in range(tree.node_count - 1, -1, -1):
-        if tree.n_children[node] == 0:
+        if count[node] == 0:
             continue
+        children = range(first[node], first[node] + count[node])
         heap: list[tuple[float, int, int, float, int]] = []
-        for child in tree.children(node):
+        for child in children:
             other = plans.pop(child, [])
             if len(other) > len(heap):
                 heap, other = other, heap
             for plan in other:
                 heapq.heappush(heap, plan)
-        below, leaves = sum(risk[child] for child in tree.children(node)), int(tree.n_children[node])
+        below, leaves = sum(risk[child] for child in children), count[node]
         alpha = max((risk[node] - below) / (leaves - 1), 0.0)
         while heap and -heap[0][0] >= alpha:
             _, _, _, rise, fewer = heapq.heappop(heap)
@@ -98,13 +99,14 @@ def _weakest_links(tree: TreeArrays) -> list[tuple[float, int, float]]:
 
 def _depth_first_order(tree: TreeArrays) -> list[int]:
     """Give each node's place in a depth-first walk, in which scikit-learn breaks ties.  -> (n_nodes,)"""
+    parent, first, count = tree.parent.tolist(), tree.first_child.tolist(), tree.n_children.tolist()
     size = [1] * tree.node_count
     for node in range(tree.node_count - 1, 0, -1):
-        size[tree.parent[node]] += size[node]
+        size[parent[node]] += size[node]
     place = [0] * tree.node_count
     for node in range(tree.node_count):
         following = place[node] + 1
-        for child in tree.children(node):
+        for child in range(first[node], first[node] + count[node]):
             place[child] = following
             following += size[child]
     return place
@@ -239,8 +241,8 @@ def upper_error_rate(errors: ArrayLike, n: ArrayLike, confidence: float = 0.25) 
     Computed exactly: the C4.5 program interpolates a short table of normal deviates for E ≥ 1, so that the
     book prints U_25%(1, 16) = .157 where the limit is .160.
 
-    >>> upper_error_rate(0, 6).round(3)
-    array(0.206)
+    >>> float(upper_error_rate(0, 6).round(3))
+    0.206
     """
     if not 0 < confidence < 1:
         raise ValueError(f"confidence is {confidence!r}; it takes a number between 0 and 1.")
