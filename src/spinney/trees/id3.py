@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from spinney.base.checks import Real
+from spinney.data.readers import open_source
 from spinney.data.schema import read_table
 from spinney.data.table import Table
 from spinney.growing.plan import GrowPlan
@@ -64,7 +65,7 @@ class ID3Classifier(_ClassifierTree):
         self._keep(locals())
 
     def _read(self, X: Any) -> Table:
-        return read_table(X, "all")
+        return read_table(X, range(open_source(X).shape[1]))
 
     def _plan(self, problem: Problem) -> GrowPlan:
         return GrowPlan(

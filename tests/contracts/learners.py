@@ -1,0 +1,67 @@
+"""Every learner of Spinney, in the settings the contracts are tested under; a new class joins this list."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+import spinney as sp
+
+
+@dataclass(frozen=True)
+class Learner:
+    """Name a setting of an estimator, how it is made, and what it predicts."""
+
+    name: str
+    make: Callable[..., Any]
+    kind: Literal["classifier", "regressor"]
+    params: tuple[tuple[str, Any], ...] = ()
+
+    def __call__(self, **more: Any) -> Any:
+        """Make a new, unfitted estimator."""
+        return self.make(**dict(self.params) | more)
+
+
+def _learner(make: Callable[..., Any], name: str = "", **params: Any) -> Learner:
+    kind = "classifier" if make.__name__.endswith("Classifier") else "regressor"
+    return Learner(f"{make.__name__}{name and '-' + name}", make, kind, tuple(params.items()))
+
+
+LEARNERS = [
+    _learner(sp.DecisionTreeClassifier),
+    _learner(sp.DecisionTreeClassifier, "exact", max_bins=None),
+    _learner(
+        sp.DecisionTreeClassifier, "entropy-random", criterion="entropy", splitter="random", random_state=3
+    ),
+    _learner(sp.DecisionTreeClassifier, "fractional", missing="fractional", pruning="pessimistic"),
+    _learner(sp.DecisionTreeClassifier, "leaves", max_leaf_nodes=8, max_features="sqrt", random_state=1),
+    _learner(sp.DecisionTreeClassifier, "cv", pruning="cost-complexity", pruning_cv=3, random_state=0),
+    _learner(sp.DecisionTreeRegressor),
+    _learner(sp.DecisionTreeRegressor, "exact", max_bins=None, ledger=True),
+    _learner(sp.DecisionTreeRegressor, "absolute", criterion="absolute_error", max_depth=5),
+    _learner(sp.DecisionTreeRegressor, "reduced", pruning="reduced-error", random_state=0),
+    _learner(sp.ID3Classifier),
+    _learner(sp.C45Classifier),
+    _learner(sp.C45Classifier, "subset", subset=True, pruning=None, ledger="thresholds"),
+    _learner(sp.ObliqueTreeClassifier, random_state=0),
+    _learner(sp.ObliqueTreeRegressor, random_state=0),
+]
+
+DEFAULTS = [learner for learner in LEARNERS if not set(dict(learner.params)) - {"random_state"}]
+
+
+def mixed_data(kind: str, n_rows: int = 300, seed: int = 0) -> tuple[Any, NDArray[Any], NDArray[np.float64]]:
+    """Make a data frame of numbers, text and missing values, a target that depends on them, and weights."""
+    import pandas as pd
+
+    rng = np.random.default_rng(seed)
+    a, b = rng.normal(size=n_rows), rng.integers(0, 5, n_rows).astype(float)
+    color = np.array(["red", "green", "blue", "black"], dtype=object)[rng.integers(0, 4, n_rows)]
+    signal = a + (color == "red") * 1.5 - 0.4 * b + rng.normal(scale=0.3, size=n_rows)
+    a[rng.random(n_rows) < 0.1] = np.nan
+    color[rng.random(n_rows) < 0.1] = None
+    X = pd.DataFrame({"a": a, "b": b, "color": color, "noise": rng.normal(size=n_rows).astype(np.float32)})
+    y = np.digitize(signal, [-1.0, 0.5]) if kind == "classifier" else signal
+    return X, y, rng.integers(0, 4, n_rows) + 0.5 * rng.random(n_rows)

@@ -1,0 +1,38 @@
+import numpy as np
+import pytest
+
+from spinney import DecisionTreeClassifier, ObliqueTreeClassifier, ObliqueTreeRegressor
+from spinney.model.tree_arrays import LINEAR
+
+
+@pytest.fixture
+def diagonal():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 3))
+    return X, X[:, 0] + 2 * X[:, 1] > 0.3
+
+
+def test_a_diagonal_border_takes_few_linear_tests(diagonal):
+    X, y = diagonal
+    oblique = ObliqueTreeClassifier(random_state=0).fit(X, y)
+    straight = DecisionTreeClassifier().fit(X, y)
+    assert oblique.score(X, y) == 1.0
+    assert (oblique.tree_.kind == LINEAR).any()
+    assert oblique.get_n_leaves() < straight.get_n_leaves() / 2
+
+
+def test_regression(diagonal):
+    X, y = diagonal
+    model = ObliqueTreeRegressor(random_state=0).fit(X, 3.0 * y)
+    assert model.score(X, 3.0 * y) == pytest.approx(1.0)
+    assert (model.tree_.kind == LINEAR).any()
+
+
+def test_missing_values_and_categories_are_taken(diagonal):
+    X, y = diagonal
+    table = X.astype(object)
+    table[::11, 0] = np.nan
+    table[:, 2] = np.where(X[:, 2] > 0, "high", "low")
+    model = ObliqueTreeClassifier(random_state=0).fit(table, y)
+    assert model.score(table, y) > 0.95
+    assert len(model.predict(table[:3])) == 3
