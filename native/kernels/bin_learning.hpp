@@ -170,23 +170,24 @@ void learn_bins(std::span<Bins> out, std::span<const InputColumn> group, const E
                               [](Size) { return 1.0; });
             continue;
         }
-        const auto mass = [&](Size i) { return rows.weights[own_rows[i]]; };
+        // Once into sorted order: each later pass would else jump about in memory.
+        double* const mass = all_scratch.values.need(sorted.size());
         double total = 0;
-        for (Size i = 0; i < sorted.size(); ++i) total += mass(i);
-        bins_of_quantiles(out[j], sorted, total, max_bins, mass);
+        for (Size i = 0; i < sorted.size(); ++i) total += mass[i] = rows.weights[own_rows[i]];
+        bins_of_quantiles(out[j], sorted, total, max_bins, [&](Size i) { return mass[i]; });
     }
 }
 
-/// The ends of groups of neighbouring numeric columns of one type; strided ones go together.
-inline std::vector<std::pair<Size, Size>> group_numeric(std::span<const InputColumn> columns) {
+/// The ends of groups of neighbouring numeric columns of one type; strided ones go together, at most `limit`.
+inline std::vector<std::pair<Size, Size>> group_numeric(std::span<const InputColumn> columns, Size limit) {
     std::vector<std::pair<Size, Size>> groups;
     for (Size j = 0; j < columns.size(); ++j) {
         const InputColumn& c = columns[j];
         if (c.type == InputColumn::Type::category) continue;
         const std::ptrdiff_t item = c.type == InputColumn::Type::f32 ? 4 : 8;
-        const bool joins = !groups.empty() && groups.back().second == j &&
-                           j - groups.back().first < group_columns && columns[j - 1].type == c.type &&
-                           columns[j - 1].stride == c.stride && c.stride != item;
+        const bool joins = !groups.empty() && groups.back().second == j && j - groups.back().first < limit &&
+                           columns[j - 1].type == c.type && columns[j - 1].stride == c.stride &&
+                           c.stride != item;
         if (joins) {
             groups.back().second = j + 1;
         } else {

@@ -104,7 +104,9 @@ class CodeBuilder {
 
     void learn_numeric_bins(std::uint32_t max_bins) {
         bins_.resize(columns_.size());
-        const auto groups = detail::group_numeric(columns_);
+        // Weighted rows are not sampled: of very many, the keys of one column at a time are enough to hold.
+        const Size limit = rows_.n > edge_sample_rows ? 1 : detail::group_columns;
+        const auto groups = detail::group_numeric(columns_, limit);
         parallel(groups.size(), [&](Size g, int slot) {
             const auto [begin, end] = groups[g];
             learn_bins(begin, end - begin, rows_, max_bins, slot);

@@ -2,7 +2,6 @@
 // same order.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -61,50 +60,86 @@ inline bool positions(std::array<std::uint32_t, 256>& count, std::uint32_t sampl
     return true;
 }
 
-/// Sort keys by their digits from FirstDigit up, the lowest first. Stable. n must be below 2^32.
-template <int FirstDigit, class Key>
-void sort_digits(Key* keys, Key* scratch, Size n) {
-    DigitCounts<Key, FirstDigit> counts;
-    count_digits<Key, FirstDigit>(counts, keys, n);
-    Key *from = keys, *to = scratch;
-    for (Size d = 0; d < counts.size(); ++d) {
-        const int shift = static_cast<int>(8 * (FirstDigit + d));
-        auto& at = counts[d];
-        if (!positions(at, static_cast<std::uint32_t>(from[0] >> shift & 255), n)) continue;
-        for (Size i = 0; i < n; ++i) to[at[from[i] >> shift & 255]++] = from[i];
-        std::swap(from, to);
-    }
-    if (from != keys) std::memcpy(keys, from, n * sizeof(Key));
-}
+/// Keys to be sorted, with or without a payload that moves with them, and as much room again.
+template <class Key, bool Loaded>
+struct Sortable {
+    Key *keys, *key_scratch;
+    std::uint32_t *payload, *payload_scratch;  // null unless Loaded
+    Size n;
 
-/// Order what sort_digits left unordered: runs of keys with equal upper halves. Mostly there are none.
-inline void sort_lower_halves(std::uint64_t* keys, Size n) {
-    for (Size i = 1; i < n; ++i) {
-        if (keys[i] >= keys[i - 1]) continue;
-        Size begin = i - 1, end = i + 1;
-        while (begin > 0 && keys[begin - 1] >> 32 == keys[i] >> 32) --begin;
-        while (end < n && keys[end] >> 32 == keys[i] >> 32) ++end;
-        std::sort(keys + begin, keys + end);
-        i = end - 1;
+    void insertion_sort(Size begin, Size end) {
+        for (Size i = begin + 1; i < end; ++i) {
+            const Key key = keys[i];
+            const std::uint32_t load = Loaded ? payload[i] : 0;
+            Size j = i;
+            for (; j > begin && keys[j - 1] > key; --j) {
+                keys[j] = keys[j - 1];
+                if constexpr (Loaded) payload[j] = payload[j - 1];
+            }
+            keys[j] = key;
+            if constexpr (Loaded) payload[j] = load;
+        }
     }
-}
+
+    /// Sort by the digits from FirstDigit up, the lowest first. Stable.
+    template <int FirstDigit, class Poll>
+    void sort_digits(Poll& poll) {
+        DigitCounts<Key, FirstDigit> counts;
+        count_digits<Key, FirstDigit>(counts, keys, n);
+        Key *from = keys, *to = key_scratch;
+        std::uint32_t *load_from = payload, *load_to = payload_scratch;
+        for (Size d = 0; d < counts.size(); ++d) {
+            const int shift = static_cast<int>(8 * (FirstDigit + d));
+            auto& at = counts[d];
+            if (!positions(at, static_cast<std::uint32_t>(from[0] >> shift & 255), n)) continue;
+            poll();
+            for (Size i = 0; i < n; ++i) {
+                const std::uint32_t place = at[from[i] >> shift & 255]++;
+                to[place] = from[i];
+                if constexpr (Loaded) load_to[place] = load_from[i];
+            }
+            std::swap(from, to);
+            std::swap(load_from, load_to);
+        }
+        if (from == keys) return;
+        std::memcpy(keys, from, n * sizeof(Key));
+        if constexpr (Loaded) std::memcpy(payload, load_from, n * sizeof(std::uint32_t));
+    }
+
+    /// Order short runs of keys with equal upper halves; false when a run is too long for that.
+    bool settle() {
+        constexpr int half = 4 * sizeof(Key);
+        for (Size i = 1; i < n; ++i) {
+            if (keys[i] >= keys[i - 1]) continue;
+            Size begin = i - 1, end = i + 1;
+            while (begin > 0 && keys[begin - 1] >> half == keys[i] >> half) --begin;
+            while (end < n && keys[end] >> half == keys[i] >> half) ++end;
+            if (end - begin > insertion_limit) return false;
+            insertion_sort(begin, end);
+            i = end - 1;
+        }
+        return true;
+    }
+
+    /// Numbers from measurements nearly always differ in their upper 32 bits: four passes order those, and
+    /// the few ties are put right afterwards, which is half the work of eight passes.
+    template <class Poll>
+    void sort(Poll&& poll) {
+        if (n <= insertion_limit) return insertion_sort(0, n);
+        if constexpr (sizeof(Key) == 8) {
+            sort_digits<4>(poll);
+            if (settle()) return;
+        }
+        sort_digits<0>(poll);
+    }
+};
 
 }  // namespace detail
 
 /// Sort keys in place.  keys, scratch (n,), n < 2^32
-inline void radix_sort(std::uint32_t* keys, std::uint32_t* scratch, Size n) {
-    if (n <= detail::insertion_limit) return std::sort(keys, keys + n);
-    detail::sort_digits<0>(keys, scratch, n);
-}
-
-/// Sort keys in place.  keys, scratch (n,), n < 2^32
-///
-/// Numbers from measurements nearly always differ in their upper 32 bits: four passes order those, and the
-/// few ties are put right afterwards. That is half the work of eight passes.
-inline void radix_sort(std::uint64_t* keys, std::uint64_t* scratch, Size n) {
-    if (n <= detail::insertion_limit) return std::sort(keys, keys + n);
-    detail::sort_digits<4>(keys, scratch, n);
-    detail::sort_lower_halves(keys, n);
+template <class Key>
+void radix_sort(Key* keys, Key* scratch, Size n) {
+    detail::Sortable<Key, false>{keys, scratch, nullptr, nullptr, n}.sort([] {});
 }
 
 /// Sort keys in place and their payload with them. Stable.  all four (n,), n < 2^32
@@ -113,36 +148,7 @@ inline void radix_sort(std::uint64_t* keys, std::uint64_t* scratch, Size n) {
 template <class Key, class Poll>
 void radix_sort_pairs(Key* keys, std::uint32_t* payload, Key* key_scratch, std::uint32_t* payload_scratch,
                       Size n, Poll&& poll) {
-    if (n <= detail::insertion_limit) {
-        for (Size i = 1; i < n; ++i) {
-            const Key key = keys[i];
-            const std::uint32_t load = payload[i];
-            Size j = i;
-            for (; j > 0 && keys[j - 1] > key; --j) keys[j] = keys[j - 1], payload[j] = payload[j - 1];
-            keys[j] = key, payload[j] = load;
-        }
-        return;
-    }
-    detail::DigitCounts<Key, 0> counts;
-    detail::count_digits<Key, 0>(counts, keys, n);
-    Key *from = keys, *to = key_scratch;
-    std::uint32_t *load_from = payload, *load_to = payload_scratch;
-    for (Size d = 0; d < sizeof(Key); ++d) {
-        const int shift = static_cast<int>(8 * d);
-        auto& at = counts[d];
-        if (!detail::positions(at, static_cast<std::uint32_t>(from[0] >> shift & 255), n)) continue;
-        poll();
-        for (Size i = 0; i < n; ++i) {
-            const std::uint32_t place = at[from[i] >> shift & 255]++;
-            to[place] = from[i];
-            load_to[place] = load_from[i];
-        }
-        std::swap(from, to);
-        std::swap(load_from, load_to);
-    }
-    if (from == keys) return;
-    std::memcpy(keys, from, n * sizeof(Key));
-    std::memcpy(payload, load_from, n * sizeof(std::uint32_t));
+    detail::Sortable<Key, true>{keys, key_scratch, payload, payload_scratch, n}.sort(poll);
 }
 
 template <class Key>

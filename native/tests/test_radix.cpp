@@ -15,7 +15,7 @@ static std::vector<std::vector<Key>> samples() {
     std::mt19937_64 random(7);
     std::vector<std::vector<Key>> all;
     for (Size n : {0, 1, 2, 17, 48, 49, 1000, 30000}) {
-        for (int pattern = 0; pattern < 6; ++pattern) {
+        for (int pattern = 0; pattern < 7; ++pattern) {
             std::vector<Key> keys(n);
             for (Size i = 0; i < n; ++i) {
                 const auto r = static_cast<Key>(random());
@@ -35,7 +35,10 @@ static std::vector<std::vector<Key>> samples() {
                     case 4:
                         keys[i] = static_cast<Key>(r & 0xff00);
                         break;
-                    // Equal upper halves, lower halves in disorder.
+                    // Short runs of equal upper halves, lower halves in disorder; then long ones.
+                    case 5:
+                        keys[i] = static_cast<Key>((r & 0xfff) << (4 * sizeof(Key)) | (r >> 8 & 7));
+                        break;
                     default:
                         keys[i] = static_cast<Key>((r & 3) << (4 * sizeof(Key)) | (r >> 8 & 0xfff));
                 }
