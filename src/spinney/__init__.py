@@ -1,1 +1,49 @@
 """Spinney: decision trees and ensembles, fast and well kept."""
+
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from spinney.model.text import export_text
+from spinney.persistence import load, save
+from spinney.trees import (
+    C45Classifier,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ID3Classifier,
+    ObliqueTreeClassifier,
+    ObliqueTreeRegressor,
+)
+
+try:
+    __version__ = version("spinney")
+except PackageNotFoundError:  # the source tree, not installed
+    __version__ = "unknown"
+
+__all__ = [
+    "C45Classifier",
+    "DecisionTreeClassifier",
+    "DecisionTreeRegressor",
+    "ID3Classifier",
+    "ObliqueTreeClassifier",
+    "ObliqueTreeRegressor",
+    "__version__",
+    "datasets",
+    "export_text",
+    "load",
+    "plotting",
+    "save",
+]
+
+_LAZY = ("datasets", "plotting")
+
+
+def __getattr__(name: str) -> Any:
+    # Drawing asks for matplotlib, and data sets for a data frame: only who uses them pays for them.
+    if name in _LAZY:
+        return import_module(f"spinney.{name}")
+    raise AttributeError(f"module 'spinney' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

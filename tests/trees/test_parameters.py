@@ -32,5 +32,5 @@ def test_constraints_fit_the_table():
     assert read_monotone([0, 1], schema, 1, (2,)).dtype == np.int8
     assert read_monotone([0, 0], schema, 1, (2,)) is None
     assert read_monotone([0, 1], schema, 1, (1,)) is None
-    with pytest.raises(ValueError, match="no order.*column 0"):
+    with pytest.raises(ValueError, match=r"no order.*column 0"):
         read_monotone([1, 0], schema, 1, ())
