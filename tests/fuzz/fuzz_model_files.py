@@ -10,6 +10,7 @@ import faulthandler
 import random
 import sys
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -237,7 +238,8 @@ def outcome(victim: Saved, data: bytes, watch: Watch) -> str:
     if victim.rows is None or not hasattr(model, "predict"):
         return "loaded"
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # such as that the model was fitted without names
             model.predict(victim.rows)
     except ValueError:
         # A file may hold a sound model for other data, or one not fitted; it says so as any model does.
