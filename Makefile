@@ -2,7 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-CPP := $(wildcard native/kernels/*.hpp native/bindings/*.hpp native/bindings/*.cpp native/tests/*.hpp native/tests/*.cpp)
+# For quick cycles: make build BUILD_FLAGS="-C cmake.define.SPINNEY_LEVELS=avx512"
+BUILD_FLAGS ?=
+CPP := $(wildcard native/kernels/*.hpp native/bindings/*.hpp native/bindings/*.cpp native/probe/*.cpp native/tests/*.hpp native/tests/*.cpp)
 
 .PHONY: demo test test-python test-native lint format bench sanitize fuzz build clean
 
@@ -43,7 +45,7 @@ $(VENV)/.dev: pyproject.toml
 	mkdir -p build && touch $@
 
 build: $(VENV)/.dev
-	flock $(VENV)/.dev $(BIN)/python -m pip install -q --no-build-isolation -e ".[plot,io]"
+	flock $(VENV)/.dev $(BIN)/python -m pip install -q --no-build-isolation -e ".[plot,io]" $(BUILD_FLAGS)
 
 $(VENV)/.bench: benchmarks/requirements.txt
 	$(BIN)/python -m pip install -q -r benchmarks/requirements.txt

@@ -268,7 +268,7 @@ class HistogramRun {
         Judge<L, Criterion> judge(c_.s, q.total, limits);
         DenseStream stream(lines, std::span(occupied).first(n_bins / 64 + 1), c_.s.width);
         if (column.kind == ColumnKind::numeric)
-            return sweep_numeric(judge, q, stream, [](double, double, std::int32_t, const Stat*) {});
+            return sweep_numeric(judge, q, stream, [](auto&&...) {});
         collect(groups, stream, c_.s.width);
         return SubsetSearch<Judge<L, Criterion>>(judge, q, groups).run();
     }

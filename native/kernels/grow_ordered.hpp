@@ -196,11 +196,11 @@ class OrderedGrower {
     Candidate search_stream(J& judge, const Search& q, Stream& stream, OrderScratch& scratch, std::vector<Tried>& tried) {
         if (q.column.kind == ColumnKind::numeric) {
             const bool all = c_.options.ledger == LedgerLevel::thresholds;
-            return sweep_numeric(judge, q, stream, [&](double threshold, double pair, std::int32_t missing, const Stat* left) {
+            return sweep_numeric(judge, q, stream, [&](auto&& threshold, double pair, std::int32_t missing, const Stat* left) {
                 if (!all || pair == kImpossible) return;
                 Candidate c;
                 finish(c, judge, q, pair, left);
-                tried.push_back({threshold, c.gain, c.gain_ratio, c.score, missing});
+                tried.push_back({threshold(), c.gain, c.gain_ratio, c.score, missing});
             });
         }
         collect(scratch.groups, stream, c_.s.width);

@@ -205,7 +205,7 @@ void finish(Candidate& out, J& judge, const Search& q, double pair, const Stat* 
 
 /// Sweep the cuts of a numeric feature in ascending order.
 /// Stream: bool next(Code&, Stat* sum) adds the next group to sum and tells its code; bool more() const.
-/// each(threshold, pair, missing_left) is told of every cut tried (for the ledger).
+/// each(threshold(), pair, missing, left) is told of every cut tried (for the ledger).
 template <class J, class Stream, class Each>
 Candidate sweep_numeric(J& judge, const Search& q, Stream& stream, Each&& each) {
     const Size width = static_cast<Size>(q.s.width);
@@ -213,47 +213,52 @@ Candidate sweep_numeric(J& judge, const Search& q, Stream& stream, Each&& each) 
     Stat *left = sums.data(), *with_missing = left + width, *best_left = left + 2 * width;
 
     Candidate out;
-    Code before = 0, after = 0;
+    Code before = 0;
     if (!stream.next(before, left)) return out;
     out.constant = !stream.more() && !q.missing;
+    const CodeColumn& c = q.column;
+    constexpr Code none = ~Code{0};
     double pair = kImpossible;
-    const auto& c = q.column;
-    // A random splitter tries one place only; it is drawn between the least and the greatest value.
-    double drawn = 0;
-    if (q.options.random_splitter) {
-        const double lo = c.lo[before], hi = c.hi[stream.last()];
-        drawn = lo + Draws(q.address).uniform() * (hi - lo);
-    }
-    const auto offer = [&](const Stat* sum, Code cut, double threshold, std::int32_t missing) {
+    Code after_best = none;
+    // Thresholds are worked out late: the values of a column's codes are spread over memory.
+    const auto threshold = [&](Code cut, Code after) {
+        return after == none ? DBL_MAX : midpoint(c.hi[cut], c.lo[after]);
+    };
+    const auto offer = [&](const Stat* sum, Code after, std::int32_t missing) {
         const double value = judge(sum);
-        each(threshold, value, missing, sum);
+        each([&] { return threshold(before, after); }, value, missing, sum);
         if (!(value > pair)) return;
         pair = value;
-        out.cut = cut;
-        out.threshold = threshold;
+        out.cut = before;
+        after_best = after;
         out.missing = missing;
         std::copy_n(sum, width, best_left);
     };
-    const auto offer_both = [&](Code cut, double threshold) {
-        offer(left, cut, threshold, q.missing ? 1 : -1);
+    const auto offer_both = [&](Code after) {
+        offer(left, after, q.missing ? 1 : -1);
         if (!q.missing) return;
         for (Size i = 0; i < width; ++i) with_missing[i] = left[i] + q.missing[i];
-        offer(with_missing, cut, threshold, 0);
+        offer(with_missing, after, 0);
     };
-    while (stream.more()) {
-        after = stream.peek();
-        if (!q.options.random_splitter) {
-            offer_both(before, midpoint(c.hi[before], c.lo[after]));
-        } else if (drawn < c.lo[after]) {
-            offer_both(before, drawn >= c.hi[before] ? drawn : midpoint(c.hi[before], c.lo[after]));
-            break;
-        }
-        stream.next(before, left);
+    // A random splitter tries one place only; it is drawn between the least and the greatest value.
+    const bool random = q.options.random_splitter;
+    double drawn = 0;
+    if (random) {
+        const double lo = c.lo[before], hi = c.hi[stream.last()];
+        drawn = lo + Draws(q.address).uniform() * (hi - lo);
+    }
+    for (; stream.more(); stream.next(before, left)) {
+        const Code after = stream.peek();
+        if (random && drawn >= c.lo[after]) continue;
+        offer_both(after);
+        if (random) break;
     }
     // Known against missing: every known value is below the greatest number there is.
-    if (q.missing && !stream.more()) offer(left, before, DBL_MAX, 1);
+    if (q.missing && !stream.more()) offer(left, none, 1);
     if (pair == kImpossible) return out;
     out.test = Test::numeric;
+    out.threshold = threshold(out.cut, after_best);
+    if (random && after_best != none && drawn >= c.hi[out.cut]) out.threshold = drawn;
     finish(out, judge, q, pair, best_left);
     return out;
 }

@@ -4,18 +4,18 @@ import os
 from importlib import import_module
 from types import ModuleType
 
+from spinney.native._cpu import best_level
+
 LEVELS = ("baseline", "avx2", "avx512")
 
 
 def _load() -> tuple[str, ModuleType]:
-    baseline = import_module("spinney.native._core_baseline")
-    wanted = os.environ.get("SPINNEY_VECTOR", baseline.best_level())
+    best = best_level()
+    wanted = os.environ.get("SPINNEY_VECTOR", best)
     if wanted not in LEVELS:
         raise ImportError(f"SPINNEY_VECTOR is {wanted!r}; it takes one of {', '.join(LEVELS)}.")
-    if LEVELS.index(wanted) > LEVELS.index(baseline.best_level()):
-        raise ImportError(f"SPINNEY_VECTOR is {wanted!r}, but this processor runs {baseline.best_level()!r} at most.")
-    if wanted == "baseline":
-        return wanted, baseline
+    if LEVELS.index(wanted) > LEVELS.index(best):
+        raise ImportError(f"SPINNEY_VECTOR is {wanted!r}, but this processor runs {best!r} at most.")
     return wanted, import_module(f"spinney.native._core_{wanted}")
 
 
