@@ -241,9 +241,6 @@ def _open_frame(X: Any) -> Source:
     native = nw.to_native(X, pass_through=True)
     keys = list(native.column_names if hasattr(native, "column_names") else native.columns)
     names = _string_names(keys)
-    if names is None and hasattr(native, "set_axis"):
-        # Names that are not text are positions to us; narwhals reads only text reliably.
-        native = native.set_axis([str(j) for j in range(len(keys))], axis=1)
     frame = nw.from_native(native, eager_only=True)
     if not keys:
         return Source((len(frame), 0), None, _no_column)
