@@ -19,7 +19,8 @@
 
 namespace spinney {
 
-/// Categories with a bin of their own when binned; the others share one more.
+/// Bins of a binned categorical column with more levels than this: all but one for the most frequent, one
+/// shared.
 inline constexpr std::uint32_t max_category_bins = 255;
 
 namespace detail {
