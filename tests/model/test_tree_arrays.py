@@ -97,7 +97,7 @@ DAMAGE = {
     "threshold at a leaf": ("threshold", _set("threshold", 3, 0.0)),
     "missing to no child": ("missing", _set("missing", 0, 2)),
     "missing below -1": ("missing", _set("missing", 0, -2)),
-    "missing at a leaf": ("missing", _set("missing", 3, 0)),
+    "missing at a leaf": ("missing", _set("missing", 3, 1)),
     "set offsets go back": ("set_begin", _set("set_begin", 1, 2)),
     "set offset negative": ("set_begin", _set("set_begin", 0, -1)),
     "set offset outside": ("set_begin", _set("set_begin", 9, 2**62)),

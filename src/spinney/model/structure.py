@@ -117,10 +117,10 @@ def _check_fields(tree: TreeArrays, categories: NDArray[np.int64]) -> None:
     has_threshold = numeric | linear
     _require(~has_threshold | np.isfinite(tree.threshold), "threshold", "it must be finite")
     _require(has_threshold | np.isnan(tree.threshold), "threshold", "it must be NaN where the test has none")
+    # Nothing reads it at a leaf, where 0 is as good as −1.
     _require(
         (tree.missing >= -1) & (tree.missing < np.maximum(tree.n_children, 1)), "missing", "no such child"
     )
-    _require(~leaf | (tree.missing == -1), "missing", "a leaf sends nothing on")
 
 
 def _check_pools(tree: TreeArrays, categories: NDArray[np.int64]) -> None:

@@ -290,7 +290,7 @@ class TreeArrays:
     @property
     def missing_go_to_left(self) -> NDArray[np.uint8]:
         """Mark the nodes that send a missing value to the first child alone."""
-        return _frozen((self.missing == 0).astype(np.uint8))
+        return _frozen(((self.missing == 0) & ~self.is_leaf).astype(np.uint8))
 
     @property
     def capacity(self) -> int:
