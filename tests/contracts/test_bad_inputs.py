@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 import spinney as sp
-from contracts.learners import DEFAULTS, LEARNERS
+from contracts.learners import DEFAULTS, DETERMINED, LEARNERS
 
 each_learner = pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
 each_default = pytest.mark.parametrize("learner", DEFAULTS, ids=lambda learner: learner.name)
@@ -129,10 +129,8 @@ def test_unseen_categories_count_as_missing_or_are_an_error(learner):
         model.predict(unseen)
 
 
-@each_learner
+@pytest.mark.parametrize("learner", DETERMINED, ids=lambda learner: learner.name)
 def test_rows_of_weight_zero_do_not_count(learner):
-    if dict(learner.params).get("pruning") in ("reduced-error", "cost-complexity"):
-        pytest.skip("which rows are held out depends on how many there are")
     rng = np.random.default_rng(0)
     X, weights = rng.normal(size=(60, 2)), rng.integers(0, 3, 60).astype(float)
     y = target(learner, 60)
@@ -197,6 +195,8 @@ def wrong_tables():
 @pytest.mark.parametrize("case", wrong_tables())
 def test_wrong_tables_are_refused_with_the_place(learner, case):
     X, words = wrong_tables()[case]
+    if case == "too large" and learner.make is sp.ID3Classifier:
+        pytest.skip("a category may be any number")
     with pytest.raises((ValueError, TypeError), match=words):
         learner().fit(X, target(learner, 6))
 

@@ -63,7 +63,7 @@ def read_target(y: Any, n_rows: int) -> NDArray[Any]:
 def _as_array(y: Any) -> NDArray[Any]:
     if sparse.issparse(y):
         raise InputTypeError("A sparse y is not supported.", fix="Convert it by y.toarray().")
-    if isinstance(y, str | bytes | dict | set) or (np.ndim(y) == 0 and not hasattr(y, "__len__")):
+    if isinstance(y, str | bytes | dict | set | int | float):
         raise InputError(f"y should be a 1d array, got {show_value(y)} instead.")
     try:
         array = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
