@@ -54,6 +54,7 @@ def test_weights_are_read_and_wrong_ones_are_named_by_row():
         ([1, -1, 0], "row 1"),
         ([1, 1, np.nan], "NaN in row 2"),
         ([np.inf, 1, 1], "infinity in row 0"),
+        ([1e308, 1e308, 1], "sum of sample_weight"),
         ([0, 0, 0], "at least one non-zero"),
         ([1, 1], "expected"),
         ([[1], [1], [1]], "1D"),

@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import tree as sklearn_tree
@@ -171,6 +172,8 @@ def test_a_column_vector_y_is_taken_with_a_warning():
         pl.Series([5, 6] * 4),
         np.array(["u", "v"] * 4),
         np.array([b"u", b"v"] * 4),
+        pa.array(["u", "v"] * 4),
+        pa.chunked_array([["u", "v"] * 4]),
         [2**40, -(2**40)] * 4,
         [3.0, 1e15] * 4,
     ],
@@ -179,8 +182,9 @@ def test_a_column_vector_y_is_taken_with_a_warning():
 def test_labels_of_any_kind(y):
     X = np.array([[0.0], [1.0]] * 4)
     model = DecisionTreeClassifier().fit(X, y)
-    assert model.predict(X).tolist() == list(y)
-    assert model.classes_.tolist() == sorted(set(y))
+    labels = np.asarray(y).tolist()
+    assert model.predict(X).tolist() == labels
+    assert model.classes_.tolist() == sorted(set(labels))
 
 
 # ---- costs ----

@@ -71,6 +71,19 @@ def test_each_feature_is_used_once_a_path_and_epsilon_stops():
     assert ID3Classifier(epsilon=0.35).fit(X, y).get_depth() >= 1
 
 
+def test_a_category_without_a_branch_is_answered_by_its_node_and_paid_for():
+    X = np.array([["a", "p"], ["b", "p"], ["b", "q"], ["b", "r"]], dtype=object)
+    model = ID3Classifier(feature_costs=[1.0, 10.0], cost_rule="nunez", cost_omega=0.0).fit(X, [0, 1, 2, 3])
+    stranger = np.array([["a", "q"]], dtype=object)
+    tree = model.tree_
+    assert tree.feature[0] == 1  # the larger gain; the price does not count with ω = 0
+    assert model.predict(stranger).tolist() == [2]
+    assert model.expected_cost(stranger) == 10.0
+    below_p = np.array([["z", "p"]], dtype=object)
+    assert model.predict_proba(below_p)[0].tolist() == [0.5, 0.5, 0.0, 0.0]
+    assert model.expected_cost(below_p) == 11.0
+
+
 def test_numbers_are_categories_by_value():
     X = np.array([[3.0], [1.0], [2.0], [3.0], [1.0], [2.0]])
     y = [0, 1, 0, 0, 1, 0]

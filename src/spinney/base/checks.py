@@ -204,7 +204,11 @@ def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None
             row=row,
             fix="Weights are finite numbers of at least 0.",
         )
-    if not weights.any():
+    with np.errstate(over="ignore"):
+        total = weights.sum()
+    if np.isinf(total):
+        raise InputError("The sum of sample_weight is infinite.", fix="Divide the weights by a large number.")
+    if total == 0:
         raise InputError(
             "Sample weights must contain at least one non-zero number.", fix="A row of weight 0 is left out."
         )

@@ -49,7 +49,7 @@ class _BaseTree(MultiOutputMixin, BaseEstimator, Persistent, metaclass=ABCMeta):
     """Fit, prune, predict and keep one tree; a subclass chooses the parts by ``_plan``."""
 
     _task: ClassVar[Literal["classification", "regression"]]
-    _rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = RULES
+    _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = RULES
     _state_attributes = ("schema_", "tree_", "classes_", "max_features_", "ccp_alpha_", "ledger_")
     _transient_attributes = ("n_features_in_", "feature_names_in_", "n_classes_", "n_outputs_", "_predictor")
     # scikit-learn's trees have this argument; here every check is cheap enough to be made always.
@@ -126,7 +126,7 @@ class _BaseTree(MultiOutputMixin, BaseEstimator, Persistent, metaclass=ABCMeta):
         >>> DecisionTreeClassifier().fit([[0.0], [1.0]], ["a", "b"]).predict([[0.2]]).tolist()
         ['a']
         """
-        check_parameters(type(self).__name__, self.get_params(deep=False), self._rules)
+        check_parameters(type(self).__name__, vars(self), self._parameter_rules)
         n_threads, seed = thread_count(self.n_jobs), draw_seed(self.random_state)
         table = self._read(X)
         labels = read_target(y, table.n_rows)
@@ -150,7 +150,7 @@ class _BaseTree(MultiOutputMixin, BaseEstimator, Persistent, metaclass=ABCMeta):
         return self._adopt(
             schema_=table.schema,
             tree_=tree,
-            classes_=self._outward_classes(classes),
+            classes_=(classes[0] if len(classes) == 1 else list(classes)) if classes else None,
             max_features_=plan.max_features,
             ccp_alpha_=alpha,
             ledger_=self._read_ledger(grown, tree, table.schema),
@@ -242,25 +242,28 @@ class _BaseTree(MultiOutputMixin, BaseEstimator, Persistent, metaclass=ABCMeta):
 
     def _adopt(self, **fitted: Any) -> Self:
         """Set all fitted attributes at once, so that a fit that fails leaves the estimator as it was."""
-        for name in (*self._state_attributes, *self._transient_attributes):
-            self.__dict__.pop(name, None)
-        self.__dict__.update((name, value) for name, value in fitted.items() if value is not None)
-        self._derive()
+        known = {name: value for name, value in fitted.items() if value is not None}
+        old = {*_BaseTree._state_attributes, *_BaseTree._transient_attributes}
+        kept = {name: value for name, value in vars(self).items() if name not in old}
+        # One assignment, because Ctrl-C may come between any two.
+        self.__dict__ = kept | known | self._derived(**known)
         return self
 
-    def _derive(self) -> None:
-        """Set the attributes that follow from the stored ones."""
-        self.n_features_in_ = self.schema_.n_features
-        if self.schema_.has_names:
-            self.feature_names_in_ = np.array(self.schema_.names, dtype=object)
-        self.n_outputs_ = self.tree_.n_outputs
-        self._predictor = TreePredictor(self.tree_, self._inward_n_classes())
-
-    def _outward_classes(self, classes: tuple[NDArray[Any], ...]) -> Any:
-        return None
-
-    def _inward_n_classes(self) -> list[int] | None:
-        return None
+    def _derived(self, schema_: Schema, tree_: TreeArrays, classes_: Any = None, **_: Any) -> dict[str, Any]:
+        """Give the attributes that follow from the stored ones."""
+        n_classes = None
+        if classes_ is not None:
+            n_classes = [len(labels) for labels in (classes_ if tree_.n_outputs > 1 else [classes_])]
+        derived = {
+            "n_features_in_": schema_.n_features,
+            "n_outputs_": tree_.n_outputs,
+            "_predictor": TreePredictor(tree_, n_classes),
+        }
+        if n_classes is not None:
+            derived["n_classes_"] = np.array(n_classes, np.intp) if tree_.n_outputs > 1 else n_classes[0]
+        if schema_.has_names:
+            derived["feature_names_in_"] = np.array(schema_.names, dtype=object)
+        return derived
 
     def _get_state(self) -> dict[str, Any]:
         return write_fitted(super()._get_state())
@@ -268,7 +271,7 @@ class _BaseTree(MultiOutputMixin, BaseEstimator, Persistent, metaclass=ABCMeta):
     def _set_state(self, state: dict[str, Any]) -> None:
         super()._set_state(read_fitted(state, self._task))
         if hasattr(self, "tree_"):
-            self._derive()
+            self.__dict__.update(self._derived(**vars(self)))
 
     # ---- prediction ----
 

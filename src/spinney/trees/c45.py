@@ -32,7 +32,7 @@ class C45Classifier(_ClassifierTree):
     4
     """
 
-    _rules = RULES | {"subset": (FLAG,)}
+    _parameter_rules = RULES | {"subset": (FLAG,)}
     subset: bool
 
     def __init__(

@@ -53,7 +53,8 @@ class DecisionTreeClassifier(_ClassifierTree, _CartTree):
     categorical_split : "subset" or "one-vs-rest"
         Divide categories into any two sets, or one from all others.
     missing : "direction" or "fractional"
-        Send a missing value where it did best in training, or to both sides by their share of the rows.
+        Send a missing value where it did best in training, or to both sides by their share of the rows;
+        ``min_samples_leaf`` then counts by weight.
     unseen : "missing" or "error"
         What a category is at prediction that was not there at fitting.
     feature_costs : array (n_features,), dict by feature name (others cost 1), or None
@@ -76,7 +77,7 @@ class DecisionTreeClassifier(_ClassifierTree, _CartTree):
     1.0
     """
 
-    _rules = RULES | {"criterion": (_criteria("classification"),)}
+    _parameter_rules = RULES | {"criterion": (_criteria("classification"),)}
 
     def __init__(
         self,
@@ -123,7 +124,7 @@ class DecisionTreeRegressor(_RegressorTree, _CartTree):
     array([6.])
     """
 
-    _rules = RULES | {"criterion": (_criteria("regression"),)}
+    _parameter_rules = RULES | {"criterion": (_criteria("regression"),)}
 
     def __init__(
         self,

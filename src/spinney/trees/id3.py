@@ -34,7 +34,7 @@ class ID3Classifier(_ClassifierTree):
     4
     """
 
-    _rules = RULES | {"epsilon": (Real(0.0),)}
+    _parameter_rules = RULES | {"epsilon": (Real(0.0),)}
 
     def __init__(
         self,

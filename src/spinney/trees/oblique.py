@@ -43,7 +43,10 @@ class ObliqueTreeClassifier(_ClassifierTree, _ObliqueTree):
     True
     """
 
-    _rules = RULES | {"criterion": (_criteria("classification"),), "n_directions": (Whole(1, 10_000),)}
+    _parameter_rules = RULES | {
+        "criterion": (_criteria("classification"),),
+        "n_directions": (Whole(1, 10_000),),
+    }
 
     def __init__(
         self,
@@ -88,7 +91,7 @@ class ObliqueTreeRegressor(_RegressorTree, _ObliqueTree):
     1.0
     """
 
-    _rules = RULES | {"criterion": (_criteria("regression"),), "n_directions": (Whole(1, 10_000),)}
+    _parameter_rules = RULES | {"criterion": (_criteria("regression"),), "n_directions": (Whole(1, 10_000),)}
 
     def __init__(
         self,

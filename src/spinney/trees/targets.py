@@ -46,7 +46,7 @@ def read_target(y: Any, n_rows: int) -> NDArray[Any]:
             "A column-vector y was passed when a 1d array was expected. "
             "Please change the shape of y to (n_samples,), for example using ravel().",
             DataConversionWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
         array = array[:, 0]
     if array.ndim not in (1, 2) or (array.ndim == 2 and array.shape[1] == 0):
@@ -66,7 +66,7 @@ def _as_array(y: Any) -> NDArray[Any]:
     if isinstance(y, str | bytes | dict | set | int | float):
         raise InputError(f"y should be a 1d array, got {show_value(y)} instead.")
     try:
-        array = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
+        array = np.asarray(y)
     except ValueError as error:
         raise InputError(f"y should be a 1d array, or have one column an output ({error}).") from None
     if isinstance(y, list | tuple) and array.dtype.kind in "US":

@@ -40,17 +40,6 @@ class _ClassifierTree(ClassifierMixin, _BaseTree):  # type: ignore[misc]
             raise InputError("class_weight and sample_weight together leave every row with weight 0.")
         return both
 
-    def _outward_classes(self, classes: tuple[NDArray[Any], ...]) -> Any:
-        return classes[0] if len(classes) == 1 else list(classes)
-
-    def _inward_n_classes(self) -> list[int]:
-        return [len(self.classes_)] if self.n_outputs_ == 1 else [len(labels) for labels in self.classes_]
-
-    def _derive(self) -> None:
-        super()._derive()
-        counts = self._inward_n_classes()
-        self.n_classes_ = counts[0] if self.n_outputs_ == 1 else np.array(counts, dtype=np.intp)
-
     def predict(self, X: Any, check_input: bool = True) -> NDArray[Any]:
         """Predict the likeliest class of each row.  -> (n_rows,) or (n_rows, n_outputs)
 
