@@ -4,6 +4,7 @@ import hashlib
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import pytest
 
@@ -43,8 +44,11 @@ def digests():
 
 def test_every_vector_level_gives_the_same_bytes():
     expected = digests()
-    best = native.LEVELS.index(native.core.best_level())
-    for level in native.LEVELS[: best + 1]:
+    best = native.LEVELS.index(native.best_level())
+    # A build for one machine may leave levels out.
+    built = [level for level in native.LEVELS[: best + 1] if find_spec(f"spinney.native._core_{level}")]
+    assert native.level in built
+    for level in built:
         code = "from contracts.test_same_bytes import digests, native; print(native.level, *digests())"
         environment = os.environ | {"SPINNEY_VECTOR": level, "PYTHONPATH": os.pathsep.join(sys.path)}
         run = subprocess.run(

@@ -91,7 +91,10 @@ class ObliqueTreeRegressor(_RegressorTree, _ObliqueTree):
     1.0
     """
 
-    _parameter_rules = RULES | {"criterion": (_criteria("regression"),), "n_directions": (Whole(1, 10_000),)}
+    _parameter_rules = RULES | {
+        "criterion": (_criteria("regression"),),
+        "n_directions": (Whole(1, 10_000),),
+    }
 
     def __init__(
         self,
