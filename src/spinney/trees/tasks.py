@@ -36,8 +36,8 @@ class _ClassifierTree(ClassifierMixin, _BaseTree):  # type: ignore[misc]
             both = weights if by_class is None else by_class
         else:
             both = weights * by_class
-        if both is not None and not both.any():
-            raise InputError("class_weight and sample_weight together leave every row with weight 0.")
+        if both is not None and not 0 < both.sum() < np.inf:
+            raise InputError("The sum of class_weight times sample_weight over the rows is 0 or infinite.")
         return both
 
     def predict(self, X: Any, check_input: bool = True) -> NDArray[Any]:
