@@ -38,7 +38,8 @@ T one_of(const std::map<std::string, T>& choices, const nb::handle& name, T othe
 /// Python's whole numbers are unbounded, limits are not.
 template <class T>
 T limit(const nb::handle& number) {
-    return static_cast<T>(std::min<long long>(nb::cast<long long>(number), std::numeric_limits<std::int32_t>::max()));
+    return static_cast<T>(
+        std::min<long long>(nb::cast<long long>(number), std::numeric_limits<std::int32_t>::max()));
 }
 
 GrowOptions read_options(const nb::dict& d) {
@@ -69,8 +70,8 @@ GrowOptions read_options(const nb::dict& d) {
     if (o.best_first) o.max_leaf_nodes = limit<Size>(d["max_leaf_nodes"]);
     o.max_features = limit<int>(d["max_features"]);
     o.cost_rule = one_of<CostRule>(
-        {{"tan", CostRule::tan}, {"tan-linear", CostRule::tan_linear}, {"nunez", CostRule::nunez}}, d["cost_rule"],
-        CostRule::none);
+        {{"tan", CostRule::tan}, {"tan-linear", CostRule::tan_linear}, {"nunez", CostRule::nunez}},
+        d["cost_rule"], CostRule::none);
     o.omega = nb::cast<double>(d["omega"]);
     if (!d["feature_costs"].is_none()) {
         const auto costs = nb::cast<Vector>(d["feature_costs"]);
@@ -82,9 +83,10 @@ GrowOptions read_options(const nb::dict& d) {
     }
     o.seed = nb::cast<std::uint64_t>(d["seed"]);
     o.n_threads = limit<int>(d["n_threads"]);
-    o.ledger = one_of<LedgerLevel>(
-        {{"off", LedgerLevel::off}, {"features", LedgerLevel::features}, {"thresholds", LedgerLevel::thresholds}},
-        d["ledger"], LedgerLevel::off);
+    o.ledger = one_of<LedgerLevel>({{"off", LedgerLevel::off},
+                                    {"features", LedgerLevel::features},
+                                    {"thresholds", LedgerLevel::thresholds}},
+                                   d["ledger"], LedgerLevel::off);
     return o;
 }
 
@@ -121,8 +123,10 @@ void check(const CodeMatrix& x, const Target& t, const GrowOptions& o, const std
                 throw nb::value_error("a class code is out of range");
     if (t.max_classes() > std::numeric_limits<std::uint16_t>::max())
         throw nb::value_error("more than 65535 classes");
-    if (o.cost_rule != CostRule::none && o.costs.size() != d) throw nb::value_error("one cost for each feature");
-    if (!o.monotone.empty() && o.monotone.size() != d) throw nb::value_error("one direction for each feature");
+    if (o.cost_rule != CostRule::none && o.costs.size() != d)
+        throw nb::value_error("one cost for each feature");
+    if (!o.monotone.empty() && o.monotone.size() != d)
+        throw nb::value_error("one direction for each feature");
     if (o.n_threads < 1) throw nb::value_error("n_threads must be positive");
 }
 
@@ -181,7 +185,8 @@ nb::dict write_tree(FlatTree t) {
 }
 
 nb::dict grow(const CodeMatrix& x, const std::optional<ClassArray>& classes, std::vector<int> n_classes,
-              const std::optional<ValueArray>& values, const std::optional<Vector>& weights, const nb::dict& options) {
+              const std::optional<ValueArray>& values, const std::optional<Vector>& weights,
+              const nb::dict& options) {
     if (classes.has_value() == values.has_value()) throw nb::value_error("give classes or values");
     const GrowOptions o = read_options(options);
     const Target target = read_target(classes, std::move(n_classes), values, weights);
@@ -196,6 +201,6 @@ nb::dict grow(const CodeMatrix& x, const std::optional<ClassArray>& classes, std
 }  // namespace spinney
 
 void register_grow(nb::module_& m) {
-    m.def("grow", &spinney::grow, "matrix"_a, "classes"_a.none(), "n_classes"_a, "values"_a.none(), "weights"_a.none(),
-          "options"_a);
+    m.def("grow", &spinney::grow, "matrix"_a, "classes"_a.none(), "n_classes"_a, "values"_a.none(),
+          "weights"_a.none(), "options"_a);
 }

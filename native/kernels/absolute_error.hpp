@@ -1,4 +1,5 @@
-// Splits by absolute error: medians of both sides at every cut, kept in a tree of partial sums over the ranks of y.
+// Splits by absolute error: medians of both sides at every cut, kept in a tree of partial sums over the ranks
+// of y.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +16,8 @@ namespace spinney {
 /// Σ w·|y − median| of a growing set of rows, in O(log n) a row (a Fenwick tree over the ranks of y).
 class MedianLoss {
   public:
-    explicit MedianLoss(Size n_ranks) : top_(std::bit_floor(std::max<Size>(n_ranks, 1))), weight_(n_ranks + 1), moment_(n_ranks + 1) {}
+    explicit MedianLoss(Size n_ranks)
+        : top_(std::bit_floor(std::max<Size>(n_ranks, 1))), weight_(n_ranks + 1), moment_(n_ranks + 1) {}
 
     void clear() {
         std::fill(weight_.begin(), weight_.end(), 0.0);
@@ -83,8 +85,9 @@ class AbsoluteErrorNode {
         }
     }
 
-    Candidate search(const CodeColumn& column, std::int32_t feature, const NodeRows& node, const Limits& limits,
-                     const GrowOptions& options, double node_weight_share, std::uint64_t address) const {
+    Candidate search(const CodeColumn& column, std::int32_t feature, const NodeRows& node,
+                     const Limits& limits, const GrowOptions& options, double node_weight_share,
+                     std::uint64_t address) const {
         Candidate out;
         std::vector<std::uint64_t> keys;
         std::vector<Size> missing;
@@ -100,7 +103,9 @@ class AbsoluteErrorNode {
         const auto code_at = [&](Size i) { return static_cast<Code>(keys[i] >> 32); };
         if (options.random_splitter)
             drawn = column.kind == ColumnKind::numeric
-                        ? column.lo[code_at(0)] + Draws(address).uniform() * (column.hi[code_at(keys.size() - 1)] - column.lo[code_at(0)])
+                        ? column.lo[code_at(0)] +
+                              Draws(address).uniform() *
+                                  (column.hi[code_at(keys.size() - 1)] - column.lo[code_at(0)])
                         : Draws(address).uniform() * static_cast<double>(keys.size());
         for (Size i = 1; i < keys.size(); ++i) {
             if (code_at(i) == code_at(i - 1)) continue;
@@ -120,7 +125,8 @@ class AbsoluteErrorNode {
         out.gain = sides.gain(best);
         out.improvement = node_weight_share * out.gain;
         out.score = price(options, out.gain, feature);
-        const double information = detail::split_information(best.left_weight, sides.weight() - best.left_weight);
+        const double information =
+            detail::split_information(best.left_weight, sides.weight() - best.left_weight);
         out.gain_ratio = information > 0 ? out.gain / information : 0.0;
         return out;
     }
@@ -136,8 +142,8 @@ class AbsoluteErrorNode {
     /// The losses of every prefix and suffix of the sorted rows, with and without the missing rows.
     class Sides {
       public:
-        Sides(const AbsoluteErrorNode& node, const std::vector<std::uint64_t>& keys, const std::vector<Size>& missing,
-              bool fractional)
+        Sides(const AbsoluteErrorNode& node, const std::vector<std::uint64_t>& keys,
+              const std::vector<Size>& missing, bool fractional)
             : missing_count_(fractional ? 0 : missing.size()) {
             const Size k = keys.size();
             for (const auto key : keys) order_.push_back(static_cast<std::uint32_t>(key));
@@ -165,8 +171,8 @@ class AbsoluteErrorNode {
 
         void offer(Best& best, Size i, const Limits& limits, const GrowOptions& options) const {
             const Size k = order_.size();
-            try_side(best, i, prefix_[i], suffix_with_[k - i], i, k - i + missing_count_, cumulative_[i], limits,
-                     missing_count_ ? 1 : -1, options);
+            try_side(best, i, prefix_[i], suffix_with_[k - i], i, k - i + missing_count_, cumulative_[i],
+                     limits, missing_count_ ? 1 : -1, options);
             if (missing_count_)
                 try_side(best, i, prefix_with_[i], suffix_[k - i], i + missing_count_, k - i,
                          cumulative_[i] + missing_weight_, limits, 0, options);
@@ -183,11 +189,14 @@ class AbsoluteErrorNode {
         }
 
       private:
-        void try_side(Best& best, Size place, double left, double right, Size n_left, Size n_right, double w_left,
-                      const Limits& limits, std::int32_t missing, const GrowOptions& options) const {
-            const double least = options.fractional ? static_cast<double>(options.min_samples_leaf) * (1 - 1e-12) : 0.0;
+        void try_side(Best& best, Size place, double left, double right, Size n_left, Size n_right,
+                      double w_left, const Limits& limits, std::int32_t missing,
+                      const GrowOptions& options) const {
+            const double least =
+                options.fractional ? static_cast<double>(options.min_samples_leaf) * (1 - 1e-12) : 0.0;
             const double w_right = weight() - w_left, floor = std::max(options.min_weight_leaf, least);
-            if (limits.min_count > 0 && (n_left < static_cast<Size>(limits.min_count) || n_right < static_cast<Size>(limits.min_count)))
+            if (limits.min_count > 0 && (n_left < static_cast<Size>(limits.min_count) ||
+                                         n_right < static_cast<Size>(limits.min_count)))
                 return;
             if (!(w_left > 0) || !(w_right > 0) || w_left < floor || w_right < floor) return;
             if (!(left + right < best.loss)) return;
@@ -201,11 +210,14 @@ class AbsoluteErrorNode {
     };
 
     /// Loss after each of the rows in order; `first` are there from the start. (n + 1,)
-    std::vector<double> losses(const std::vector<std::uint32_t>& order, const std::vector<Size>& first) const {
+    std::vector<double> losses(const std::vector<std::uint32_t>& order,
+                               const std::vector<Size>& first) const {
         std::vector<double> out(order.size() + 1, 0.0);
         for (Size o = 0; o < outputs_; ++o) {
             MedianLoss tree(value_[o].size());
-            const auto add = [&](Size i) { tree.add(rank_[i * outputs_ + o], weight_[i], y_[i * outputs_ + o]); };
+            const auto add = [&](Size i) {
+                tree.add(rank_[i * outputs_ + o], weight_[i], y_[i * outputs_ + o]);
+            };
             for (Size i : first) add(i);
             out[0] += tree.loss(value_[o]);
             for (Size i = 0; i < order.size(); ++i) {
@@ -227,7 +239,8 @@ class AbsoluteErrorNode {
         }
     }
 
-    /// Replace category codes by their place in the order of medians (first output); gives the code at each place.
+    /// Replace category codes by their place in the order of medians (first output); gives the code at each
+    /// place.
     std::vector<Code> order_categories(std::vector<std::uint64_t>& keys) const {
         std::sort(keys.begin(), keys.end());
         std::vector<std::pair<double, Code>> medians;
@@ -252,8 +265,8 @@ class AbsoluteErrorNode {
         return bins;
     }
 
-    void describe(Candidate& out, const Best& best, const CodeColumn& column, const std::vector<std::uint64_t>& keys,
-                  const std::vector<Code>& bins) const {
+    void describe(Candidate& out, const Best& best, const CodeColumn& column,
+                  const std::vector<std::uint64_t>& keys, const std::vector<Code>& bins) const {
         out.missing = best.missing;
         const auto last = static_cast<Code>(keys[best.place - 1] >> 32);
         if (column.kind == ColumnKind::categorical) {

@@ -45,7 +45,7 @@ struct NodeSample {
 
 namespace detail {
 
-inline constexpr Size direction_rows = 20'000;  // on more rows than this directions hardly get better
+inline constexpr Size direction_rows = 5'000;  // on more rows than this directions hardly get better
 inline constexpr Size direction_features =
     128;                                       // most columns that are weighed against each other, d² in cost
 inline constexpr Size direction_drawn = 512;   // most columns that are looked at, drawn where there are more
@@ -393,8 +393,8 @@ inline Direction draw_direction(Size d, Draws& draws) {
     return out;
 }
 
-/// Read the node's usable columns. Where there are more than `direction_features`, or half as many as rows,
-/// those stay that agree best with some target.
+/// Read the node's usable columns. Where there are more than `direction_features`, or than a tenth of the
+/// rows, those stay that agree best with some target: coefficients need rows to rest on.
 inline NodeSample sample_node(const GrowContext& c, const NodeState& state, const NodeRows& node) {
     NodeSample out;
     detail::take_rows(out, node, detail::direction_rows, mix(state.address, 0x0B2));
@@ -418,7 +418,7 @@ inline NodeSample sample_node(const GrowContext& c, const NodeState& state, cons
         const auto scale = detail::column_scale(c.x.columns[static_cast<Size>(f)], out.rows, out.weight);
         if (scale.usable) usable.push_back({f, scale, 0.0});
     }
-    const Size most = std::min(detail::direction_features, std::max<Size>(8, out.n() / 2));
+    const Size most = std::min(detail::direction_features, std::max<Size>(8, out.n() / 10));
     if (usable.size() > most) {
         for (auto& u : usable) {
             read(z.data(), u);

@@ -60,7 +60,8 @@ inline bool pure(const GrowContext& c, const Stat* total, std::span<const Row> r
 }
 
 /// Must the node stay a leaf, whatever its features?
-inline bool must_stop(const GrowContext& c, const NodeState& node, const Stat* total, std::span<const Row> rows) {
+inline bool must_stop(const GrowContext& c, const NodeState& node, const Stat* total,
+                      std::span<const Row> rows) {
     const GrowOptions& o = c.options;
     if (node.depth >= o.max_depth || rows.size() < o.min_samples_split) return true;
     const double weight = weight_of(c, total);
@@ -75,7 +76,8 @@ inline Limits make_limits(const GrowContext& c, const NodeState& node) {
     const GrowOptions& o = c.options;
     Limits limits;
     const double least =
-        std::max(o.min_weight_leaf, o.fractional ? static_cast<double>(o.min_samples_leaf) : 0.0) * (1 - 1e-12);
+        std::max(o.min_weight_leaf, o.fractional ? static_cast<double>(o.min_samples_leaf) : 0.0) *
+        (1 - 1e-12);
     limits.min_weight = std::max<Stat>(1, static_cast<Stat>(std::ceil(least / c.s.weight_unit)));
     limits.min_count = o.fractional || o.min_samples_leaf <= 1 ? 0 : static_cast<Stat>(o.min_samples_leaf);
     limits.monotone = !o.monotone.empty();
@@ -108,11 +110,14 @@ std::vector<Candidate> candidates_of(const GrowContext& c, const NodeState& node
     std::vector<Candidate> out(most);
     evaluate(std::span(order).first(most), std::span(out));
     Size seen = most;
-    while (seen < order.size() && std::all_of(out.begin(), out.end(), [](const auto& k) { return k.constant; })) {
+    while (seen < order.size() &&
+           std::all_of(out.begin(), out.end(), [](const auto& k) { return k.constant; })) {
         out.emplace_back();
         evaluate(std::span(order).subspan(seen++, 1), std::span(out).last(1));
     }
-    std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.feature < b.feature; });
+    const auto ascending = [](const auto& a, const auto& b) { return a.feature < b.feature; };
+    if (!std::is_sorted(out.begin(), out.end(), ascending))
+        std::stable_sort(out.begin(), out.end(), ascending);
     return out;
 }
 
@@ -123,8 +128,8 @@ inline bool acceptable(const GrowOptions& o, const Candidate& best) {
 }
 
 /// The child's state after a division; monotone tests bound the answers of the two sides from each other.
-inline NodeState child_state(const GrowContext& c, const NodeState& parent, const GrownNode& record, int child,
-                             const Stat* left, const Stat* right) {
+inline NodeState child_state(const GrowContext& c, const NodeState& parent, const GrownNode& record,
+                             int child, const Stat* left, const Stat* right) {
     NodeState out;
     out.id = record.first_child + child;
     out.depth = parent.depth + 1;
@@ -154,13 +159,15 @@ inline NodeState child_state(const GrowContext& c, const NodeState& parent, cons
 }
 
 /// Write down what is known of a node when it is met; leaves also need their moments.
-inline void record_node(const GrowContext& c, Fragment& f, const NodeState& state, const NodeRows& rows, bool leaf) {
+inline void record_node(const GrowContext& c, Fragment& f, const NodeState& state, const NodeRows& rows,
+                        bool leaf) {
     GrownNode& n = f.nodes[static_cast<Size>(state.id)];
     n.n_samples = static_cast<std::int64_t>(rows.rows.size());
     n.lower = state.lower;
     n.upper = state.upper;
     if (leaf || !c.moments.mergeable())
-        c.moments.of_rows(f.moments.data() + static_cast<Size>(state.id) * static_cast<Size>(c.moments.size()), rows);
+        c.moments.of_rows(
+            f.moments.data() + static_cast<Size>(state.id) * static_cast<Size>(c.moments.size()), rows);
 }
 
 /// Where values that the node has never seen missing will go: to the child with more rows.

@@ -1,8 +1,8 @@
 // The fast grower: byte codes, additive criteria, learned missing directions.
 //
-// Large nodes have histograms: the smaller child's is built, the larger child's is what is left of the parent's.
-// Below kAlone rows a subtree moves into memory of its own, where one thread grows it; below kDense rows a node marks
-// the lines it touches and looks at no others.
+// Large nodes have histograms: the smaller child's is built, the larger child's is what is left of the
+// parent's. Below kAlone rows a subtree moves into memory of its own, where one thread grows it; below kDense
+// rows a node marks the lines it touches and looks at no others.
 #pragma once
 
 #include <array>
@@ -72,7 +72,8 @@ class HistogramRun {
 
     std::vector<Row> rows;  // the list that nodes are ranges of
 
-    /// Grow the subtree of `first`; nodes of fewer rows than `alone` are given back, linked as fragments 1, 2, ….
+    /// Grow the subtree of `first`; nodes of fewer rows than `alone` are given back, linked as fragments 1,
+    /// 2, ….
     std::vector<HistogramWork> depth_first(Fragment& f, HistogramWork first, Size alone) {
         std::vector<HistogramWork> stack, apart;
         stack.push_back(std::move(first));
@@ -81,7 +82,8 @@ class HistogramRun {
             HistogramWork node = std::move(stack.back());
             stack.pop_back();
             if (node.size() < alone) {
-                f.nodes[static_cast<Size>(node.state.id)].fragment = static_cast<std::int32_t>(apart.size()) + 1;
+                f.nodes[static_cast<Size>(node.state.id)].fragment =
+                    static_cast<std::int32_t>(apart.size()) + 1;
                 pool_.give(std::move(node.histogram));
                 apart.push_back(std::move(node));
                 continue;
@@ -172,8 +174,9 @@ class HistogramRun {
     }
 
     void build(Stat* histogram, const HistogramWork& node) {
-        Pool::shared().parallel_for(node.size() * data_.tiles.size() < 4096 ? 1 : n_threads_, data_.tiles.size(),
-                                    [&](Size t, int) { add_rows<L>(histogram, data_, data_.tiles[t], list(node), c_.s); });
+        Pool::shared().parallel_for(
+            node.size() * data_.tiles.size() < 4096 ? 1 : n_threads_, data_.tiles.size(),
+            [&](Size t, int) { add_rows<L>(histogram, data_, data_.tiles[t], list(node), c_.s); });
     }
 
     void search_dense(HistogramWork& node, const Limits& limits) {
@@ -184,7 +187,8 @@ class HistogramRun {
         const Size d = c_.x.columns.size();
         const auto one = [&](Size f) {
             const Stat* lines = node.histogram.get() + data_.line[f] * static_cast<Size>(c_.s.width);
-            return search_lines(node, limits, f, lines, find_occupied(lines, c_.x.columns[f].n_bins + 1, c_.s.width), groups_);
+            return search_lines(node, limits, f, lines,
+                                find_occupied(lines, c_.x.columns[f].n_bins + 1, c_.s.width), groups_);
         };
         if (n_threads_ == 1) {
             for (Size f = 0; f < d; ++f) take_better(node.best, one(f));
@@ -195,7 +199,8 @@ class HistogramRun {
             Groups groups;
             for (Size f = data_.tiles[t].first; f < data_.tiles[t].first + data_.tiles[t].n; ++f) {
                 const Stat* lines = node.histogram.get() + data_.line[f] * static_cast<Size>(c_.s.width);
-                found[f] = search_lines(node, limits, f, lines, find_occupied(lines, c_.x.columns[f].n_bins + 1, c_.s.width), groups);
+                found[f] = search_lines(node, limits, f, lines,
+                                        find_occupied(lines, c_.x.columns[f].n_bins + 1, c_.s.width), groups);
             }
         });
         for (Candidate& c : found) take_better(node.best, std::move(c));
@@ -207,7 +212,8 @@ class HistogramRun {
         return every_;
     }
 
-    /// Search features (ascending) through lines that are cleared again behind the sweep. True: some feature varied.
+    /// Search features (ascending) through lines that are cleared again behind the sweep. True: some feature
+    /// varied.
     bool search_sparse(HistogramWork& node, const Limits& limits, std::span<const std::uint32_t> features) {
         if (!scratch_) scratch_ = pool_.take();
         const Size width = static_cast<Size>(c_.s.width);
@@ -220,7 +226,8 @@ class HistogramRun {
             while (at < features.size() && features[at] < tile.first + tile.n)
                 chosen[n++] = features[at++] - static_cast<std::uint32_t>(tile.first);
             if (n == 0) continue;
-            add_rows_marked<L>(scratch_.get(), occupied.data(), {chosen.data(), n}, data_, tile, list(node), c_.s);
+            add_rows_marked<L>(scratch_.get(), occupied.data(), {chosen.data(), n}, data_, tile, list(node),
+                               c_.s);
             for (Size j = 0; j < n; ++j) {
                 const Size f = tile.first + chosen[j];
                 Stat* lines = scratch_.get() + data_.line[f] * width;
@@ -229,7 +236,8 @@ class HistogramRun {
                 take_better(node.best, std::move(c));
                 for (Size w = 0; w < 4; ++w)
                     for (std::uint64_t bits = occupied[j][w]; bits; bits &= bits - 1)
-                        std::fill_n(lines + (w * 64 + static_cast<Size>(std::countr_zero(bits))) * width, width, 0);
+                        std::fill_n(lines + (w * 64 + static_cast<Size>(std::countr_zero(bits))) * width,
+                                    width, 0);
             }
         }
         return varied;
@@ -257,7 +265,8 @@ class HistogramRun {
         const CodeColumn& column = c_.x.columns[feature];
         Limits limits = common;
         if (limits.monotone) limits.direction = c_.options.monotone[feature];
-        Search q{c_.s, c_.options, column, static_cast<std::int32_t>(feature), node.total.data(), nullptr, limits};
+        Search q{c_.s,    c_.options, column, static_cast<std::int32_t>(feature), node.total.data(),
+                 nullptr, limits};
         q.address = mix(node.state.address, 0x10000u + feature);
         q.node_weight_share = weight_of(c_, node.total.data()) / c_.all_weight;
         const Size n_bins = column.n_bins;
@@ -267,13 +276,13 @@ class HistogramRun {
         }
         Judge<L, Criterion> judge(c_.s, q.total, limits);
         DenseStream stream(lines, std::span(occupied).first(n_bins / 64 + 1), c_.s.width);
-        if (column.kind == ColumnKind::numeric)
-            return sweep_numeric(judge, q, stream, [](auto&&...) {});
+        if (column.kind == ColumnKind::numeric) return sweep_numeric(judge, q, stream, [](auto&&...) {});
         collect(groups, stream, c_.s.width);
         return SubsetSearch<Judge<L, Criterion>>(judge, q, groups).run();
     }
 
-    /// Split the node's range of the row list in two, each side in its old order; the first row of the right side.
+    /// Split the node's range of the row list in two, each side in its old order; the first row of the right
+    /// side.
     Size partition(const HistogramWork& node) {
         const Candidate& b = node.best;
         const auto feature = static_cast<Size>(b.feature);
@@ -323,7 +332,8 @@ class HistogramRun {
         large.total = node.total;
         subtract(large.total.data(), small.total.data(), large.total.size());
         if (node.best.missing < 0) node.best.missing = larger_child(left.size(), right.size());
-        f.set_test(node.state.id, node.best, c_.x.columns[static_cast<Size>(node.best.feature)], c_.moments.size());
+        f.set_test(node.state.id, node.best, c_.x.columns[static_cast<Size>(node.best.feature)],
+                   c_.moments.size());
         const GrownNode& record = f.nodes[static_cast<Size>(node.state.id)];
         left.state = child_state(c_, node.state, record, 0, left.total.data(), right.total.data());
         right.state = child_state(c_, node.state, record, 1, left.total.data(), right.total.data());
@@ -381,9 +391,9 @@ class HistogramGrower {
     std::vector<Fragment> grow(std::vector<Row> rows) {
         HistogramData data = make_histogram_data(c_.x, c_.s);
         constexpr Size block = 4096;
-        Pool::shared().parallel_for(c_.options.n_threads, (data.n_rows + block - 1) / block, [&](Size i, int) {
-            fill_tiles(data, c_.x, i * block, std::min(data.n_rows, (i + 1) * block));
-        });
+        Pool::shared().parallel_for(
+            c_.options.n_threads, (data.n_rows + block - 1) / block,
+            [&](Size i, int) { fill_tiles(data, c_.x, i * block, std::min(data.n_rows, (i + 1) * block)); });
         std::vector<Fragment> fragments(1);
         with_judge(c_.options.criterion, c_.s, [&]<Layout L, class Criterion>() {
             grow_with<L, Criterion>(fragments, data, std::move(rows));

@@ -1,6 +1,7 @@
 // The general grower: any codes, any criterion, multiway and linear tests, fractional rows, the ledger.
 //
-// It orders a node's rows by code, feature by feature, and sweeps. Slower than grow_histogram.hpp and its oracle.
+// It orders a node's rows by code, feature by feature, and sweeps. Slower than grow_histogram.hpp and its
+// oracle.
 #pragma once
 
 #include <queue>
@@ -34,7 +35,8 @@ class OrderedGrower {
             best_first(fragments[0], std::move(root));
             return fragments;
         }
-        // Large nodes share their features among the threads; small ones are subtrees that one thread grows alone.
+        // Large nodes share their features among the threads; small ones are subtrees that one thread grows
+        // alone.
         const Size alone = c_.options.n_threads > 1 ? std::max<Size>(512, root.rows.size() / 16) : 0;
         std::vector<Work> apart = depth_first(fragments[0], std::move(root), c_.options.n_threads, alone, 0);
         fragments.resize(1 + apart.size());
@@ -69,8 +71,8 @@ class OrderedGrower {
         std::int32_t missing;
     };
 
-    /// Grow the subtree of `first`; nodes of fewer rows than `alone` are left to the caller, linked as fragments 1, 2, ….
-    /// `slot` is the thread's own scratch when it works alone.
+    /// Grow the subtree of `first`; nodes of fewer rows than `alone` are left to the caller, linked as
+    /// fragments 1, 2, …. `slot` is the thread's own scratch when it works alone.
     std::vector<Work> depth_first(Fragment& f, Work first, int n_threads, Size alone, int slot) {
         std::vector<Work> stack, apart;
         stack.push_back(std::move(first));
@@ -79,14 +81,16 @@ class OrderedGrower {
             Work node = std::move(stack.back());
             stack.pop_back();
             if (node.rows.size() < alone) {
-                f.nodes[static_cast<Size>(node.state.id)].fragment = static_cast<std::int32_t>(apart.size()) + 1;
+                f.nodes[static_cast<Size>(node.state.id)].fragment =
+                    static_cast<std::int32_t>(apart.size()) + 1;
                 apart.push_back(std::move(node));
                 continue;
             }
             search(f, node, n_threads, slot);
             if (!node.best.found()) continue;
             auto children = divide(f, node);
-            for (auto child = children.rbegin(); child != children.rend(); ++child) stack.push_back(std::move(*child));
+            for (auto child = children.rbegin(); child != children.rend(); ++child)
+                stack.push_back(std::move(*child));
         }
         return apart;
     }
@@ -135,14 +139,17 @@ class OrderedGrower {
 
     void choose_test(Fragment& f, Work& node, int n_threads, int own_slot) {
         const Limits limits = make_limits(c_, node.state);
-        std::vector<std::vector<Tried>> tried(c_.x.columns.size());
+        std::vector<std::vector<Tried>> tried;
+        if (c_.options.ledger == LedgerLevel::thresholds) tried.resize(c_.x.columns.size());
         AbsoluteErrorNode absolute;
-        if (c_.options.criterion == CriterionName::absolute_error) absolute.prepare(c_.target, c_.s, node.view());
-        std::vector<Candidate> candidates =
-            candidates_of(c_, node.state, [&](std::span<const std::int32_t> features, std::span<Candidate> out) {
+        if (c_.options.criterion == CriterionName::absolute_error)
+            absolute.prepare(c_.target, c_.s, node.view());
+        std::vector<Candidate> candidates = candidates_of(
+            c_, node.state, [&](std::span<const std::int32_t> features, std::span<Candidate> out) {
                 const auto one = [&](Size i, int slot) {
-                    out[i] = search_feature(node, features[i], limits, scratch_[static_cast<Size>(slot)], absolute,
-                                            tried[static_cast<Size>(features[i])]);
+                    out[i] =
+                        search_feature(node, features[i], limits, scratch_[static_cast<Size>(slot)], absolute,
+                                       tried.empty() ? nullptr : &tried[static_cast<Size>(features[i])]);
                     out[i].feature = features[i];
                 };
                 if (n_threads > 1)
@@ -156,19 +163,22 @@ class OrderedGrower {
         }
         const int best = choose(candidates, c_.options);
         const bool accept = best >= 0 && acceptable(c_.options, candidates[static_cast<Size>(best)]);
-        if (c_.options.ledger != LedgerLevel::off) write_ledger(f, node, candidates, tried, accept ? best : -1);
+        if (c_.options.ledger != LedgerLevel::off)
+            write_ledger(f, node, candidates, tried, accept ? best : -1);
         if (accept) node.best = std::move(candidates[static_cast<Size>(best)]);
     }
 
-    Candidate search_feature(const Work& node, std::int32_t feature, const Limits& common, OrderScratch& scratch,
-                             const AbsoluteErrorNode& absolute, std::vector<Tried>& tried) {
+    Candidate search_feature(const Work& node, std::int32_t feature, const Limits& common,
+                             OrderScratch& scratch, const AbsoluteErrorNode& absolute,
+                             std::vector<Tried>* tried) {
         const CodeColumn& column = c_.x.columns[static_cast<Size>(feature)];
         Limits limits = common;
         if (limits.monotone) limits.direction = c_.options.monotone[static_cast<Size>(feature)];
         const NodeRows rows = node.view();
         if (c_.options.criterion == CriterionName::absolute_error)
             return absolute.search(column, feature, rows, limits, c_.options,
-                                   weight_of(c_, node.total.data()) / c_.all_weight, mix(node.state.address, feature_salt(feature)));
+                                   weight_of(c_, node.total.data()) / c_.all_weight,
+                                   mix(node.state.address, feature_salt(feature)));
         Candidate out;
         with_judge(c_.options.criterion, c_.s, [&]<Layout L, class Criterion>() {
             with_stream<L>(scratch, column, rows, c_.s, [&](auto& stream) {
@@ -178,7 +188,8 @@ class OrderedGrower {
                 q.node_weight_share = weight_of(c_, node.total.data()) / c_.all_weight;
                 if (missing > 0 && c_.options.fractional) {
                     scratch.known.resize(node.total.size());
-                    for (Size i = 0; i < node.total.size(); ++i) scratch.known[i] = node.total[i] - scratch.missing[i];
+                    for (Size i = 0; i < node.total.size(); ++i)
+                        scratch.known[i] = node.total[i] - scratch.missing[i];
                     q.total = scratch.known.data();
                     if (c_.s.weight_steps(q.total) <= 0) return;
                     q.known_share = weight_of(c_, q.total) / weight_of(c_, node.total.data());
@@ -193,22 +204,27 @@ class OrderedGrower {
     }
 
     template <class J, class Stream>
-    Candidate search_stream(J& judge, const Search& q, Stream& stream, OrderScratch& scratch, std::vector<Tried>& tried) {
+    Candidate search_stream(J& judge, const Search& q, Stream& stream, OrderScratch& scratch,
+                            std::vector<Tried>* tried) {
         if (q.column.kind == ColumnKind::numeric) {
-            const bool all = c_.options.ledger == LedgerLevel::thresholds;
-            return sweep_numeric(judge, q, stream, [&](auto&& threshold, double pair, std::int32_t missing, const Stat* left) {
-                if (!all || pair == kImpossible) return;
-                Candidate c;
-                finish(c, judge, q, pair, left);
-                tried.push_back({threshold(), c.gain, c.gain_ratio, c.score, missing});
-            });
+            return sweep_numeric(judge, q, stream,
+                                 [&](auto&& threshold, double pair, std::int32_t missing, auto&& copy_left) {
+                                     if (!tried || pair == kImpossible) return;
+                                     Candidate c;
+                                     std::vector<Stat> left(static_cast<Size>(c_.s.width));
+                                     copy_left(left.data());
+                                     finish(c, judge, q, pair, left.data());
+                                     tried->push_back({threshold(), c.gain, c.gain_ratio, c.score, missing});
+                                 });
         }
         collect(scratch.groups, stream, c_.s.width);
         if (c_.options.categories == CategorySplit::multiway) return multiway(judge, q, scratch.groups);
         return SubsetSearch<J>(judge, q, scratch.groups).run();
     }
 
-    static std::uint64_t feature_salt(std::int32_t feature) { return 0x10000u + static_cast<std::uint64_t>(feature); }
+    static std::uint64_t feature_salt(std::int32_t feature) {
+        return 0x10000u + static_cast<std::uint64_t>(feature);
+    }
 
     void write_ledger(Fragment& f, const Work& node, const std::vector<Candidate>& candidates,
                       const std::vector<std::vector<Tried>>& tried, int best) {
@@ -216,7 +232,8 @@ class OrderedGrower {
         for (Size i = 0; i < candidates.size(); ++i) {
             const Candidate& k = candidates[i];
             const bool chosen = static_cast<int>(i) == best;
-            const auto* all = k.feature >= 0 ? &tried[static_cast<Size>(k.feature)] : nullptr;
+            const auto* all =
+                k.feature >= 0 && !tried.empty() ? &tried[static_cast<Size>(k.feature)] : nullptr;
             if (all && !all->empty()) {
                 for (const Tried& t : *all)
                     f.ledger.push_back({node.state.id, k.feature, t.threshold, t.gain, t.gain_ratio,
@@ -234,7 +251,8 @@ class OrderedGrower {
         const Candidate& b = node.best;
         std::vector<std::int32_t> child(node.rows.size());
         if (b.test == Test::linear) {
-            for (Size i = 0; i < child.size(); ++i) child[i] = node.linear.goes_left(c_.x, node.rows[i]) ? 0 : 1;
+            for (Size i = 0; i < child.size(); ++i)
+                child[i] = node.linear.goes_left(c_.x, node.rows[i]) ? 0 : 1;
             return child;
         }
         const CodeColumn& column = c_.x.columns[static_cast<Size>(b.feature)];
@@ -302,7 +320,8 @@ class OrderedGrower {
         if (node.best.test == Test::linear)
             set_linear_test(f, node.state.id, node.linear, c_.moments.size());
         else
-            f.set_test(node.state.id, node.best, c_.x.columns[static_cast<Size>(node.best.feature)], c_.moments.size());
+            f.set_test(node.state.id, node.best, c_.x.columns[static_cast<Size>(node.best.feature)],
+                       c_.moments.size());
         std::vector<Stat> sums[2];
         if (!c_.options.monotone.empty())
             for (int side = 0; side < 2; ++side) {
@@ -311,7 +330,8 @@ class OrderedGrower {
             }
         const GrownNode& record = f.nodes[static_cast<Size>(node.state.id)];
         for (Size k = 0; k < out.size(); ++k)
-            out[k].state = child_state(c_, node.state, record, static_cast<int>(k), sums[0].data(), sums[1].data());
+            out[k].state =
+                child_state(c_, node.state, record, static_cast<int>(k), sums[0].data(), sums[1].data());
     }
 
     const GrowContext& c_;

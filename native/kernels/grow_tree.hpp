@@ -6,7 +6,8 @@
 
 namespace spinney {
 
-/// Grow one tree. `ordered` asks for the general grower; the other takes byte codes and additive criteria only.
+/// Grow one tree. `ordered` asks for the general grower; the other takes byte codes and additive criteria
+/// only.
 inline FlatTree grow_tree(const CodeMatrix& x, const Target& target, const GrowOptions& options, bool ordered,
                           Interrupt& interrupt) {
     const Statistics s = make_statistics(target, options.min_samples_leaf > 1, options.fractional,

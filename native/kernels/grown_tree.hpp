@@ -28,7 +28,7 @@ struct GrownNode {
     Test test = Test::leaf;
     std::int32_t feature = -1;
     double threshold = std::numeric_limits<double>::quiet_NaN();
-    std::int32_t missing = 0;
+    std::int32_t missing = -1;
     Node first_child = -1;
     std::int32_t n_children = 0;
     std::int32_t detail = -1;    // place in the fragment's sets, branches or terms
@@ -40,7 +40,8 @@ struct GrownNode {
 /// A part of a tree grown by one thread; node 0 is its root.
 struct Fragment {
     std::vector<GrownNode> nodes;
-    std::vector<double> moments;  // (n_nodes, moments.size()): filled at leaves, or everywhere if not mergeable
+    std::vector<double>
+        moments;  // (n_nodes, moments.size()): filled at leaves, or everywhere if not mergeable
     std::vector<std::vector<std::uint64_t>> sets;
     std::vector<std::vector<std::int32_t>> branches;
     std::vector<std::vector<LinearTerm>> terms;
@@ -112,9 +113,10 @@ struct FlatTree {
     int n_outputs = 1, width = 1;
 };
 
-/// Number the nodes of all fragments breadth first (fragment 0 holds the root) and work out what each node keeps.
-/// The result does not depend on how the tree was cut into fragments.
-inline FlatTree flatten(const std::vector<Fragment>& fragments, const Moments& moments, const Target& target) {
+/// Number the nodes of all fragments breadth first (fragment 0 holds the root) and work out what each node
+/// keeps. The result does not depend on how the tree was cut into fragments.
+inline FlatTree flatten(const std::vector<Fragment>& fragments, const Moments& moments,
+                        const Target& target) {
     struct Place {
         std::int32_t fragment;
         Node node;

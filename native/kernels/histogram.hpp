@@ -10,17 +10,18 @@
 
 namespace spinney {
 
-/// A few neighbouring features, codes row by row, so that a row's codes share a cache line and the tile's histogram
-/// stays in the first-level cache.
+/// A few neighbouring features, codes row by row, so that a row's codes share a cache line and the tile's
+/// histogram stays in the first-level cache.
 struct Tile {
-    Size first = 0;  // feature
-    Size n = 0;      // features
+    Size first = 0;                   // feature
+    Size n = 0;                       // features
     std::vector<std::uint8_t> codes;  // (n_rows, n)
 };
 
 /// Byte codes and statistics of some rows, in the forms that growth reads.
 ///
-///   line[f] + code is the line of a histogram that counts `code` of feature f; there are n_lines of `width` words.
+///   line[f] + code is the line of a histogram that counts `code` of feature f; there are n_lines of `width`
+///   words.
 struct HistogramData {
     Size n_rows = 0;
     std::vector<Tile> tiles;
@@ -103,7 +104,8 @@ inline void add_words(Stat* line, const HistogramData& data, Row row, int row_wo
 
 /// Add rows to the histogram, one tile's features.  hist (n_lines, width)
 template <Layout L>
-void add_rows(Stat* hist, const HistogramData& data, const Tile& tile, std::span<const Row> rows, const Statistics& s) {
+void add_rows(Stat* hist, const HistogramData& data, const Tile& tile, std::span<const Row> rows,
+              const Statistics& s) {
     const std::uint32_t* line = data.line.data() + tile.first;
     const Size n = tile.n, width = static_cast<Size>(s.width);
     const int row_words = s.row_words;
@@ -124,10 +126,12 @@ void add_rows(Stat* hist, const HistogramData& data, const Tile& tile, std::span
 /// The bits of a feature's lines in use: four words hold 256 codes.
 using Occupied = std::array<std::uint64_t, 4>;
 
-/// Do as add_rows for the features `chosen` (places in the tile), and mark the lines in use.  occupied (n_chosen,)
+/// Do as add_rows for the features `chosen` (places in the tile), and mark the lines in use.  occupied
+/// (n_chosen,)
 template <Layout L>
-void add_rows_marked(Stat* hist, Occupied* occupied, std::span<const std::uint32_t> chosen, const HistogramData& data,
-                     const Tile& tile, std::span<const Row> rows, const Statistics& s) {
+void add_rows_marked(Stat* hist, Occupied* occupied, std::span<const std::uint32_t> chosen,
+                     const HistogramData& data, const Tile& tile, std::span<const Row> rows,
+                     const Statistics& s) {
     const std::uint32_t* line = data.line.data() + tile.first;
     const Size width = static_cast<Size>(s.width);
     for (const Row row : rows) {

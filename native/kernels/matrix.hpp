@@ -30,9 +30,12 @@ struct CodeColumn {
 
     Code at(Size row) const {
         switch (width) {
-            case 1: return as<std::uint8_t>()[row];
-            case 2: return as<std::uint16_t>()[row];
-            default: return as<std::uint32_t>()[row];
+            case 1:
+                return as<std::uint8_t>()[row];
+            case 2:
+                return as<std::uint16_t>()[row];
+            default:
+                return as<std::uint32_t>()[row];
         }
     }
 };

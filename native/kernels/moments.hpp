@@ -18,8 +18,8 @@ struct NodeRows {
     std::span<const Stat> parts;  // empty: whole rows
 };
 
-/// Weighted median of (value, weight) pairs, which are sorted in place: the middle of the two candidates where the
-/// weight splits evenly.
+/// Weighted median of (value, weight) pairs, which are sorted in place: the middle of the two candidates
+/// where the weight splits evenly.
 inline double weighted_median(std::span<std::pair<double, double>> pairs) {
     std::sort(pairs.begin(), pairs.end());
     double total = 0, below = 0;
@@ -102,7 +102,8 @@ class Moments {
         return std::min(std::max(0.0, sum / target_.n_outputs), DBL_MAX);
     }
 
-    /// out (n_outputs, width): class proportions, means or medians; a monotone node is held between its bounds.
+    /// out (n_outputs, width): class proportions, means or medians; a monotone node is held between its
+    /// bounds.
     void value(double* out, int width, const double* m, double lower, double upper) const {
         const double w = weight(m);
         if (target_.task == Task::regression) {
@@ -131,15 +132,17 @@ class Moments {
             const double w = row_weight(node, i);
             int first = 0;
             for (int o = 0; o < target_.n_outputs; ++o) {
-                out[first + target_.classes[static_cast<Size>(node.rows[i]) * static_cast<Size>(target_.n_outputs) +
-                                            static_cast<Size>(o)]] += w;
+                out[first +
+                    target_.classes[static_cast<Size>(node.rows[i]) * static_cast<Size>(target_.n_outputs) +
+                                    static_cast<Size>(o)]] += w;
                 first += target_.n_classes[static_cast<Size>(o)];
             }
         }
     }
 
     double y(const NodeRows& node, Size i, int o) const {
-        return target_.values[static_cast<Size>(node.rows[i]) * static_cast<Size>(target_.n_outputs) + static_cast<Size>(o)];
+        return target_.values[static_cast<Size>(node.rows[i]) * static_cast<Size>(target_.n_outputs) +
+                              static_cast<Size>(o)];
     }
 
     void means(double* out, const NodeRows& node) const {
@@ -151,12 +154,14 @@ class Moments {
             double mean = 0, correction = 0;
             for (Size i = 0; i < node.rows.size(); ++i) mean += y(node, i, o) * (row_weight(node, i) / w);
             // A second pass takes away what the first rounded; equal values then give their own value back.
-            for (Size i = 0; i < node.rows.size(); ++i) correction += (y(node, i, o) - mean) * (row_weight(node, i) / w);
+            for (Size i = 0; i < node.rows.size(); ++i)
+                correction += (y(node, i, o) - mean) * (row_weight(node, i) / w);
             m[0] = mean + correction;
             for (Size i = 0; i < node.rows.size(); ++i) {
                 const double d = y(node, i, o) - m[0], v = y(node, i, o);
                 m[1] += row_weight(node, i) * d * d;
-                if (criterion_ == CriterionName::poisson && v > 0) m[2] += row_weight(node, i) * v * std::log(v);
+                if (criterion_ == CriterionName::poisson && v > 0)
+                    m[2] += row_weight(node, i) * v * std::log(v);
             }
         }
     }
@@ -189,9 +194,12 @@ class Moments {
 
     double value_impurity(const double* m, double w) const {
         switch (criterion_) {
-            case CriterionName::absolute_error: return m[1];
-            case CriterionName::poisson: return m[0] > 0 ? m[2] / w - m[0] * std::log(m[0]) : 0.0;
-            default: return m[1] / w;
+            case CriterionName::absolute_error:
+                return m[1];
+            case CriterionName::poisson:
+                return m[0] > 0 ? m[2] / w - m[0] * std::log(m[0]) : 0.0;
+            default:
+                return m[1] / w;
         }
     }
 

@@ -79,9 +79,10 @@ class ObliqueSearch {
           limits_(limits),
           sample_(sample_node(context, state, node)) {}
 
+    /// The first start that ends in a test of two terms or more. Trying further ones costs as much again and
+    /// fits the noise as often as the boundary.
     LinearTest run() {
-        LinearTest best;
-        if (sample_.d() < 2) return best;
+        if (sample_.d() < 2) return {};
         prepare_cutter();
         for (Line& line : starts()) {
             c_.interrupt.poll();
@@ -89,12 +90,9 @@ class ObliqueSearch {
             prune(line);
             improve(line, false);
             LinearTest test = finished(line.direction);
-            if (!test.candidate.found()) continue;
-            const double least = best.candidate.score;
-            if (!best.candidate.found() || test.candidate.score > least + 1e-12 * std::abs(least))
-                best = std::move(test);
+            if (test.candidate.found()) return test;
         }
-        return best;
+        return {};
     }
 
   private:
@@ -189,7 +187,7 @@ class ObliqueSearch {
         if (columns.size() < 2) return;
         Direction tilt(sample_.d(), 0.0);
         int jumped = 0;
-        for (int pass = 0; pass < passes && left > 0; ++pass) {
+        for (int pass = 0; pass < (all_columns ? passes : 1) && left > 0; ++pass) {
             for (Size i = 0; i + 1 < columns.size(); ++i)
                 std::swap(columns[i],
                           columns[i + draws.below(static_cast<std::uint32_t>(columns.size() - i))]);

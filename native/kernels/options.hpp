@@ -19,8 +19,8 @@ struct GrowOptions {
     bool gain_ratio = false;  // choose by gain ratio among features of at least average gain
     bool random_splitter = false;
     CategorySplit categories = CategorySplit::subset;
-    bool fractional = false;          // missing rows go to every child with a part of their weight
-    bool use_once = false;            // a categorical feature is not used again below its node
+    bool fractional = false;  // missing rows go to every child with a part of their weight
+    bool use_once = false;    // a categorical feature is not used again below its node
     bool best_first = false;
     int max_depth = std::numeric_limits<int>::max();
     Size min_samples_split = 2;
@@ -33,8 +33,8 @@ struct GrowOptions {
     int oblique_directions = 0;  // > 0: also try linear tests
     CostRule cost_rule = CostRule::none;
     double omega = 1.0;
-    std::vector<double> costs;            // (n_features,) with a cost rule
-    std::vector<std::int8_t> monotone;    // (n_features,) or empty
+    std::vector<double> costs;          // (n_features,) with a cost rule
+    std::vector<std::int8_t> monotone;  // (n_features,) or empty
     std::uint64_t seed = 0;
     int n_threads = 1;
     LedgerLevel ledger = LedgerLevel::off;
@@ -43,10 +43,14 @@ struct GrowOptions {
 /// What a gain is worth when the test that brings it costs this much.
 inline double price_at_cost(const GrowOptions& o, double gain, double cost) {
     switch (o.cost_rule) {
-        case CostRule::none: return gain;
-        case CostRule::tan: return gain * gain / cost;
-        case CostRule::tan_linear: return gain / cost;
-        default: return (std::exp2(gain) - 1.0) / std::pow(cost + 1.0, o.omega);
+        case CostRule::none:
+            return gain;
+        case CostRule::tan:
+            return gain * gain / cost;
+        case CostRule::tan_linear:
+            return gain / cost;
+        default:
+            return (std::exp2(gain) - 1.0) / std::pow(cost + 1.0, o.omega);
     }
 }
 

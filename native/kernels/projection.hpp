@@ -104,12 +104,7 @@ class SweepingCutter final : public LineCutter {
         radix_sort_pairs(line.keys.data(), line.order.data(), line.spare_keys.data(), line.spare_order.data(),
                          n);
         std::fill(left_.begin(), left_.end(), 0);
-        return best_boundary(line, n, [&](Size i) {
-            if (node_.parts.empty())
-                add_row<L>(left_.data(), s_, node_.rows[i]);
-            else
-                s_.add_part(left_.data(), node_.rows[i], node_.parts[i]);
-        });
+        return best_boundary(line, n, [&](Size i) { add_entry<L>(left_.data(), s_, node_, i); });
     }
 
     /// Let the rows pass in order of their keys and judge wherever the key changes.

@@ -1,4 +1,5 @@
-// Random numbers by address: every draw is a function of (seed, node address, counter), never of time or thread.
+// Random numbers by address: every draw is a function of (seed, node address, counter), never of time or
+// thread.
 #pragma once
 
 #include <cstdint>

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cfloat>
+#include <cstring>
 #include <numeric>
 #include <span>
 #include <type_traits>
@@ -60,7 +61,8 @@ struct Groups {
 template <class T, Size Expected = 16>
 class Buffer {
   public:
-    explicit Buffer(Size n) : heap_(n > Expected ? n : 0), data_(n > Expected ? heap_.data() : stack_.data()) {
+    explicit Buffer(Size n)
+        : heap_(n > Expected ? n : 0), data_(n > Expected ? heap_.data() : stack_.data()) {
         std::fill_n(data_, n, T{});
     }
     Buffer(const Buffer&) = delete;
@@ -86,7 +88,9 @@ class Judge {
           total_(total),
           right_(static_cast<Size>(s.width)),
           l_(static_cast<Size>(s.n_channels)),
-          r_(static_cast<Size>(s.n_channels)) {}
+          r_(static_cast<Size>(s.n_channels)),
+          lane_l_(static_cast<Size>(s.n_channels)),
+          lane_r_(static_cast<Size>(s.n_channels)) {}
 
     /// quality(left) + quality(right), or kImpossible when a child would break a limit.
     double operator()(const Stat* left) {
@@ -102,7 +106,8 @@ class Judge {
             return criterion_.pair(l.data(), r.data());
         } else {
             for (int i = 0; i < s_.width; ++i) right_[static_cast<Size>(i)] = total_[i] - left[i];
-            if (s_.weight_steps(left) < limits_.min_weight || s_.weight_steps(right_.data()) < limits_.min_weight)
+            if (s_.weight_steps(left) < limits_.min_weight ||
+                s_.weight_steps(right_.data()) < limits_.min_weight)
                 return kImpossible;
             if (limits_.min_count > 0 &&
                 (s_.count(left) < limits_.min_count || s_.count(right_.data()) < limits_.min_count))
@@ -114,22 +119,86 @@ class Judge {
         }
     }
 
+    /// The same for eight divisions at once.  words (width, kLanes), out (kLanes,)
+    void eight(double* out, const Stat* words) {
+        const auto load = [&](int word) {
+            StatLanes v;
+            std::memcpy(&v, words + word * static_cast<int>(kLanes), sizeof v);
+            return v;
+        };
+        StatLanes ok;
+        if constexpr (L == Layout::packed) {
+            const StatLanes left = load(0), right = total_[0] - left, low = StatLanes{} + 0xFFFFFFFFll;
+            const StatLanes n = left & low, second = left >> 32, rest = right & low,
+                            rest_second = right >> 32;
+            const Stat least = std::max(limits_.min_weight, limits_.min_count);
+            ok = (n >= least) & (rest >= least);
+            lane_l_[0] = __builtin_convertvector(n - second, Lanes);
+            lane_l_[1] = __builtin_convertvector(second, Lanes);
+            lane_r_[0] = __builtin_convertvector(rest - rest_second, Lanes);
+            lane_r_[1] = __builtin_convertvector(rest_second, Lanes);
+        } else {
+            ok = lanes_of_sums(load);
+        }
+        if (limits_.monotone) ok &= monotone(lane_l_.data(), lane_r_.data());
+        const Lanes value = where(ok, criterion_.pair(lane_l_.data(), lane_r_.data()), Lanes{} + kImpossible);
+        std::memcpy(out, &value, sizeof value);
+    }
+
     double quality(const Stat* sum) {
         s_.decode(sum, l_.data());
         return criterion_.quality(l_.data());
     }
 
-    double weight(const Stat* sum) const { return static_cast<double>(s_.weight_steps(sum)) * s_.weight_unit; }
+    double weight(const Stat* sum) const {
+        return static_cast<double>(s_.weight_steps(sum)) * s_.weight_unit;
+    }
 
   private:
+    /// Decode eight left and right sums; which of them keep the limits?
+    template <class Load>
+    StatLanes lanes_of_sums(Load&& load) {
+        const bool regression = s_.task == Task::regression;
+        const int step = L == Layout::slots ? s_.row_words : 1;
+        const int classes = L == Layout::slots || regression ? s_.n_channels : s_.n_classes[0];
+        StatLanes weight{}, rest{}, count{}, rest_count{};
+        for (int k = 0; k < s_.n_channels; ++k) {
+            const StatLanes left = load(k * step), right = total_[k * step] - left;
+            const double unit =
+                regression && k > 0 ? s_.value_unit[static_cast<Size>(k - 1)] : s_.weight_unit;
+            lane_l_[static_cast<Size>(k)] = __builtin_convertvector(left, Lanes) * unit;
+            lane_r_[static_cast<Size>(k)] = __builtin_convertvector(right, Lanes) * unit;
+            if (regression ? k == 0 : k < classes) {
+                weight += left;
+                rest += right;
+            }
+            if (L == Layout::slots && s_.count_word >= 0) {
+                count += load(k * step + s_.count_word);
+                rest_count += total_[k * step + s_.count_word] - load(k * step + s_.count_word);
+            }
+        }
+        StatLanes ok = (weight >= limits_.min_weight) & (rest >= limits_.min_weight);
+        if (limits_.min_count <= 0) return ok;
+        if (s_.unit_weights) {
+            count = weight;
+            rest_count = rest;
+        } else if (L == Layout::dense) {
+            count = load(s_.count_word);
+            rest_count = total_[s_.count_word] - count;
+        }
+        return ok & (count >= limits_.min_count) & (rest_count >= limits_.min_count);
+    }
+
     /// The answer of a child: mean of y, or probability of the second class.
-    double answer(const double* c) const {
+    template <class V>
+    V answer(const V* c) const {
         return s_.task == Task::regression ? c[1] / c[0] + s_.value_shift[0] : c[1] / (c[0] + c[1]);
     }
-    bool monotone(const double* l, const double* r) const {
-        const double a = answer(l), b = answer(r);
-        return a >= limits_.lower && b >= limits_.lower && a <= limits_.upper && b <= limits_.upper &&
-               (a - b) * limits_.direction <= 0;
+    template <class V>
+    auto monotone(const V* l, const V* r) const {
+        const V a = answer(l), b = answer(r);
+        return (a >= limits_.lower) & (b >= limits_.lower) & (a <= limits_.upper) & (b <= limits_.upper) &
+               ((a - b) * static_cast<double>(limits_.direction) <= 0.0);
     }
 
     const Statistics& s_;
@@ -138,6 +207,7 @@ class Judge {
     const Stat* total_;
     Buffer<Stat> right_;
     Buffer<double> l_, r_;
+    Buffer<Lanes, 8> lane_l_, lane_r_;
 };
 
 /// Call f.template operator()<Layout, Criterion>() for the pair in use.
@@ -205,12 +275,12 @@ void finish(Candidate& out, J& judge, const Search& q, double pair, const Stat* 
 
 /// Sweep the cuts of a numeric feature in ascending order.
 /// Stream: bool next(Code&, Stat* sum) adds the next group to sum and tells its code; bool more() const.
-/// each(threshold(), pair, missing, left) is told of every cut tried (for the ledger).
+/// each(threshold(), pair, missing, copy_left(sum)) is told of every cut tried (for the ledger).
 template <class J, class Stream, class Each>
 Candidate sweep_numeric(J& judge, const Search& q, Stream& stream, Each&& each) {
     const Size width = static_cast<Size>(q.s.width);
-    Buffer<Stat, 48> sums(3 * width);
-    Stat *left = sums.data(), *with_missing = left + width, *best_left = left + 2 * width;
+    Buffer<Stat, 24> sums(2 * width);
+    Stat *left = sums.data(), *best_left = left + width;
 
     Candidate out;
     Code before = 0;
@@ -224,21 +294,40 @@ Candidate sweep_numeric(J& judge, const Search& q, Stream& stream, Each&& each) 
     const auto threshold = [&](Code cut, Code after) {
         return after == none ? DBL_MAX : midpoint(c.hi[cut], c.lo[after]);
     };
-    const auto offer = [&](const Stat* sum, Code after, std::int32_t missing) {
-        const double value = judge(sum);
-        each([&] { return threshold(before, after); }, value, missing, sum);
-        if (!(value > pair)) return;
-        pair = value;
-        out.cut = before;
-        after_best = after;
-        out.missing = missing;
-        std::copy_n(sum, width, best_left);
+    // Cuts are judged eight at a time.
+    struct Cut {
+        Code before, after;
+        std::int32_t missing;
+    };
+    std::array<Cut, kLanes> waiting;
+    Buffer<Stat, 24 * kLanes> words(width * kLanes);
+    Size n_waiting = 0;
+    const auto judge_waiting = [&] {
+        std::array<double, kLanes> value;
+        judge.eight(value.data(), words.data());
+        for (Size i = 0; i < n_waiting; ++i) {
+            const Cut& cut = waiting[i];
+            each([&] { return threshold(cut.before, cut.after); }, value[i], cut.missing,
+                 [&](Stat* sum) {
+                     for (Size w = 0; w < width; ++w) sum[w] = words[w * kLanes + i];
+                 });
+            if (!(value[i] > pair)) continue;
+            pair = value[i];
+            out.cut = cut.before;
+            after_best = cut.after;
+            out.missing = cut.missing;
+            for (Size w = 0; w < width; ++w) best_left[w] = words[w * kLanes + i];
+        }
+        n_waiting = 0;
+    };
+    const auto offer = [&](const Stat* extra, Code after, std::int32_t missing) {
+        for (Size w = 0; w < width; ++w) words[w * kLanes + n_waiting] = left[w] + (extra ? extra[w] : 0);
+        waiting[n_waiting++] = {before, after, missing};
+        if (n_waiting == kLanes) judge_waiting();
     };
     const auto offer_both = [&](Code after) {
-        offer(left, after, q.missing ? 1 : -1);
-        if (!q.missing) return;
-        for (Size i = 0; i < width; ++i) with_missing[i] = left[i] + q.missing[i];
-        offer(with_missing, after, 0);
+        offer(nullptr, after, q.missing ? 1 : -1);
+        if (q.missing) offer(q.missing, after, 0);
     };
     // A random splitter tries one place only; it is drawn between the least and the greatest value.
     const bool random = q.options.random_splitter;
@@ -254,7 +343,8 @@ Candidate sweep_numeric(J& judge, const Search& q, Stream& stream, Each&& each) 
         if (random) break;
     }
     // Known against missing: every known value is below the greatest number there is.
-    if (q.missing && !stream.more()) offer(left, none, 1);
+    if (q.missing && !stream.more()) offer(nullptr, none, 1);
+    if (n_waiting > 0) judge_waiting();
     if (pair == kImpossible) return out;
     out.test = Test::numeric;
     out.threshold = threshold(out.cut, after_best);
@@ -266,9 +356,11 @@ Candidate sweep_numeric(J& judge, const Search& q, Stream& stream, Each&& each) 
 namespace detail {
 
 /// The orders of groups in which some prefix is (or is near) the best subset.
-/// Two classes, or one mean: by that mean, which holds the optimum. Otherwise one order for each of the heaviest channels.
+/// Two classes, or one mean: by that mean, which holds the optimum. Otherwise one order for each of the
+/// heaviest channels.
 inline std::vector<std::vector<Size>> subset_orders(const Statistics& s, const Groups& groups) {
-    const Size g = groups.size(), width = static_cast<Size>(s.width), channels = static_cast<Size>(s.n_channels);
+    const Size g = groups.size(), width = static_cast<Size>(s.width),
+               channels = static_cast<Size>(s.n_channels);
     std::vector<double> c(channels), rate(g * channels), mass(channels, 0.0);
     for (Size i = 0; i < g; ++i) {
         const Stat* sum = groups.sums.data() + i * width;
@@ -309,7 +401,12 @@ template <class J>
 class SubsetSearch {
   public:
     SubsetSearch(J& judge, const Search& q, const Groups& groups)
-        : judge_(judge), q_(q), groups_(groups), width_(static_cast<Size>(q.s.width)), sum_(width_), trial_(width_) {}
+        : judge_(judge),
+          q_(q),
+          groups_(groups),
+          width_(static_cast<Size>(q.s.width)),
+          sum_(width_),
+          trial_(width_) {}
 
     Candidate run() {
         const Size g = groups_.size();
@@ -357,7 +454,9 @@ class SubsetSearch {
             std::fill(sum_.begin(), sum_.end(), 0);
             for (Size i = 0; i + 1 < order.size(); ++i) {
                 add(order[i]);
-                offer_sum([&] { return std::vector<Size>(order.begin(), order.begin() + static_cast<long>(i) + 1); });
+                offer_sum([&] {
+                    return std::vector<Size>(order.begin(), order.begin() + static_cast<long>(i) + 1);
+                });
             }
         }
     }
@@ -447,7 +546,8 @@ Candidate multiway(J& judge, const Search& q, const Groups& groups) {
     return out;
 }
 
-/// Is a later feature's score better? Equal in theory may differ in the last bits, so it must be by more than that.
+/// Is a later feature's score better? Equal in theory may differ in the last bits, so it must be by more than
+/// that.
 inline bool better(double score, double best) { return score > best + 1e-12 * std::abs(best); }
 
 /// Choose among the features' candidates (in ascending order of feature): the index of the best, or −1.

@@ -1,4 +1,5 @@
-// Row statistics: what a row adds to the sums of a node, scaled once to integers so that sums are exact in any order.
+// Row statistics: what a row adds to the sums of a node, scaled once to integers so that sums are exact in
+// any order.
 #pragma once
 
 #include <algorithm>
@@ -19,20 +20,22 @@ struct Target {
     Task task = Task::classification;
     Size n_rows = 0;
     int n_outputs = 1;
-    std::vector<int> n_classes;                // classification: classes of each output
-    const std::int32_t* classes = nullptr;     // (n_rows, n_outputs)
-    const double* values = nullptr;            // (n_rows, n_outputs)
-    const double* weights = nullptr;           // (n_rows,) or null for all ones
+    std::vector<int> n_classes;             // classification: classes of each output
+    const std::int32_t* classes = nullptr;  // (n_rows, n_outputs)
+    const double* values = nullptr;         // (n_rows, n_outputs)
+    const double* weights = nullptr;        // (n_rows,) or null for all ones
 
     double weight(Size row) const { return weights ? weights[row] : 1.0; }
-    int max_classes() const { return n_classes.empty() ? 1 : *std::max_element(n_classes.begin(), n_classes.end()); }
+    int max_classes() const {
+        return n_classes.empty() ? 1 : *std::max_element(n_classes.begin(), n_classes.end());
+    }
 };
 
 /// How the sums of a set of rows are laid out in `width` words.
 ///
-///   packed   two classes, unit weights: one word, count in the low half and the second class in the high half
-///   slots    one output: each row adds `row_words` words at the place of its class
-///   dense    each row adds every word: [w, w·y1, …] or the classes of all outputs one after the other
+///   packed   two classes, unit weights: one word, count in the low half and the second class in the high
+///   half slots    one output: each row adds `row_words` words at the place of its class dense    each row
+///   adds every word: [w, w·y1, …] or the classes of all outputs one after the other
 enum class Layout : std::uint8_t { packed, slots, dense };
 
 struct Statistics {
@@ -41,9 +44,9 @@ struct Statistics {
     int n_channels = 0;  // what a criterion sees: class weights, or weight and sums of y
     int n_outputs = 1;
     std::vector<int> n_classes;
-    int row_words = 1;   // words that one row adds
-    int width = 1;       // words of a sum
-    int count_word = -1; // place of the row count within the row's words, −1 when not kept
+    int row_words = 1;    // words that one row adds
+    int width = 1;        // words of a sum
+    int count_word = -1;  // place of the row count within the row's words, −1 when not kept
     bool unit_weights = true;
     double weight_unit = 1.0;         // what one step of a weight word is worth
     std::vector<double> value_unit;   // the same for each output's sums
@@ -80,7 +83,8 @@ struct Statistics {
     Stat row_weight(Size r) const {
         if (layout == Layout::packed) return 1;
         const Stat* w = row(r);
-        return layout == Layout::slots || task == Task::regression ? w[0] : *std::max_element(w, w + row_words);
+        return layout == Layout::slots || task == Task::regression ? w[0]
+                                                                   : *std::max_element(w, w + row_words);
     }
 
     /// A sum as real numbers, one a channel.
@@ -90,7 +94,8 @@ struct Statistics {
             channel[0] = static_cast<double>(n - second);
             channel[1] = static_cast<double>(second);
         } else if (layout == Layout::slots) {
-            for (int k = 0; k < n_channels; ++k) channel[k] = static_cast<double>(sum[k * row_words]) * weight_unit;
+            for (int k = 0; k < n_channels; ++k)
+                channel[k] = static_cast<double>(sum[k * row_words]) * weight_unit;
         } else if (task == Task::classification) {
             for (int k = 0; k < n_channels; ++k) channel[k] = static_cast<double>(sum[k]) * weight_unit;
         } else {
@@ -197,10 +202,13 @@ inline void fill_values(Statistics& out, const Target& target, bool centred) {
         double weight = 0, sum = 0, spread = 0;
         for (Size r = 0; r < n; ++r) {
             weight += target.weight(r);
-            sum += target.weight(r) * (target.values[r * m + o] * 0.5);  // halved: 1e308 + 1e308 is not infinite
+            sum +=
+                target.weight(r) * (target.values[r * m + o] * 0.5);  // halved: 1e308 + 1e308 is not infinite
         }
         const double shift = centred && weight > 0 ? std::clamp(sum / weight * 2.0, -1e308, 1e308) : 0.0;
-        const auto term = [&](Size r) { return target.weight(r) * (target.values[r * m + o] * 0.5 - shift * 0.5); };
+        const auto term = [&](Size r) {
+            return target.weight(r) * (target.values[r * m + o] * 0.5 - shift * 0.5);
+        };
         for (Size r = 0; r < n; ++r) spread += std::abs(term(r)) * 0x1.0p-40;
         const double scale = power_of_two_scale(spread) * 0x1.0p-40;
         out.value_shift[o] = shift;

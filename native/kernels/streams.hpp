@@ -12,18 +12,19 @@
 
 namespace spinney {
 
-/// Add row `row` of the node (the i-th) to a sum; the layout is fixed by type because this is the inner loop.
+/// Add the i-th row of a node to a sum; the layout is fixed by type because this is the inner loop.
 template <Layout L>
-inline void add_row(Stat* sum, const Statistics& s, Row row) {
-    if constexpr (L == Layout::packed) {
-        sum[0] += s.words[row];
-    } else if constexpr (L == Layout::slots) {
-        if (s.row_words == 1)
-            sum[s.slot[row]] += s.words[row];
+inline void add_entry(Stat* sum, const Statistics& s, const NodeRows& node, Size i) {
+    const Row row = node.rows[i];
+    if (node.parts.empty()) {
+        if constexpr (L == Layout::packed)
+            sum[0] += s.words[row];
         else
             s.add(sum, row);
+    } else if constexpr (L == Layout::slots) {
+        sum[s.slot[row]] += node.parts[i];
     } else {
-        s.add(sum, row);
+        s.add_part(sum, row, node.parts[i]);
     }
 }
 
@@ -81,11 +82,7 @@ class SortedStream {
         if (!more()) return false;
         code = peek();
         do {
-            const auto i = static_cast<std::uint32_t>(keys_[at_]);
-            if (node_.parts.empty())
-                add_row<L>(sum, s_, node_.rows[i]);
-            else
-                s_.add_part(sum, node_.rows[i], node_.parts[i]);
+            add_entry<L>(sum, s_, node_, static_cast<std::uint32_t>(keys_[at_]));
             ++at_;
         } while (more() && peek() == code);
         return true;
@@ -128,21 +125,26 @@ void read_codes(OrderScratch& out, const CodeColumn& column, const NodeRows& nod
         const Code code = codes[node.rows[i]];
         if (code != column.n_bins)
             out.keys[known++] = static_cast<std::uint64_t>(code) << 32 | i;
-        else if (node.parts.empty())
-            add_row<L>(out.missing.data(), s, node.rows[i]);
         else
-            s.add_part(out.missing.data(), node.rows[i], node.parts[i]);
+            add_entry<L>(out.missing.data(), s, node, i);
     }
     out.keys.resize(known);
 }
 
-/// Give f a stream over the groups in ascending order of code, by a table where codes are few, else by sorting.
+/// Give f a stream over the groups in ascending order of code, by a table where codes are few, else by
+/// sorting.
 template <Layout L, class F>
-void with_stream(OrderScratch& scratch, const CodeColumn& column, const NodeRows& node, const Statistics& s, F&& f) {
+void with_stream(OrderScratch& scratch, const CodeColumn& column, const NodeRows& node, const Statistics& s,
+                 F&& f) {
     switch (column.width) {
-        case 1: read_codes<L, std::uint8_t>(scratch, column, node, s); break;
-        case 2: read_codes<L, std::uint16_t>(scratch, column, node, s); break;
-        default: read_codes<L, std::uint32_t>(scratch, column, node, s);
+        case 1:
+            read_codes<L, std::uint8_t>(scratch, column, node, s);
+            break;
+        case 2:
+            read_codes<L, std::uint16_t>(scratch, column, node, s);
+            break;
+        default:
+            read_codes<L, std::uint32_t>(scratch, column, node, s);
     }
     const Size width = static_cast<Size>(s.width), bins = column.n_bins;
     if (bins * width <= 2 * node.rows.size()) {
@@ -150,12 +152,8 @@ void with_stream(OrderScratch& scratch, const CodeColumn& column, const NodeRows
         scratch.occupied.assign((bins + 63) / 64, 0);
         for (const std::uint64_t key : scratch.keys) {
             const auto code = static_cast<Size>(key >> 32);
-            const auto i = static_cast<std::uint32_t>(key);
             scratch.occupied[code / 64] |= std::uint64_t{1} << (code % 64);
-            if (node.parts.empty())
-                add_row<L>(scratch.sums.data() + code * width, s, node.rows[i]);
-            else
-                s.add_part(scratch.sums.data() + code * width, node.rows[i], node.parts[i]);
+            add_entry<L>(scratch.sums.data() + code * width, s, node, static_cast<std::uint32_t>(key));
         }
         DenseStream stream(scratch.sums.data(), scratch.occupied, s.width);
         f(stream);

@@ -15,10 +15,17 @@ static PyObject* best_level(PyObject*, PyObject*) {
     return PyUnicode_FromString("baseline");
 }
 
-static PyMethodDef methods[] = {
-    {"best_level", best_level, METH_NOARGS, "Name the most capable build of the core that this processor can run."},
-    {nullptr, nullptr, 0, nullptr}};
-static PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, "_cpu", "What this processor can run.", 0, methods, nullptr, nullptr, nullptr, nullptr};
+static PyMethodDef methods[] = {{"best_level", best_level, METH_NOARGS,
+                                 "Name the most capable build of the core that this processor can run."},
+                                {nullptr, nullptr, 0, nullptr}};
+static PyModuleDef module = {PyModuleDef_HEAD_INIT,
+                             "_cpu",
+                             "What this processor can run.",
+                             0,
+                             methods,
+                             nullptr,
+                             nullptr,
+                             nullptr,
+                             nullptr};
 
 PyMODINIT_FUNC PyInit__cpu() { return PyModule_Create(&module); }

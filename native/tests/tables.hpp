@@ -47,7 +47,8 @@ struct Table {
         for (const auto& c : numeric)
             columns.push_back({InputColumn::Type::f64, c.data(), sizeof(double), 0});
         for (Size f = 0; f < categories.size(); ++f)
-            columns.push_back({InputColumn::Type::category, categories[f].data(), sizeof(std::int32_t), n_categories[f]});
+            columns.push_back(
+                {InputColumn::Type::category, categories[f].data(), sizeof(std::int32_t), n_categories[f]});
         Interrupt none;
         return build_codes(columns, n_rows, weights, max_bins, 1, none);
     }
@@ -55,7 +56,8 @@ struct Table {
     /// A signal in the first columns that missing values and categories share.
     double signal(Size row) const {
         double sum = 0;
-        for (Size f = 0; f < numeric.size() && f < 3; ++f) sum += std::isnan(numeric[f][row]) ? 0.7 : numeric[f][row];
+        for (Size f = 0; f < numeric.size() && f < 3; ++f)
+            sum += std::isnan(numeric[f][row]) ? 0.7 : numeric[f][row];
         for (Size f = 0; f < categories.size() && f < 2; ++f) sum += categories[f][row] % 3;
         return sum;
     }
@@ -67,7 +69,8 @@ struct Goal {
     std::vector<double> values, weights;
     Target target;
 
-    Goal(const Table& table, std::uint64_t seed, int n_classes /* 0: regression */, int n_outputs, bool weighted) {
+    Goal(const Table& table, std::uint64_t seed, int n_classes /* 0: regression */, int n_outputs,
+         bool weighted) {
         std::mt19937_64 g(seed);
         std::normal_distribution<double> noise(0, 0.5);
         target.n_rows = table.n_rows;
@@ -80,7 +83,8 @@ struct Goal {
                 classes.push_back(static_cast<std::int32_t>(std::abs(v) * 1.3) % std::max(1, n_classes));
             }
         if (weighted)
-            for (Size r = 0; r < table.n_rows; ++r) weights.push_back(g() % 5 == 0 ? 0.0 : 0.1 + static_cast<double>(g() % 100) / 37);
+            for (Size r = 0; r < table.n_rows; ++r)
+                weights.push_back(g() % 5 == 0 ? 0.0 : 0.1 + static_cast<double>(g() % 100) / 37);
         if (n_classes) target.n_classes.assign(static_cast<Size>(n_outputs), n_classes);
         target.classes = n_classes ? classes.data() : nullptr;
         target.values = n_classes ? nullptr : values.data();

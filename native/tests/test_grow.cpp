@@ -23,14 +23,16 @@ bool same_tree(const FlatTree& a, const FlatTree& b) {
     return same(a.kind, b.kind) && same(a.feature, b.feature) && same(a.first_child, b.first_child) &&
            same(a.missing, b.missing) && same(a.threshold, b.threshold) && same(a.weight, b.weight) &&
            same(a.impurity, b.impurity) && same(a.value, b.value) && same(a.n_samples, b.n_samples) &&
-           same(a.set_bits, b.set_bits) && same(a.branch, b.branch) && same(a.term_coefficient, b.term_coefficient);
+           same(a.set_bits, b.set_bits) && same(a.branch, b.branch) &&
+           same(a.term_coefficient, b.term_coefficient);
 }
 
 /// A spread of plans that both growers take.
 GrowOptions plan(std::uint64_t seed, bool classification) {
     GrowOptions o;
     const CriterionName of_classes[] = {CriterionName::gini, CriterionName::entropy};
-    const CriterionName of_values[] = {CriterionName::squared_error, CriterionName::friedman_mse, CriterionName::poisson};
+    const CriterionName of_values[] = {CriterionName::squared_error, CriterionName::friedman_mse,
+                                       CriterionName::poisson};
     o.criterion = classification ? of_classes[seed % 2] : of_values[seed % 3];
     if (seed % 3 == 1) o.min_samples_leaf = 5;
     if (seed % 4 == 1) o.max_depth = 6;
@@ -101,8 +103,10 @@ TEST(whole_weights_are_repeated_rows) {
         repeated.classes.clear();
         for (Size r = 0; r < table.n_rows; ++r)
             for (int k = 0; k < static_cast<int>(goal.weights[r]); ++k) {
-                for (Size f = 0; f < table.numeric.size(); ++f) twice.numeric[f].push_back(table.numeric[f][r]);
-                for (Size f = 0; f < table.categories.size(); ++f) twice.categories[f].push_back(table.categories[f][r]);
+                for (Size f = 0; f < table.numeric.size(); ++f)
+                    twice.numeric[f].push_back(table.numeric[f][r]);
+                for (Size f = 0; f < table.categories.size(); ++f)
+                    twice.categories[f].push_back(table.categories[f][r]);
                 repeated.values.push_back(goal.values[r]);
                 repeated.classes.push_back(goal.classes[r]);
             }
@@ -137,7 +141,8 @@ TEST(parts_of_rows_add_up) {
     for (Size i = 0; i < tree.kind.size(); ++i) {
         if (tree.n_children[i] == 0) continue;
         double sum = 0;
-        for (int c = 0; c < tree.n_children[i]; ++c) sum += tree.weight[static_cast<Size>(tree.first_child[i] + c)];
+        for (int c = 0; c < tree.n_children[i]; ++c)
+            sum += tree.weight[static_cast<Size>(tree.first_child[i] + c)];
         CHECK(std::abs(sum - tree.weight[i]) < 1e-9 * all);
     }
     CHECK(std::abs(tree.weight[0] - all) < 1e-9 * all);
