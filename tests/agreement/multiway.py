@@ -1,4 +1,4 @@
-"""Comparing a fitted C4.5 or ID3 tree with the naive one: node by node, candidate by candidate, row by row."""
+"""Comparing a fitted C4.5 or ID3 tree with the naive one: by node, by candidate, and by answered row."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def our_choice(model: Any, rule: Rule) -> Callable[..., Candidate | None]:
 
 
 def as_chosen(candidate: Candidate, best: Candidate, threshold: float, node: int) -> Candidate:
-    """Give the naive candidate with the threshold that was chosen, if the choice is the best up to rounding."""
+    """Give the naive candidate with the chosen threshold, if that choice is the best up to rounding."""
     assert candidate.score >= best.score - TIE * max(1.0, abs(best.score)), (
         f"node {node}: feature {candidate.feature} scores {candidate.score}, "
         f"feature {best.feature} scores {best.score}"
@@ -145,7 +145,7 @@ def compare_candidate(ledger: Any, row: int, candidate: Candidate) -> None:
 
 
 def compare_answers(model: Any, table: RandomTable, naive: Tree, seed: int) -> None:
-    """Hold the class proportions of training rows and of new ones, with gaps and unseen values, to the naive."""
+    """Hold the answers for training rows, and for new ones with gaps and unseen values, to the naive."""
     rows = table.rows + new_rows(table, seed)
     seen = [set(column) for column in table.columns]
     discrete = model.schema_.categorical
@@ -155,9 +155,8 @@ def compare_answers(model: Any, table: RandomTable, naive: Tree, seed: int) -> N
     ]
     classes = [naive.classes.index(label) for label in model.classes_.tolist()]
     expected = np.array(naive.predict_proba(readable))[:, classes]
-    np.testing.assert_allclose(
-        model.predict_proba(frame_of(rows, table)), expected, rtol=CLOSE["rel"], atol=CLOSE["abs"]
-    )
+    found = model.predict_proba(frame_of(rows, table))
+    np.testing.assert_allclose(found, expected, rtol=CLOSE["rel"], atol=CLOSE["abs"])
 
 
 def new_rows(table: RandomTable, seed: int, n: int = 40) -> list[list[float | None]]:

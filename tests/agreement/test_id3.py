@@ -71,6 +71,5 @@ def test_numbers_are_categories_too(seed: int) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(1000, 1600))
 def test_larger_tables(seed: int) -> None:
-    check(
-        seed, max_rows=100, max_columns=5, kinds=("categorical",) if seed % 2 else ("numeric", "categorical")
-    )
+    kinds = ("categorical",) if seed % 2 else ("numeric", "categorical")
+    check(seed, max_rows=100, max_columns=5, kinds=kinds)
