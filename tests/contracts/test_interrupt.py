@@ -50,7 +50,7 @@ def test_ctrl_c_stops_a_fit_within_a_moment(learner, n_jobs):
         else:
             timer.cancel()
             timer.join()
-            pytest.skip(f"fitted within {delay} s")
+            assert delay > 0.3, "the problem is too small to be interrupted"
     small_X, small_y = X[:500], y[:500]
     model.fit(small_X, small_y).predict(small_X)
 
