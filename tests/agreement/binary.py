@@ -78,6 +78,8 @@ class Pair:
                 self.check_tie(a, b)
             below = list(self.matched_children(children, self.their_children(b)))
             waiting += below
+            # Where the node has no missing value, those to come follow one rule, not a tie.
+            assert not (below and self.same_cut(a, b)) or self.same_test(a, b), f"missing at node {a}"
             if not below:
                 walk.left_out += int(self.below(a))
         return walk
@@ -93,12 +95,16 @@ class Pair:
         np.testing.assert_allclose(ours.value[a], theirs.value[b], RTOL, ATOL)
 
     def same_test(self, a: int, b: int) -> bool:
-        """Tell whether two nodes ask the same, up to how a cut between known and missing is written."""
+        """Tell whether two nodes ask the same, missing values included."""
         ours, theirs = self.ours.tree_, self.theirs.tree_
-        if ours.feature[a] != theirs.feature[b] or ours.missing[a] == theirs.missing_go_to_left[b]:
-            return False
+        return self.same_cut(a, b) and bool(ours.missing[a] == 1 - theirs.missing_go_to_left[b])
+
+    def same_cut(self, a: int, b: int) -> bool:
+        """Tell whether two nodes cut one feature at one place, however "all known values" is written."""
+        ours, theirs = self.ours.tree_, self.theirs.tree_
         known_or_missing = ours.threshold[a] > 1e300 and theirs.threshold[b] > 1e300
-        return bool(ours.threshold[a] == theirs.threshold[b] or known_or_missing)
+        same_place = ours.threshold[a] == theirs.threshold[b] or known_or_missing
+        return bool(ours.feature[a] == theirs.feature[b] and same_place)
 
     def check_tie(self, a: int, b: int) -> None:
         """Accept another test only where it lowers the impurity as much."""

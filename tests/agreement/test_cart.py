@@ -195,8 +195,10 @@ def open_cases() -> Iterator[Case]:
     yield Case("friedman_mse", {"min_impurity_decrease": 0.01}, weights="real")
 
 
-@pytest.mark.xfail(strict=True)
-@pytest.mark.parametrize("case", open_cases(), ids=lambda case: case.name)
+@pytest.mark.xfail(
+    strict=False, reason="constraints bind features without one; friedman_mse is scikit-learn 1.8's"
+)
+@pytest.mark.parametrize("case", list(open_cases()), ids=lambda case: case.name)
 def test_same_tree_as_scikit_learn_some_day(case: Case) -> None:
     test_same_tree_as_scikit_learn(case)
 
