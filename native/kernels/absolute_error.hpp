@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cfloat>
 #include <vector>
@@ -36,21 +37,40 @@ class MedianLoss {
 
     /// value[r] is the y of rank r.
     double loss(const std::vector<double>& value) const {
-        Size at = 0;
-        double below = 0, moment = 0;
-        for (Size step = top_; step > 0; step /= 2) {
-            const Size next = at + step;
-            if (next < weight_.size() && below + weight_[next] < all_weight_ / 2) {
-                at = next;
-                below += weight_[next];
-                moment += moment_[next];
-            }
-        }
-        const double median = value[std::min(at, value.size() - 1)];
-        return std::max(0.0, median * (2 * below - all_weight_) + all_moment_ - 2 * moment);
+        const Place p = find([this](double below) { return below < all_weight_ / 2; });
+        const double median = value[std::min(p.rank, value.size() - 1)];
+        return std::max(0.0, median * (2 * p.below - all_weight_) + all_moment_ - 2 * p.moment);
+    }
+
+    /// The middle of the two candidates where the weight splits evenly.
+    double median(const std::vector<double>& value) const {
+        const Place low = find([this](double below) { return below < all_weight_ / 2; });
+        const Place high = find([this](double below) { return below <= all_weight_ / 2; });
+        const auto at = [&](const Place& p) { return value[std::min(p.rank, value.size() - 1)]; };
+        return at(low) / 2 + at(high) / 2;
     }
 
   private:
+    struct Place {
+        Size rank = 0;
+        double below = 0, moment = 0;  // sums over the ranks before it
+    };
+
+    /// The first rank at which the weight up to and with it no longer satisfies `before`.
+    template <class Before>
+    Place find(Before&& before) const {
+        Place p;
+        for (Size step = top_; step > 0; step /= 2) {
+            const Size next = p.rank + step;
+            if (next < weight_.size() && before(p.below + weight_[next])) {
+                p.rank = next;
+                p.below += weight_[next];
+                p.moment += moment_[next];
+            }
+        }
+        return p;
+    }
+
     Size top_;
     std::vector<double> weight_, moment_;
     double all_weight_ = 0, all_moment_ = 0;
@@ -59,7 +79,9 @@ class MedianLoss {
 /// The ranks of y in one node, shared by the searches on all its features.
 class AbsoluteErrorNode {
   public:
-    void prepare(const Target& target, const Statistics& s, const NodeRows& node) {
+    /// monotone: medians are needed as well (one output).
+    void prepare(const Target& target, const Statistics& s, const NodeRows& node, bool monotone) {
+        monotone_ = monotone;
         outputs_ = static_cast<Size>(target.n_outputs);
         n_ = node.rows.size();
         rank_.resize(n_ * outputs_);
@@ -72,7 +94,7 @@ class AbsoluteErrorNode {
         for (Size o = 0; o < outputs_; ++o) {
             auto& values = value_[o];
             // Halved and shifted, so that sums of deviations neither overflow nor cancel.
-            const double shift = target.values[node.rows[0] * outputs_ + o] / 2;
+            const double shift = shift_ = target.values[node.rows[0] * outputs_ + o] / 2;
             for (Size i = 0; i < n_; ++i) {
                 y_[i * outputs_ + o] = target.values[node.rows[i] * outputs_ + o] / 2 - shift;
                 values.push_back(y_[i * outputs_ + o]);
@@ -97,7 +119,7 @@ class AbsoluteErrorNode {
         std::sort(keys.begin(), keys.end());
         out.constant = keys.empty() || (keys.front() >> 32 == keys.back() >> 32 && missing.empty());
         if (out.constant) return out;
-        const Sides sides(*this, keys, missing, options.fractional);
+        const Sides sides(*this, keys, missing, limits, options);
         Best best;
         double drawn = 0;
         const auto code_at = [&](Size i) { return static_cast<Code>(keys[i] >> 32); };
@@ -113,14 +135,18 @@ class AbsoluteErrorNode {
                 const bool passed = column.kind == ColumnKind::numeric ? drawn < column.lo[code_at(i)]
                                                                        : drawn < static_cast<double>(i);
                 if (!passed) continue;
-                sides.offer(best, i, limits, options);
+                sides.offer(best, i);
                 break;
             }
-            sides.offer(best, i, limits, options);
+            sides.offer(best, i);
         }
-        if (!missing.empty() && !options.fractional) sides.offer_known_against_missing(best, limits);
+        if (!missing.empty() && !options.fractional) sides.offer_known_against_missing(best);
         if (best.loss == DBL_MAX) return out;
         describe(out, best, column, keys, bins);
+        if (options.random_splitter && out.test == Test::numeric && best.place < keys.size() &&
+            drawn >= column.hi[out.cut])
+            out.threshold = drawn;
+        out.answers = best.answers;
         out.feature = feature;
         out.gain = sides.gain(best);
         out.improvement = node_weight_share * out.gain;
@@ -137,92 +163,107 @@ class AbsoluteErrorNode {
         Size place = 0;  // the first sorted row on the right
         std::int32_t missing = -1;
         double left_weight = 0;
+        std::array<double, 2> answers{};  // medians of the two sides, when monotone
+    };
+
+    /// What a growing set of rows loses, and its medians when they are wanted.
+    struct Run {
+        std::vector<double> loss, median;
     };
 
     /// The losses of every prefix and suffix of the sorted rows, with and without the missing rows.
     class Sides {
       public:
         Sides(const AbsoluteErrorNode& node, const std::vector<std::uint64_t>& keys,
-              const std::vector<Size>& missing, bool fractional)
-            : missing_count_(fractional ? 0 : missing.size()) {
-            const Size k = keys.size();
+              const std::vector<Size>& missing, const Limits& limits, const GrowOptions& options)
+            : limits_(limits), missing_count_(options.fractional ? 0 : missing.size()) {
             for (const auto key : keys) order_.push_back(static_cast<std::uint32_t>(key));
             const std::vector<Size> none;
-            const auto& placed = fractional ? none : missing;
-            prefix_ = node.losses(order_, none);
-            suffix_with_ = node.losses({order_.rbegin(), order_.rend()}, placed);
-            if (placed.empty()) {
-                prefix_with_ = prefix_;
-                suffix_ = suffix_with_;
-            } else {
-                prefix_with_ = node.losses(order_, placed);
-                suffix_ = node.losses({order_.rbegin(), order_.rend()}, none);
-            }
-            cumulative_.assign(k + 1, 0.0);
-            for (Size i = 0; i < k; ++i) cumulative_[i + 1] = cumulative_[i] + node.weight_[order_[i]];
-            for (Size i : placed) missing_weight_ += node.weight_[i];
-            outputs_ = static_cast<double>(node.outputs_);
+            const auto& placed = options.fractional ? none : missing;
+            prefix_ = node.run(order_, none);
+            suffix_with_ = node.run({order_.rbegin(), order_.rend()}, placed);
+            prefix_with_ = placed.empty() ? prefix_ : node.run(order_, placed);
+            suffix_ = placed.empty() ? suffix_with_ : node.run({order_.rbegin(), order_.rend()}, none);
+            cumulative_.assign(1, 0.0);
+            for (const auto i : order_) cumulative_.push_back(cumulative_.back() + node.weight_[i]);
             double lost = 0;
             for (Size i : missing) lost += node.weight_[i];
-            known_share_ = fractional ? cumulative_[k] / (cumulative_[k] + lost) : 1.0;
+            if (options.fractional)
+                known_share_ = cumulative_.back() / (cumulative_.back() + lost);
+            else
+                missing_weight_ = lost;
+            outputs_ = static_cast<double>(node.outputs_);
+            least_weight_ = std::max(
+                options.min_weight_leaf,
+                options.fractional ? static_cast<double>(options.min_samples_leaf) * (1 - 1e-12) : 0.0);
         }
 
         double weight() const { return cumulative_.back() + missing_weight_; }
 
-        void offer(Best& best, Size i, const Limits& limits, const GrowOptions& options) const {
-            const Size k = order_.size();
-            try_side(best, i, prefix_[i], suffix_with_[k - i], i, k - i + missing_count_, cumulative_[i],
-                     limits, missing_count_ ? 1 : -1, options);
-            if (missing_count_)
-                try_side(best, i, prefix_with_[i], suffix_[k - i], i + missing_count_, k - i,
-                         cumulative_[i] + missing_weight_, limits, 0, options);
+        /// Offer the cut before the i-th of the sorted rows, the missing rows on either side.
+        void offer(Best& best, Size i) const {
+            const Size rest = order_.size() - i;
+            try_cut(best, i, prefix_, suffix_with_, i, rest + missing_count_, missing_count_ ? 1 : -1);
+            if (missing_count_) try_cut(best, i, prefix_with_, suffix_, i + missing_count_, rest, 0);
         }
 
-        void offer_known_against_missing(Best& best, const Limits& limits) const {
-            const Size k = order_.size();
-            try_side(best, k, prefix_[k], suffix_with_[0], k, missing_count_, cumulative_[k], limits, 1, {});
+        void offer_known_against_missing(Best& best) const {
+            try_cut(best, order_.size(), prefix_, suffix_with_, order_.size(), missing_count_, 1);
         }
 
         double gain(const Best& best) const {
             // Twice, because the values were halved.
-            return known_share_ * 2 * (prefix_with_.back() - best.loss) / (weight() * outputs_);
+            return known_share_ * 2 * (prefix_with_.loss.back() - best.loss) / (weight() * outputs_);
         }
 
       private:
-        void try_side(Best& best, Size place, double left, double right, Size n_left, Size n_right,
-                      double w_left, const Limits& limits, std::int32_t missing,
-                      const GrowOptions& options) const {
-            const double least =
-                options.fractional ? static_cast<double>(options.min_samples_leaf) * (1 - 1e-12) : 0.0;
-            const double w_right = weight() - w_left, floor = std::max(options.min_weight_leaf, least);
-            if (limits.min_count > 0 && (n_left < static_cast<Size>(limits.min_count) ||
-                                         n_right < static_cast<Size>(limits.min_count)))
-                return;
-            if (!(w_left > 0) || !(w_right > 0) || w_left < floor || w_right < floor) return;
-            if (!(left + right < best.loss)) return;
-            best = {left + right, place, missing, w_left};
+        void try_cut(Best& best, Size i, const Run& left, const Run& right, Size n_left, Size n_right,
+                     std::int32_t missing) const {
+            const Size rest = order_.size() - i;
+            const double w_left = cumulative_[i] + (missing == 0 ? missing_weight_ : 0.0);
+            const double w_right = weight() - w_left;
+            const auto least = static_cast<Size>(limits_.min_count);
+            if (n_left < least || n_right < least) return;
+            if (!(w_left > 0) || !(w_right > 0) || w_left < least_weight_ || w_right < least_weight_) return;
+            const double loss = left.loss[i] + right.loss[rest];
+            if (!(loss < best.loss)) return;
+            std::array<double, 2> answers{};
+            if (limits_.monotone) {
+                answers = {left.median[i], right.median[rest]};
+                const auto [a, b] = answers;
+                if (a < limits_.lower || b < limits_.lower || a > limits_.upper || b > limits_.upper ||
+                    (a - b) * limits_.direction > 0)
+                    return;
+            }
+            best = {loss, i, missing, w_left, answers};
         }
 
+        const Limits& limits_;
         std::vector<std::uint32_t> order_;
-        std::vector<double> prefix_, prefix_with_, suffix_, suffix_with_, cumulative_;
+        Run prefix_, prefix_with_, suffix_, suffix_with_;
+        std::vector<double> cumulative_;  // weight of the first i sorted rows
         Size missing_count_;
-        double missing_weight_ = 0, outputs_ = 1, known_share_ = 1;
+        double missing_weight_ = 0, outputs_ = 1, known_share_ = 1, least_weight_ = 0;
     };
 
     /// Loss after each of the rows in order; `first` are there from the start. (n + 1,)
-    std::vector<double> losses(const std::vector<std::uint32_t>& order,
-                               const std::vector<Size>& first) const {
-        std::vector<double> out(order.size() + 1, 0.0);
+    Run run(const std::vector<std::uint32_t>& order, const std::vector<Size>& first) const {
+        Run out{std::vector<double>(order.size() + 1, 0.0), {}};
+        if (monotone_) out.median.resize(order.size() + 1);
         for (Size o = 0; o < outputs_; ++o) {
             MedianLoss tree(value_[o].size());
             const auto add = [&](Size i) {
                 tree.add(rank_[i * outputs_ + o], weight_[i], y_[i * outputs_ + o]);
             };
+            const auto note = [&](Size i) {
+                out.loss[i] += tree.loss(value_[o]);
+                if (monotone_) out.median[i] = (tree.median(value_[o]) + shift_) * 2;
+            };
             for (Size i : first) add(i);
-            out[0] += tree.loss(value_[o]);
+            note(0);
             for (Size i = 0; i < order.size(); ++i) {
                 add(order[i]);
-                out[i + 1] += tree.loss(value_[o]);
+                note(i + 1);
             }
         }
         return out;
@@ -286,6 +327,8 @@ class AbsoluteErrorNode {
     }
 
     Size outputs_ = 1, n_ = 0;
+    bool monotone_ = false;
+    double shift_ = 0;
     std::vector<std::uint32_t> rank_;
     std::vector<double> y_, weight_;
     std::vector<std::vector<double>> value_;

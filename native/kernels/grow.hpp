@@ -127,9 +127,23 @@ inline bool acceptable(const GrowOptions& o, const Candidate& best) {
            best.improvement + std::numeric_limits<double>::epsilon() >= o.min_impurity_decrease;
 }
 
+/// What two children answer: their means of y or probabilities of the second class. Only for monotone trees.
+inline std::array<double, 2> child_answers(const GrowContext& c, const Candidate& best, const Stat* left,
+                                           const Stat* right) {
+    if (c.options.monotone.empty() || best.test == Test::multiway) return {};
+    if (c.options.criterion == CriterionName::absolute_error) return best.answers;
+    const auto answer = [&](const Stat* sum) {
+        double channel[2];
+        c.s.decode(sum, channel);
+        return c.s.task == Task::regression ? channel[1] / channel[0] + c.s.value_shift[0]
+                                            : channel[1] / (channel[0] + channel[1]);
+    };
+    return {answer(left), answer(right)};
+}
+
 /// The child's state after a division; monotone tests bound the answers of the two sides from each other.
 inline NodeState child_state(const GrowContext& c, const NodeState& parent, const GrownNode& record,
-                             int child, const Stat* left, const Stat* right) {
+                             int child, const std::array<double, 2>& answers) {
     NodeState out;
     out.id = record.first_child + child;
     out.depth = parent.depth + 1;
@@ -144,13 +158,7 @@ inline NodeState child_state(const GrowContext& c, const NodeState& parent, cons
     if (c.options.monotone.empty() || record.test != Test::numeric) return out;
     const int direction = c.options.monotone[static_cast<Size>(record.feature)];
     if (direction == 0) return out;
-    const auto answer = [&](const Stat* sum) {
-        double channel[2];
-        c.s.decode(sum, channel);
-        return c.s.task == Task::regression ? channel[1] / channel[0] + c.s.value_shift[0]
-                                            : channel[1] / (channel[0] + channel[1]);
-    };
-    const double middle = answer(left) / 2 + answer(right) / 2;
+    const double middle = answers[0] / 2 + answers[1] / 2;
     if ((direction > 0) == (child == 0))
         out.upper = std::min(out.upper, middle);
     else

@@ -335,8 +335,9 @@ class HistogramRun {
         f.set_test(node.state.id, node.best, c_.x.columns[static_cast<Size>(node.best.feature)],
                    c_.moments.size());
         const GrownNode& record = f.nodes[static_cast<Size>(node.state.id)];
-        left.state = child_state(c_, node.state, record, 0, left.total.data(), right.total.data());
-        right.state = child_state(c_, node.state, record, 1, left.total.data(), right.total.data());
+        const auto answers = child_answers(c_, node.best, left.total.data(), right.total.data());
+        left.state = child_state(c_, node.state, record, 0, answers);
+        right.state = child_state(c_, node.state, record, 1, answers);
         pass_histogram(node, small, large, std::max(alone, kDense));
         return {std::move(left), std::move(right)};
     }

@@ -143,10 +143,12 @@ class OrderedGrower {
         if (c_.options.ledger == LedgerLevel::thresholds) tried.resize(c_.x.columns.size());
         AbsoluteErrorNode absolute;
         if (c_.options.criterion == CriterionName::absolute_error)
-            absolute.prepare(c_.target, c_.s, node.view());
+
+            absolute.prepare(c_.target, c_.s, node.view(), limits.monotone);
         std::vector<Candidate> candidates = candidates_of(
             c_, node.state, [&](std::span<const std::int32_t> features, std::span<Candidate> out) {
                 const auto one = [&](Size i, int slot) {
+                    c_.interrupt.poll();
                     out[i] =
                         search_feature(node, features[i], limits, scratch_[static_cast<Size>(slot)], absolute,
                                        tried.empty() ? nullptr : &tried[static_cast<Size>(features[i])]);
@@ -328,10 +330,10 @@ class OrderedGrower {
                 sums[side].assign(node.total.size(), 0);
                 for (Row r : out[static_cast<Size>(side)].rows) c_.s.add(sums[side].data(), r);
             }
+        const auto answers = child_answers(c_, node.best, sums[0].data(), sums[1].data());
         const GrownNode& record = f.nodes[static_cast<Size>(node.state.id)];
         for (Size k = 0; k < out.size(); ++k)
-            out[k].state =
-                child_state(c_, node.state, record, static_cast<int>(k), sums[0].data(), sums[1].data());
+            out[k].state = child_state(c_, node.state, record, static_cast<int>(k), answers);
     }
 
     const GrowContext& c_;

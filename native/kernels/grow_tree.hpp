@@ -6,10 +6,55 @@
 
 namespace spinney {
 
+namespace detail {
+
+/// A target whose weights and values are brought near 1 by powers of two where their squares could overflow
+/// or vanish. Such a factor changes no bit of the tree but the exponents of what is reported.
+class ScaledTarget {
+  public:
+    explicit ScaledTarget(const Target& target) : target(target) {
+        if (target.weights) weight_factor = scale(weights_, this->target.weights, target.n_rows);
+        if (target.values)
+            value_factor =
+                scale(values_, this->target.values, target.n_rows * static_cast<Size>(target.n_outputs));
+    }
+
+    /// Give the reported numbers their own units back.
+    void restore(FlatTree& tree) const {
+        for (double& w : tree.weight) w /= weight_factor;
+        if (value_factor == 1.0) return;
+        for (double& v : tree.value) v /= value_factor;
+        for (double& v : tree.impurity) v = std::min(v / value_factor / value_factor, DBL_MAX);
+    }
+
+    Target target;
+    double weight_factor = 1.0, value_factor = 1.0;
+
+  private:
+    static double scale(std::vector<double>& store, const double*& data, Size n) {
+        double most = 0;
+        for (Size i = 0; i < n; ++i) most = std::max(most, std::abs(data[i]));
+        if (most == 0 || (most < 0x1.0p200 && most > 0x1.0p-200)) return 1.0;
+        const double factor = std::ldexp(1.0, std::clamp(-std::ilogb(most), -1020, 1020));
+        store.assign(data, data + n);
+        for (double& v : store) v *= factor;
+        data = store.data();
+        return factor;
+    }
+
+    std::vector<double> weights_, values_;
+};
+
+}  // namespace detail
+
 /// Grow one tree. `ordered` asks for the general grower; the other takes byte codes and additive criteria
 /// only.
-inline FlatTree grow_tree(const CodeMatrix& x, const Target& target, const GrowOptions& options, bool ordered,
+inline FlatTree grow_tree(const CodeMatrix& x, const Target& given, GrowOptions options, bool ordered,
                           Interrupt& interrupt) {
+    const detail::ScaledTarget scaled(given);
+    const Target& target = scaled.target;
+    options.min_weight_leaf *= scaled.weight_factor;
+    options.min_impurity_decrease *= scaled.value_factor * scaled.value_factor;
     const Statistics s = make_statistics(target, options.min_samples_leaf > 1, options.fractional,
                                          options.criterion != CriterionName::poisson);
     const Moments moments(target, s, options.criterion);
@@ -22,9 +67,12 @@ inline FlatTree grow_tree(const CodeMatrix& x, const Target& target, const GrowO
         weight += target.weight(r);
     }
     const GrowContext context{x, target, s, options, moments, interrupt, weight};
-    if (!ordered && HistogramGrower::takes(context))
-        return flatten(HistogramGrower(context).grow(std::move(rows)), moments, target);
-    return flatten(OrderedGrower(context).grow(std::move(rows)), moments, target);
+    const bool fast = !ordered && HistogramGrower::takes(context);
+    FlatTree tree = flatten(
+        fast ? HistogramGrower(context).grow(std::move(rows)) : OrderedGrower(context).grow(std::move(rows)),
+        moments, target);
+    scaled.restore(tree);
+    return tree;
 }
 
 }  // namespace spinney

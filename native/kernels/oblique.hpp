@@ -35,7 +35,7 @@ namespace detail {
 inline Cut cut_by_absolute_error(const GrowContext& c, const NodeRows& node, const Limits& limits,
                                  const std::vector<double>& values) {
     AbsoluteErrorNode absolute;
-    absolute.prepare(c.target, c.s, node);
+    absolute.prepare(c.target, c.s, node, false);
     CodeColumn column;
     column.lo = values;
     std::sort(column.lo.begin(), column.lo.end());

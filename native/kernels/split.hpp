@@ -31,8 +31,9 @@ struct Candidate {
     double threshold = 0;
     std::int32_t missing = -1;  // child of missing values; −1 while the node has none
     bool constant = true;       // the node has one value only: such a feature does not count as looked at
-    std::vector<Code> bins;     // category set: bins of child 0; multiway: the bin of each child
-    std::vector<Code> seen;     // category set: all bins of the node
+    std::array<double, 2> answers{};  // absolute error in a monotone tree: the children's medians
+    std::vector<Code> bins;           // category set: bins of child 0; multiway: the bin of each child
+    std::vector<Code> seen;           // category set: all bins of the node
 
     bool found() const { return test != Test::leaf; }
 };

@@ -247,9 +247,12 @@ def upper_error_rate(errors: ArrayLike, n: ArrayLike, confidence: float = 0.25) 
     if not 0 < confidence < 1:
         raise ValueError(f"confidence is {confidence!r}; it takes a number between 0 and 1.")
     wrong, total = np.broadcast_arrays(np.asarray(errors, np.float64), np.asarray(n, np.float64))
-    right = total - wrong
-    rate = betaincinv(wrong + 1.0, np.where(right > 0, right, 1.0), 1.0 - confidence)
-    return np.asarray(np.where(right > 0, rate, 1.0))
+    rate = np.ones(total.shape)
+    # Most leaves make no error, and for them the limit has a closed form.
+    clean, some = (wrong == 0) & (total > 0), (wrong > 0) & (total > wrong)
+    rate[clean] = -np.expm1(np.log(confidence) / total[clean])
+    rate[some] = betaincinv(wrong[some] + 1.0, total[some] - wrong[some], 1.0 - confidence)
+    return rate
 
 
 def pessimistic(tree: TreeArrays, confidence: float = 0.25) -> TreeArrays:
