@@ -196,7 +196,8 @@ def open_cases() -> Iterator[Case]:
 
 
 @pytest.mark.xfail(
-    strict=False, reason="constraints bind features without one; friedman_mse is scikit-learn 1.8's"
+    strict=False,
+    reason="bounds bind features without a constraint; friedman_mse is not squared_error here",
 )
 @pytest.mark.parametrize("case", list(open_cases()), ids=lambda case: case.name)
 def test_same_tree_as_scikit_learn_some_day(case: Case) -> None:
