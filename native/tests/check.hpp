@@ -8,6 +8,15 @@
 
 namespace check {
 
+/// How often a random test goes round: less under a sanitizer, which makes each round slow.
+constexpr int rounds(int n) {
+#ifdef SPINNEY_SANITIZE
+    return (n + 7) / 8;
+#else
+    return n;
+#endif
+}
+
 struct Case {
     const char* name;
     void (*body)();
