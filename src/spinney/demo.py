@@ -134,8 +134,8 @@ def _table(*headings: str, numbers: tuple[str, ...] = ()) -> Table:
 
 
 def _bar(share: float, style: str = "cyan") -> Text:
-    eighths = round(8 * _BAR * min(max(share, 0.0), 1.0))
-    return Text("█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip(), style, no_wrap=True)
+    halves = round(2 * _BAR * min(max(share, 0.0), 1.0))
+    return Text("━" * (halves // 2) + "╸" * (halves % 2), style, no_wrap=True)
 
 
 def _label(label: object) -> Text:
@@ -159,7 +159,7 @@ def _data(X: Any, y: Any) -> RenderableType:
     classes = Text(f"{table.n_rows} watermelons. Ripe? ")
     for label, count in zip(labels.tolist(), counts.tolist(), strict=True):
         classes.append_text(
-            Text.assemble(_label(label), " ", ("█" * count, _CLASS_STYLES[label]), f" {count}  ")
+            Text.assemble(_label(label), " ", ("●" * count, _CLASS_STYLES[label]), f" {count}  ")
         )
     return _page(classes, shown, Text("Text columns are read as they are: nothing to encode.", "dim"))
 
