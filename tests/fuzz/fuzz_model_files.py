@@ -23,6 +23,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from fuzz.subjects import Subject, learners, toys
+from spinney.native import core
 from spinney.persistence import ModelFileError, UnsavableValue, dumps, loads
 from spinney.persistence.container import decode, encode
 from spinney.persistence.document import Tagged
@@ -280,7 +281,12 @@ def main() -> None:
     parser.add_argument("--n", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=20250101)
     parser.add_argument("--only", type=int, help="run this case alone")
+    parser.add_argument("--core-in", type=Path, help="refuse to run if the compiled core lies elsewhere")
     options = parser.parse_args()
+    loaded = Path(str(core.__file__)).resolve()
+    if options.core_in is not None and not loaded.is_relative_to(options.core_in.resolve()):
+        parser.error(f"the core is {loaded}, which is not in {options.core_in}")
+    print(f"Core: {loaded}")
     cases = range(options.n) if options.only is None else range(options.only, options.only + 1)
     subjects = [*toys(), *learners()]
     begin = time.perf_counter()
