@@ -47,7 +47,6 @@ GrowOptions read_options(const nb::dict& d) {
     o.criterion = one_of<CriterionName>({{"gini", CriterionName::gini},
                                          {"entropy", CriterionName::entropy},
                                          {"squared_error", CriterionName::squared_error},
-                                         {"friedman_mse", CriterionName::friedman_mse},
                                          {"poisson", CriterionName::poisson},
                                          {"absolute_error", CriterionName::absolute_error}},
                                         d["criterion"], CriterionName::gini);

@@ -114,46 +114,16 @@ class AbsoluteErrorNode {
         std::vector<std::uint64_t> keys;
         std::vector<Size> missing;
         read(keys, missing, column, node);
-        std::vector<Code> bins;  // categories in order of their median
-        if (column.kind == ColumnKind::categorical) bins = order_categories(keys);
-        std::sort(keys.begin(), keys.end());
         out.constant = keys.empty() || (keys.front() >> 32 == keys.back() >> 32 && missing.empty());
         if (out.constant) return out;
-        const Sides sides(*this, keys, missing, limits, options);
-        Best best;
-        double drawn = 0;
-        const auto code_at = [&](Size i) { return static_cast<Code>(keys[i] >> 32); };
-        if (options.random_splitter)
-            drawn = column.kind == ColumnKind::numeric
-                        ? column.lo[code_at(0)] +
-                              Draws(address).uniform() *
-                                  (column.hi[code_at(keys.size() - 1)] - column.lo[code_at(0)])
-                        : Draws(address).uniform() * static_cast<double>(keys.size());
-        for (Size i = 1; i < keys.size(); ++i) {
-            if (code_at(i) == code_at(i - 1)) continue;
-            if (options.random_splitter) {
-                const bool passed = column.kind == ColumnKind::numeric ? drawn < column.lo[code_at(i)]
-                                                                       : drawn < static_cast<double>(i);
-                if (!passed) continue;
-                sides.offer(best, i);
-                break;
-            }
-            sides.offer(best, i);
-        }
-        if (!missing.empty() && !options.fractional) sides.offer_known_against_missing(best);
-        if (best.loss == DBL_MAX) return out;
-        describe(out, best, column, keys, bins);
-        if (options.random_splitter && out.test == Test::numeric && best.place < keys.size() &&
-            drawn >= column.hi[out.cut])
-            out.threshold = drawn;
-        out.answers = best.answers;
+        if (column.kind == ColumnKind::numeric)
+            search_numbers(out, column, keys, missing, limits, options, address);
+        else
+            search_categories(out, keys, missing, limits, options, address);
+        if (!out.found()) return out;
         out.feature = feature;
-        out.gain = sides.gain(best);
         out.improvement = node_weight_share * out.gain;
         out.score = price(options, out.gain, feature);
-        const double information =
-            detail::split_information(best.left_weight, sides.weight() - best.left_weight);
-        out.gain_ratio = information > 0 ? out.gain / information : 0.0;
         return out;
     }
 
@@ -269,6 +239,7 @@ class AbsoluteErrorNode {
         return out;
     }
 
+    /// The known rows as code << 32 | place, in order; and the places of the others.
     void read(std::vector<std::uint64_t>& keys, std::vector<Size>& missing, const CodeColumn& column,
               const NodeRows& node) const {
         for (Size i = 0; i < n_; ++i) {
@@ -278,52 +249,127 @@ class AbsoluteErrorNode {
             else
                 keys.push_back(static_cast<std::uint64_t>(code) << 32 | i);
         }
+        std::sort(keys.begin(), keys.end());
     }
 
-    /// Replace category codes by their place in the order of medians (first output); gives the code at each
-    /// place.
-    std::vector<Code> order_categories(std::vector<std::uint64_t>& keys) const {
-        std::sort(keys.begin(), keys.end());
+    static Code code_of(std::uint64_t key) { return static_cast<Code>(key >> 32); }
+
+    void search_numbers(Candidate& out, const CodeColumn& column, const std::vector<std::uint64_t>& keys,
+                        const std::vector<Size>& missing, const Limits& limits, const GrowOptions& options,
+                        std::uint64_t address) const {
+        const Sides sides(*this, keys, missing, limits, options);
+        const bool random = options.random_splitter;
+        const double least = column.lo[code_of(keys.front())], most = column.hi[code_of(keys.back())];
+        const double drawn = random ? least + Draws(address).uniform() * (most - least) : 0.0;
+        Best best;
+        for (Size i = 1; i < keys.size(); ++i) {
+            if (code_of(keys[i]) == code_of(keys[i - 1])) continue;
+            if (random && drawn >= column.lo[code_of(keys[i])]) continue;
+            sides.offer(best, i);
+            if (random) break;
+        }
+        if (!missing.empty() && !options.fractional) sides.offer_known_against_missing(best);
+        if (best.loss == DBL_MAX) return;
+        out.test = Test::numeric;
+        out.cut = code_of(keys[best.place - 1]);
+        const bool inside = best.place < keys.size();
+        out.threshold = inside ? midpoint(column.hi[out.cut], column.lo[code_of(keys[best.place])]) : DBL_MAX;
+        if (random && inside && drawn >= column.hi[out.cut]) out.threshold = drawn;
+        take(out, sides, best);
+    }
+
+    static void take(Candidate& out, const Sides& sides, const Best& best) {
+        out.gain = sides.gain(best);
+        out.missing = best.missing;
+        out.answers = best.answers;
+        const double information =
+            detail::split_information(best.left_weight, sides.weight() - best.left_weight);
+        out.gain_ratio = information > 0 ? out.gain / information : 0.0;
+    }
+
+    /// Try sets of categories. No order of categories is sure to hold the best set, so few levels are tried
+    /// in every way, and many in the order of their medians.
+    void search_categories(Candidate& out, const std::vector<std::uint64_t>& keys,
+                           const std::vector<Size>& missing, const Limits& limits, const GrowOptions& options,
+                           std::uint64_t address) const {
+        constexpr Size exhaustive = 6;
+        const std::vector<Code> levels = by_median(keys);
+        const Size g = levels.size();
+        const auto offer = [&](const std::vector<Code>& members) {
+            std::vector<Code> order = members;
+            for (Code level : levels)
+                if (std::find(members.begin(), members.end(), level) == members.end()) order.push_back(level);
+            try_order(out, order, members.size(), members.size(), keys, missing, limits, options);
+        };
+        if (options.random_splitter) {
+            Draws draws(address);
+            std::vector<Code> members;
+            for (Code level : levels)
+                if (draws.word() >> 63) members.push_back(level);
+            if (members.empty() || members.size() == g)
+                members.assign(1, levels[draws.below(static_cast<std::uint32_t>(g))]);
+            offer(members);
+        } else if (options.categories == CategorySplit::one_vs_rest) {
+            for (Size i = 0; i < g && g > 1; ++i) offer({levels[i]});
+        } else if (g <= exhaustive) {
+            for (Size mask = 1; g > 1 && mask < (Size{1} << (g - 1)); ++mask) {
+                std::vector<Code> members;
+                for (Size i = 0; i + 1 < g; ++i)
+                    if (mask >> i & 1) members.push_back(levels[i]);
+                offer(members);
+            }
+        } else {
+            try_order(out, levels, 1, g - 1, keys, missing, limits, options);
+        }
+        if (!missing.empty() && !options.fractional) offer(levels);
+        out.seen = levels;
+        std::sort(out.seen.begin(), out.seen.end());
+    }
+
+    /// Offer the sets of the first k categories in an order, k from `first` to `last`, to `out`.
+    void try_order(Candidate& out, const std::vector<Code>& levels, Size first, Size last,
+                   const std::vector<std::uint64_t>& keys, const std::vector<Size>& missing,
+                   const Limits& limits, const GrowOptions& options) const {
+        std::vector<std::uint64_t> order;
+        std::vector<Size> begin;
+        for (Code level : levels) {
+            begin.push_back(order.size());
+            auto at = std::lower_bound(keys.begin(), keys.end(), static_cast<std::uint64_t>(level) << 32);
+            for (; at != keys.end() && code_of(*at) == level; ++at) order.push_back(*at);
+        }
+        const Sides sides(*this, order, missing, limits, options);
+        Best best;
+        for (Size k = first; k <= last; ++k) {
+            if (k == levels.size())
+                sides.offer_known_against_missing(best);
+            else
+                sides.offer(best, begin[k]);
+        }
+        if (best.loss == DBL_MAX || (out.found() && !(sides.gain(best) > out.gain))) return;
+        out.test = Test::category_set;
+        out.threshold = std::numeric_limits<double>::quiet_NaN();
+        const auto n = std::lower_bound(begin.begin(), begin.end(), best.place) - begin.begin();
+        out.bins.assign(levels.begin(), levels.begin() + n);
+        std::sort(out.bins.begin(), out.bins.end());
+        take(out, sides, best);
+    }
+
+    /// The categories in order of their median y (of the first output).
+    std::vector<Code> by_median(const std::vector<std::uint64_t>& keys) const {
         std::vector<std::pair<double, Code>> medians;
         for (Size i = 0; i < keys.size();) {
             std::vector<std::pair<double, double>> pairs;
-            const auto code = static_cast<Code>(keys[i] >> 32);
-            for (; i < keys.size() && static_cast<Code>(keys[i] >> 32) == code; ++i) {
+            const Code code = code_of(keys[i]);
+            for (; i < keys.size() && code_of(keys[i]) == code; ++i) {
                 const auto row = static_cast<std::uint32_t>(keys[i]);
                 pairs.emplace_back(y_[row * outputs_], weight_[row]);
             }
             medians.emplace_back(weighted_median(pairs), code);
         }
         std::sort(medians.begin(), medians.end());
-        std::vector<Code> bins;
-        std::vector<std::uint64_t> place(1);
-        for (Size i = 0; i < medians.size(); ++i) {
-            bins.push_back(medians[i].second);
-            if (place.size() <= medians[i].second) place.resize(medians[i].second + 1);
-            place[medians[i].second] = i;
-        }
-        for (auto& key : keys) key = place[key >> 32] << 32 | (key & 0xFFFFFFFFu);
-        return bins;
-    }
-
-    void describe(Candidate& out, const Best& best, const CodeColumn& column,
-                  const std::vector<std::uint64_t>& keys, const std::vector<Code>& bins) const {
-        out.missing = best.missing;
-        const auto last = static_cast<Code>(keys[best.place - 1] >> 32);
-        if (column.kind == ColumnKind::categorical) {
-            out.test = Test::category_set;
-            out.threshold = std::numeric_limits<double>::quiet_NaN();
-            out.bins.assign(bins.begin(), bins.begin() + last + 1);
-            out.seen = bins;
-            std::sort(out.bins.begin(), out.bins.end());
-            std::sort(out.seen.begin(), out.seen.end());
-            return;
-        }
-        out.test = Test::numeric;
-        out.cut = last;
-        out.threshold = best.place == keys.size()
-                            ? DBL_MAX
-                            : midpoint(column.hi[last], column.lo[static_cast<Code>(keys[best.place] >> 32)]);
+        std::vector<Code> out;
+        for (const auto& [median, code] : medians) out.push_back(code);
+        return out;
     }
 
     Size outputs_ = 1, n_ = 0;

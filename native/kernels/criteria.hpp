@@ -15,14 +15,7 @@
 
 namespace spinney {
 
-enum class CriterionName : std::uint8_t {
-    gini,
-    entropy,
-    squared_error,
-    friedman_mse,
-    poisson,
-    absolute_error
-};
+enum class CriterionName : std::uint8_t { gini, entropy, squared_error, poisson, absolute_error };
 
 constexpr double kImpossible = -std::numeric_limits<double>::infinity();
 
@@ -155,26 +148,6 @@ struct SquaredError : Additive<SquaredError> {
     }
 };
 
-/// Friedman's improvement w_l·w_r/w · (mean_l − mean_r)², the means taken over all outputs.
-struct FriedmanError {
-    int m;
-    explicit FriedmanError(const Statistics& s) : m(s.n_outputs) {}
-    template <class V>
-    V quality(const V* c) const {
-        return c[0] * 0.0;
-    }
-    template <class V>
-    V pair(const V* l, const V* r) const {
-        V left = l[1], right = r[1];
-        for (int o = 2; o <= m; ++o) {
-            left += l[o];
-            right += r[o];
-        }
-        const V d = (left / l[0] - right / r[0]) / static_cast<double>(m);
-        return l[0] * r[0] / (l[0] + r[0]) * d * d;
-    }
-};
-
 /// Half the Poisson deviance; a child whose mean is not positive has none, so such a split is impossible.
 struct Poisson : Additive<Poisson> {
     int m;
@@ -201,14 +174,8 @@ decltype(auto) with_criterion(CriterionName name, const Statistics& s, F&& f) {
         if (s.n_channels == 2) return entropy ? f(Entropy<2>(s)) : f(Gini<2>(s));
         return entropy ? f(Entropy<0>(s)) : f(Gini<0>(s));
     }
-    switch (name) {
-        case CriterionName::friedman_mse:
-            return f(FriedmanError(s));
-        case CriterionName::poisson:
-            return f(Poisson(s));
-        default:
-            return f(SquaredError(s));
-    }
+    if (name == CriterionName::poisson) return f(Poisson(s));
+    return f(SquaredError(s));
 }
 
 }  // namespace spinney

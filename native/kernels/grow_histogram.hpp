@@ -264,7 +264,7 @@ class HistogramRun {
                            Occupied occupied, Groups& groups) const {
         const CodeColumn& column = c_.x.columns[feature];
         Limits limits = common;
-        if (limits.monotone) limits.direction = c_.options.monotone[feature];
+        limits.set_direction(c_.options.monotone, static_cast<std::int32_t>(feature));
         Search q{c_.s,    c_.options, column, static_cast<std::int32_t>(feature), node.total.data(),
                  nullptr, limits};
         q.address = mix(node.state.address, 0x10000u + feature);

@@ -126,12 +126,11 @@ class OrderedGrower {
     void search(Fragment& f, Work& node, int n_threads, int slot) {
         const Size width = static_cast<Size>(c_.s.width);
         node.total.assign(width, 0);
-        for (Size i = 0; i < node.rows.size(); ++i) {
-            if (node.parts.empty())
-                c_.s.add(node.total.data(), node.rows[i]);
-            else
-                c_.s.add_part(node.total.data(), node.rows[i], node.parts[i]);
-        }
+        NodeStatistics& statistics = scratch_[static_cast<Size>(slot)].statistics;
+        statistics.gather(c_.s, node.view());
+        with_judge(c_.options.criterion, c_.s, [&]<Layout L, class>() {
+            for (Size i = 0; i < node.rows.size(); ++i) add_entry<L>(node.total.data(), c_.s, statistics, i);
+        });
         const bool stop = must_stop(c_, node.state, node.total.data(), node.rows);
         if (!stop) choose_test(f, node, n_threads, slot);
         record_node(c_, f, node.state, node.view(), !node.best.found());
@@ -143,15 +142,14 @@ class OrderedGrower {
         if (c_.options.ledger == LedgerLevel::thresholds) tried.resize(c_.x.columns.size());
         AbsoluteErrorNode absolute;
         if (c_.options.criterion == CriterionName::absolute_error)
-
             absolute.prepare(c_.target, c_.s, node.view(), limits.monotone);
         std::vector<Candidate> candidates = candidates_of(
             c_, node.state, [&](std::span<const std::int32_t> features, std::span<Candidate> out) {
                 const auto one = [&](Size i, int slot) {
                     c_.interrupt.poll();
-                    out[i] =
-                        search_feature(node, features[i], limits, scratch_[static_cast<Size>(slot)], absolute,
-                                       tried.empty() ? nullptr : &tried[static_cast<Size>(features[i])]);
+                    out[i] = search_feature(node, features[i], limits, scratch_[static_cast<Size>(slot)],
+                                            absolute, scratch_[static_cast<Size>(own_slot)].statistics,
+                                            tried.empty() ? nullptr : &tried[static_cast<Size>(features[i])]);
                     out[i].feature = features[i];
                 };
                 if (n_threads > 1)
@@ -172,18 +170,17 @@ class OrderedGrower {
 
     Candidate search_feature(const Work& node, std::int32_t feature, const Limits& common,
                              OrderScratch& scratch, const AbsoluteErrorNode& absolute,
-                             std::vector<Tried>* tried) {
+                             const NodeStatistics& statistics, std::vector<Tried>* tried) {
         const CodeColumn& column = c_.x.columns[static_cast<Size>(feature)];
         Limits limits = common;
-        if (limits.monotone) limits.direction = c_.options.monotone[static_cast<Size>(feature)];
-        const NodeRows rows = node.view();
+        limits.set_direction(c_.options.monotone, feature);
         if (c_.options.criterion == CriterionName::absolute_error)
-            return absolute.search(column, feature, rows, limits, c_.options,
+            return absolute.search(column, feature, node.view(), limits, c_.options,
                                    weight_of(c_, node.total.data()) / c_.all_weight,
                                    mix(node.state.address, feature_salt(feature)));
         Candidate out;
         with_judge(c_.options.criterion, c_.s, [&]<Layout L, class Criterion>() {
-            with_stream<L>(scratch, column, rows, c_.s, [&](auto& stream) {
+            with_stream<L>(scratch, column, node.rows, statistics, c_.s, [&](auto& stream) {
                 Search q{c_.s, c_.options, column, feature, node.total.data(), nullptr, limits};
                 const Stat missing = c_.s.weight_steps(scratch.missing.data());
                 q.address = mix(node.state.address, feature_salt(feature));

@@ -309,9 +309,7 @@ class ObliqueSearch {
         k.missing = 0;  // a missing value is filled in, so it never asks
         k.threshold = cut.threshold;
         k.gain = cut.gain;
-        k.improvement = c_.options.criterion == CriterionName::friedman_mse
-                            ? cut.pair
-                            : weight / c_.all_weight * cut.gain;
+        k.improvement = weight / c_.all_weight * cut.gain;
         k.gain_ratio = information > 0 ? cut.gain / information : 0.0;
         k.score = price_at_cost(c_.options, cut.gain, cost_of(direction));
         return out;

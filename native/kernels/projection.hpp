@@ -43,10 +43,10 @@ template <Layout L, class Criterion>
 class SweepingCutter final : public LineCutter {
   public:
     SweepingCutter(const Statistics& s, const NodeRows& node, const Stat* total, const Limits& limits)
-        : s_(s), node_(node), limits_(limits), judge_(s, total, limits_), left_(static_cast<Size>(s.width)) {
+        : s_(s), limits_(limits), judge_(s, total, limits_), left_(static_cast<Size>(s.width)) {
+        node_.gather(s, node);
         base_ = judge_.quality(total);
         weight_ = judge_.weight(total);
-        part_.resize(left_.size());
     }
 
     Cut cut(std::span<const double> values) override {
@@ -125,23 +125,17 @@ class SweepingCutter final : public LineCutter {
     }
 
     void move(Size i, Stat sign) {
-        const Row row = node_.rows[i];
-        if (!node_.parts.empty()) {
-            std::fill(part_.begin(), part_.end(), 0);
-            s_.add_part(part_.data(), row, node_.parts[i]);
-            for (Size k = 0; k < part_.size(); ++k) left_[k] += sign * part_[k];
-            return;
-        }
-        const Stat* words = s_.row(row);
-        Stat* at = left_.data() + (L == Layout::slots ? s_.slot[row] * static_cast<Size>(s_.row_words) : 0);
-        for (int k = 0; k < s_.row_words; ++k) at[k] += sign * words[k];
+        const auto n = static_cast<Size>(s_.row_words);
+        const Stat* words = node_.words.data() + i * n;
+        Stat* at = left_.data() + (L == Layout::slots ? node_.slot[i] * n : 0);
+        for (Size k = 0; k < n; ++k) at[k] += sign * words[k];
     }
 
     const Statistics& s_;
-    NodeRows node_;
+    NodeStatistics node_;
     Limits limits_;
     Judge<L, Criterion> judge_;
-    std::vector<Stat> left_, part_;
+    std::vector<Stat> left_;
     double base_ = 0, weight_ = 0;
     Line<std::uint32_t> narrow_;
     Line<std::uint64_t> wide_;

@@ -45,6 +45,13 @@ struct Limits {
     bool monotone = false;
     int direction = 0;  // +1 increasing, −1 decreasing in the feature at hand
     double lower = kImpossible, upper = -kImpossible;
+
+    /// Look at one feature. As in scikit-learn, bounds are asked only of features that have a direction; the
+    /// answers of the others are held between the bounds at the end.
+    void set_direction(const std::vector<std::int8_t>& directions, std::int32_t feature) {
+        direction = directions.empty() ? 0 : directions[static_cast<Size>(feature)];
+        monotone = direction != 0;
+    }
 };
 
 /// Groups of equal code held in arrays: code (g,) ascending, sums (g, width).
@@ -264,10 +271,9 @@ struct Search {
 template <class J>
 void finish(Candidate& out, J& judge, const Search& q, double pair, const Stat* left) {
     const double w = judge.weight(q.total), base = judge.quality(q.total);
-    const bool friedman = q.options.criterion == CriterionName::friedman_mse;
     out.feature = q.feature;
     out.gain = q.known_share * (pair - base) / w;
-    out.improvement = friedman ? pair : q.node_weight_share * out.gain;
+    out.improvement = q.node_weight_share * out.gain;
     const double wl = judge.weight(left);
     const double information = detail::split_information(wl, w - wl);
     out.gain_ratio = information > 0 ? out.gain / information : 0.0;
@@ -412,7 +418,9 @@ class SubsetSearch {
     Candidate run() {
         const Size g = groups_.size();
         constexpr Size exhaustive = 8;
-        const bool ordered = q_.s.task == Task::regression ? q_.s.n_outputs == 1 : q_.s.n_channels == 2;
+        // With one mean to order by, some prefix is best, unless the sizes of the children are limited.
+        const bool one_mean = q_.s.task == Task::regression ? q_.s.n_outputs == 1 : q_.s.n_channels == 2;
+        const bool ordered = one_mean && q_.limits.min_weight <= 1 && q_.limits.min_count <= 1;
         if (q_.options.random_splitter)
             random(g);
         else if (q_.options.categories == CategorySplit::one_vs_rest)

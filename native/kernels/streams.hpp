@@ -12,19 +12,40 @@
 
 namespace spinney {
 
+/// What each row of a node adds, side by side in the node's order: a sweep in order of a feature's values
+/// jumps about in this alone, not in the whole table.
+struct NodeStatistics {
+    std::vector<Stat> words;          // (n, row_words)
+    std::vector<std::uint16_t> slot;  // (n,) for slots
+
+    void gather(const Statistics& s, const NodeRows& node) {
+        const Size n = node.rows.size(), width = static_cast<Size>(s.row_words);
+        words.resize(n * width);
+        slot.resize(s.layout == Layout::slots ? n : 0);
+        for (Size i = 0; i < n; ++i) {
+            if (s.layout == Layout::slots) slot[i] = s.slot[node.rows[i]];
+            if (node.parts.empty()) {
+                std::copy_n(s.row(node.rows[i]), width, words.data() + i * width);
+            } else if (s.layout == Layout::slots) {
+                words[i] = node.parts[i];
+            } else {
+                std::fill_n(words.data() + i * width, width, 0);
+                s.add_part(words.data() + i * width, node.rows[i], node.parts[i]);
+            }
+        }
+    }
+};
+
 /// Add the i-th row of a node to a sum; the layout is fixed by type because this is the inner loop.
 template <Layout L>
-inline void add_entry(Stat* sum, const Statistics& s, const NodeRows& node, Size i) {
-    const Row row = node.rows[i];
-    if (node.parts.empty()) {
-        if constexpr (L == Layout::packed)
-            sum[0] += s.words[row];
-        else
-            s.add(sum, row);
-    } else if constexpr (L == Layout::slots) {
-        sum[s.slot[row]] += node.parts[i];
+inline void add_entry(Stat* sum, const Statistics& s, const NodeStatistics& node, Size i) {
+    if constexpr (L == Layout::packed) {
+        sum[0] += node.words[i];
     } else {
-        s.add_part(sum, row, node.parts[i]);
+        const Size n = static_cast<Size>(s.row_words);
+        const Stat* w = node.words.data() + i * n;
+        Stat* at = L == Layout::slots ? sum + node.slot[i] * n : sum;
+        for (Size k = 0; k < n; ++k) at[k] += w[k];
     }
 }
 
@@ -72,7 +93,7 @@ class DenseStream {
 template <Layout L>
 class SortedStream {
   public:
-    SortedStream(std::span<const std::uint64_t> keys, const NodeRows& node, const Statistics& s)
+    SortedStream(std::span<const std::uint64_t> keys, const NodeStatistics& node, const Statistics& s)
         : keys_(keys), node_(node), s_(s) {}
 
     bool more() const { return at_ < keys_.size(); }
@@ -81,7 +102,13 @@ class SortedStream {
     bool next(Code& code, Stat* sum) {
         if (!more()) return false;
         code = peek();
+        constexpr Size ahead = 16;
         do {
+            if (at_ + ahead < keys_.size()) {
+                const auto soon = static_cast<std::uint32_t>(keys_[at_ + ahead]);
+                __builtin_prefetch(node_.words.data() + soon * static_cast<Size>(s_.row_words));
+                if constexpr (L == Layout::slots) __builtin_prefetch(node_.slot.data() + soon);
+            }
             add_entry<L>(sum, s_, node_, static_cast<std::uint32_t>(keys_[at_]));
             ++at_;
         } while (more() && peek() == code);
@@ -90,7 +117,7 @@ class SortedStream {
 
   private:
     std::span<const std::uint64_t> keys_;
-    const NodeRows& node_;
+    const NodeStatistics& node_;
     const Statistics& s_;
     Size at_ = 0;
 };
@@ -100,6 +127,7 @@ struct OrderScratch {
     std::vector<std::uint64_t> keys, spare, occupied;
     std::vector<Stat> sums, known, missing;
     Groups groups;
+    NodeStatistics statistics;  // of the node that this thread divides
 };
 
 /// Collect a stream into arrays.
@@ -116,13 +144,14 @@ void collect(Groups& out, Stream& stream, int width) {
 
 /// Read the codes of a node's rows in one column: keys of the known rows, and the sum of the missing ones.
 template <Layout L, class T>
-void read_codes(OrderScratch& out, const CodeColumn& column, const NodeRows& node, const Statistics& s) {
+void read_codes(OrderScratch& out, const CodeColumn& column, std::span<const Row> rows,
+                const NodeStatistics& node, const Statistics& s) {
     const T* codes = column.as<T>();
-    out.keys.resize(node.rows.size());
+    out.keys.resize(rows.size());
     out.missing.assign(static_cast<Size>(s.width), 0);
     Size known = 0;
-    for (Size i = 0; i < node.rows.size(); ++i) {
-        const Code code = codes[node.rows[i]];
+    for (Size i = 0; i < rows.size(); ++i) {
+        const Code code = codes[rows[i]];
         if (code != column.n_bins)
             out.keys[known++] = static_cast<std::uint64_t>(code) << 32 | i;
         else
@@ -134,20 +163,20 @@ void read_codes(OrderScratch& out, const CodeColumn& column, const NodeRows& nod
 /// Give f a stream over the groups in ascending order of code, by a table where codes are few, else by
 /// sorting.
 template <Layout L, class F>
-void with_stream(OrderScratch& scratch, const CodeColumn& column, const NodeRows& node, const Statistics& s,
-                 F&& f) {
+void with_stream(OrderScratch& scratch, const CodeColumn& column, std::span<const Row> rows,
+                 const NodeStatistics& node, const Statistics& s, F&& f) {
     switch (column.width) {
         case 1:
-            read_codes<L, std::uint8_t>(scratch, column, node, s);
+            read_codes<L, std::uint8_t>(scratch, column, rows, node, s);
             break;
         case 2:
-            read_codes<L, std::uint16_t>(scratch, column, node, s);
+            read_codes<L, std::uint16_t>(scratch, column, rows, node, s);
             break;
         default:
-            read_codes<L, std::uint32_t>(scratch, column, node, s);
+            read_codes<L, std::uint32_t>(scratch, column, rows, node, s);
     }
     const Size width = static_cast<Size>(s.width), bins = column.n_bins;
-    if (bins * width <= 2 * node.rows.size()) {
+    if (bins * width <= 2 * rows.size()) {
         scratch.sums.assign(bins * width, 0);
         scratch.occupied.assign((bins + 63) / 64, 0);
         for (const std::uint64_t key : scratch.keys) {

@@ -17,7 +17,7 @@ class GrowPlan:
     ``min_samples_leaf`` counts rows; with fractional rows it is a weight. A cost rule replaces the score.
     """
 
-    criterion: Literal["gini", "entropy", "squared_error", "friedman_mse", "poisson", "absolute_error"]
+    criterion: Literal["gini", "entropy", "squared_error", "poisson", "absolute_error"]
     score: Literal["gain", "gain_ratio"] = "gain"
     splitter: Literal["best", "random"] = "best"
     categories: Literal["subset", "one-vs-rest", "multiway"] = "subset"
