@@ -359,7 +359,10 @@ def main() -> None:
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")  # a terminal without these signs shows others, not an error
     console = Console(highlight=False)
-    run(Console(highlight=False, width=min(console.width, _WIDEST)))
+    try:
+        run(Console(highlight=False, width=min(console.width, _WIDEST)))
+    except ImportError as error:  # no library for data frames: the message says what to install
+        raise SystemExit(str(error)) from None
 
 
 if __name__ == "__main__":
