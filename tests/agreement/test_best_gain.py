@@ -44,10 +44,7 @@ def check_every_node(model: Any, table: RandomTable, criterion: str, min_samples
 
 def check(seed: int, criterion: str, max_bins: int | None, **sizes: Any) -> None:
     table = random_table(seed, **sizes)
-    # Sets of categories are found by the order of their means, where one order decides; a limit on the rows
-    # of a child may rule that order's best out. With several classes all sets are tried.
-    one_order = criterion not in ("gini", "entropy") or len(set(table.y)) <= 2
-    leaf = 1 if one_order else random.Random(seed).choice([1, 3])
+    leaf = random.Random(seed).choice([1, 3])
     learner = DecisionTreeClassifier if criterion in ("gini", "entropy") else DecisionTreeRegressor
     model = learner(criterion=criterion, min_samples_leaf=leaf, max_bins=max_bins)
     answers = table.y if learner is DecisionTreeClassifier else table.target
