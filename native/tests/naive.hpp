@@ -129,16 +129,4 @@ inline double gain(const Sample& sample, const std::vector<std::vector<Part>>& s
     return out;
 }
 
-/// Friedman's improvement of a division into two.
-inline double friedman(const Sample& sample, const std::vector<Part>& l, const std::vector<Part>& r) {
-    const auto mean = [&](const std::vector<Part>& set) {
-        double sum = 0;
-        for (const Part& p : set)
-            for (int o = 0; o < sample.target.n_outputs; ++o) sum += p.weight * sample.y(p.row, o);
-        return sum / weight_of(set) / sample.target.n_outputs;
-    };
-    const double a = weight_of(l), b = weight_of(r), d = mean(l) - mean(r);
-    return a * b / (a + b) * d * d;
-}
-
 }  // namespace naive

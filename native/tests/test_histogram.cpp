@@ -1,0 +1,124 @@
+// Histograms: every way of filling one against adding row by row and feature by feature.
+#include "check.hpp"
+#include "histogram.hpp"
+#include "naive.hpp"
+#include "tables.hpp"
+
+using namespace spinney;
+using naive::Sample;
+using tables::Table;
+
+namespace {
+
+/// hist (n_lines, width), the slow way from the columns themselves.
+std::vector<Stat> naive_histogram(const CodeMatrix& x, const Statistics& s, const std::vector<Row>& rows) {
+    std::vector<Stat> out;
+    for (const auto& column : x.columns) {
+        const Size first = out.size(), width = static_cast<Size>(s.width);
+        out.resize(first + (column.n_bins + 1) * width, 0);
+        for (Row r : rows) s.add(out.data() + first + column.at(r) * width, r);
+    }
+    return out;
+}
+
+template <Layout L>
+std::vector<Stat> tiled_histogram(const HistogramData& data, const Statistics& s,
+                                  const std::vector<Row>& rows) {
+    std::vector<Stat> out(data.n_lines() * static_cast<Size>(s.width), 0);
+    for (const Tile& tile : data.tiles) add_rows<L>(out.data(), data, tile, rows, s);
+    return out;
+}
+
+/// The marked variant: features out of order, and the marks against the lines themselves.
+template <Layout L>
+std::vector<Stat> marked_histogram(const HistogramData& data, const Statistics& s,
+                                   const std::vector<Row>& rows) {
+    const Size width = static_cast<Size>(s.width);
+    std::vector<Stat> out(data.n_lines() * width, 0);
+    for (const Tile& tile : data.tiles) {
+        std::vector<std::uint32_t> chosen;
+        for (Size f = tile.n; f-- > 0;) chosen.push_back(static_cast<std::uint32_t>(f));
+        std::vector<Occupied> occupied(chosen.size(), Occupied{});
+        add_rows_marked<L>(out.data(), occupied.data(), chosen, data, tile, rows, s);
+        for (Size j = 0; j < chosen.size(); ++j) {
+            const Size f = tile.first + chosen[j], lines = data.line[f + 1] - data.line[f];
+            CHECK(occupied[j] == find_occupied(out.data() + data.line[f] * width, lines, s.width));
+            std::uint64_t any = 0;
+            for (auto word : occupied[j]) any |= word;
+            CHECK_EQUAL(any != 0, !rows.empty());
+        }
+    }
+    return out;
+}
+
+template <Layout L>
+void check_layout(std::uint64_t seed, const CodeMatrix& x, const Statistics& s) {
+    CHECK(s.layout == L);
+    HistogramData data = make_histogram_data(x, s);
+    fill_tiles(data, x, 0, x.n_rows / 2);  // in two pieces, as threads do
+    fill_tiles(data, x, x.n_rows / 2, x.n_rows);
+    Size features = 0;
+    for (const Tile& tile : data.tiles) {
+        CHECK_EQUAL(tile.first, features);
+        CHECK(tile.n >= 1 && tile.n <= kTileFeatures);
+        features += tile.n;
+    }
+    CHECK_EQUAL(features, x.columns.size());
+
+    std::mt19937_64 g(seed);
+    std::vector<Row> all, some, others;
+    for (Size r = 0; r < x.n_rows; ++r) {
+        all.push_back(static_cast<Row>(r));
+        (g() % 4 ? others : some).push_back(static_cast<Row>(r));
+    }
+    const auto whole = naive_histogram(x, s, all), part = naive_histogram(x, s, some);
+    CHECK(tiled_histogram<L>(data, s, all) == whole);
+    CHECK(tiled_histogram<L>(data, s, some) == part);
+    CHECK(marked_histogram<L>(data, s, some) == part);
+    CHECK(marked_histogram<L>(data, s, {}) == std::vector<Stat>(part.size(), 0));
+
+    auto rest = whole;
+    subtract(rest.data(), part.data(), rest.size());
+    CHECK(rest == naive_histogram(x, s, others));
+
+    // The chosen rows as data of their own, numbered from 0.
+    const HistogramData own = compact(data, some, s);
+    CHECK_EQUAL(own.n_rows, some.size());
+    std::vector<Row> places(some.size());
+    std::iota(places.begin(), places.end(), Row{0});
+    CHECK(tiled_histogram<L>(own, s, places) == part);
+}
+
+}  // namespace
+
+TEST(histograms_of_every_layout) {
+    for (Size n_features : {1, 15, 16, 17, 33, 40}) {
+        const Table table(n_features, 700, n_features, 1, true);
+        const CodeMatrix x = table.codes(255);
+        const auto statistics = [&](int n_classes, int n_outputs, int weighted, bool counts) {
+            return make_statistics(Sample(n_features, 700, n_classes, n_outputs, weighted).target, counts,
+                                   false, true);
+        };
+        check_layout<Layout::packed>(1, x, statistics(2, 1, 0, true));
+        check_layout<Layout::slots>(2, x, statistics(2, 1, 2, true));
+        check_layout<Layout::slots>(3, x, statistics(5, 1, 0, false));
+        check_layout<Layout::dense>(4, x, statistics(3, 2, 1, true));
+        check_layout<Layout::dense>(5, x, statistics(0, 1, 2, true));
+        check_layout<Layout::dense>(6, x, statistics(0, 3, 0, false));
+    }
+}
+
+TEST(lines_whose_words_cancel_are_marked_by_their_weight) {
+    // Two rows whose centred values add up to zero still occupy their line.
+    Sample sample(1, 2, 0, 1, 0);
+    sample.values = {-1.0, 1.0};
+    sample.attach();
+    const Statistics s = make_statistics(sample.target, false, false, true);
+    std::vector<Stat> line(static_cast<Size>(s.width), 0);
+    s.add(line.data(), 0);
+    s.add(line.data(), 1);
+    CHECK_EQUAL(line[1], 0);
+    CHECK_EQUAL(find_occupied(line.data(), 1, s.width)[0], std::uint64_t{1});
+}
+
+CHECK_MAIN
