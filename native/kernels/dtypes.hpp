@@ -4,10 +4,19 @@
 #include <cstddef>
 #include <cstdint>
 
+#ifdef SPINNEY_SMALL_INDEX
+#include "small_row.hpp"
+#endif
+
 namespace spinney {
 
 // A row number: 4 bytes, because moving row lists is most of a partition's cost; 4 billion rows are enough.
+// A test build makes it shorter, to show products of rows and features that are not computed as a Size.
+#ifdef SPINNEY_SMALL_INDEX
+using Row = SmallRow;
+#else
 using Row = std::uint32_t;
+#endif
 
 // A code of a value in its column, in the widest form.
 using Code = std::uint32_t;

@@ -1,0 +1,223 @@
+// The grown tree: flattening the same tree cut into fragments in many ways, and what tests write into nodes.
+#include "check.hpp"
+#include "grown_tree.hpp"
+#include "naive.hpp"
+
+using namespace spinney;
+using naive::Sample;
+
+namespace {
+
+constexpr int kCategories = 70;  // more than one word of a set
+
+CodeColumn categories() {
+    CodeColumn column;
+    column.kind = ColumnKind::categorical;
+    column.n_bins = 5;
+    for (std::uint32_t c = 0; c < kCategories; ++c) column.bin_of_category.push_back(c % 5);
+    return column;
+}
+
+/// A random tree as plain objects, before it is cut into fragments.
+struct Plain {
+    Candidate test;
+    std::vector<LinearTerm> terms;
+    std::vector<Row> rows;
+    std::vector<Plain> children;
+    int ledger_rows = 0;
+};
+
+Plain random_tree(std::mt19937_64& g, std::vector<Row> rows, int depth) {
+    Plain out;
+    out.ledger_rows = static_cast<int>(g() % 3);
+    out.rows = std::move(rows);
+    if (depth == 0 || out.rows.size() < 4 || g() % 6 == 0) return out;
+    out.test.test = static_cast<Test>(1 + g() % 4);
+    out.test.feature = out.test.test == Test::linear ? -1 : static_cast<std::int32_t>(g() % 9);
+    out.test.threshold = static_cast<double>(g() % 100);
+    out.test.missing = static_cast<std::int32_t>(g() % 2);
+    Size n = 2;
+    if (out.test.test == Test::multiway) {
+        n = 2 + g() % 3;
+        for (Code c = 0; c < n; ++c) out.test.bins.push_back(c);
+    } else if (out.test.test == Test::category_set) {
+        out.test.bins = {static_cast<Code>(g() % 3)};
+        out.test.seen = {0, 1, 2, 3};
+    } else if (out.test.test == Test::linear) {
+        for (Size t = 0; t < 1 + g() % 3; ++t) out.terms.push_back({static_cast<std::int32_t>(t), 0.5, 1.0});
+    }
+    std::vector<std::vector<Row>> parts(n);
+    for (Size i = 0; i < out.rows.size(); ++i) parts[i % n].push_back(out.rows[i]);
+    for (auto& part : parts) out.children.push_back(random_tree(g, std::move(part), depth - 1));
+    return out;
+}
+
+/// Writes a plain tree into fragments, cutting at random places.
+class Writer {
+  public:
+    Writer(const Moments& moments, std::uint64_t seed, int one_in)
+        : moments_(moments), g_(seed), one_in_(one_in) {
+        fragments.resize(1);
+        fragments[0].add(1, moments.size());
+    }
+    std::vector<Fragment> fragments;
+
+    void write(const Plain& tree, Size fragment = 0, Node node = 0) {
+        if (one_in_ && g_() % static_cast<Size>(one_in_) == 0) {
+            fragments[fragment].nodes[static_cast<Size>(node)].fragment =
+                static_cast<std::int32_t>(fragments.size());
+            fragment = fragments.size();
+            node = fragments.emplace_back().add(1, moments_.size());
+        }
+        Fragment& f = fragments[fragment];
+        const auto at = static_cast<Size>(node);
+        f.nodes[at].n_samples = static_cast<std::int64_t>(tree.rows.size());
+        for (int i = 0; i < tree.ledger_rows; ++i) f.ledger.push_back({node, i, 0.5, 0.1, 0.2, 0.3, i == 0});
+        if (tree.children.empty() || !moments_.mergeable())
+            moments_.of_rows(f.moments.data() + at * static_cast<Size>(moments_.size()), {tree.rows, {}});
+        if (tree.children.empty()) return;
+        f.set_test(node, tree.test, categories(), moments_.size());
+        if (tree.test.test == Test::linear) {
+            f.nodes[at].detail = static_cast<std::int32_t>(f.terms.size());
+            f.terms.push_back(tree.terms);
+        }
+        const Node first = f.nodes[at].first_child;
+        for (Size c = 0; c < tree.children.size(); ++c)
+            write(tree.children[c], fragment, first + static_cast<Node>(c));
+    }
+
+  private:
+    const Moments& moments_;
+    std::mt19937_64 g_;
+    int one_in_;
+};
+
+template <class T>
+bool same(const std::vector<T>& a, const std::vector<T>& b) {
+    return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
+}
+
+void check_same(const FlatTree& a, const FlatTree& b) {
+    CHECK(same(a.kind, b.kind) && same(a.feature, b.feature) && same(a.first_child, b.first_child));
+    CHECK(same(a.n_children, b.n_children) && same(a.missing, b.missing) && same(a.threshold, b.threshold));
+    CHECK(same(a.weight, b.weight) && same(a.impurity, b.impurity) && same(a.value, b.value));
+    CHECK(same(a.n_samples, b.n_samples) && same(a.set_begin, b.set_begin) && same(a.set_bits, b.set_bits));
+    CHECK(same(a.branch_begin, b.branch_begin) && same(a.branch, b.branch) &&
+          same(a.term_begin, b.term_begin));
+    CHECK(same(a.term_feature, b.term_feature) && same(a.term_coefficient, b.term_coefficient));
+    CHECK(same(a.term_fill, b.term_fill));
+    CHECK_EQUAL(a.ledger.size(), b.ledger.size());
+    for (Size i = 0; i < std::min(a.ledger.size(), b.ledger.size()); ++i)
+        CHECK(a.ledger[i].node == b.ledger[i].node && a.ledger[i].feature == b.ledger[i].feature &&
+              a.ledger[i].chosen == b.ledger[i].chosen);
+}
+
+/// Breadth first: levels one after the other, children in a row, the plain tree node for node.
+void check_order(const FlatTree& flat, const Plain& tree, const Moments& moments) {
+    std::vector<const Plain*> order{&tree};
+    for (Size i = 0; i < order.size(); ++i) {
+        const Plain& p = *order[i];
+        CHECK_EQUAL(flat.n_samples[i], static_cast<std::int64_t>(p.rows.size()));
+        CHECK_EQUAL(flat.n_children[i], static_cast<std::int32_t>(p.children.size()));
+        CHECK_EQUAL(flat.first_child[i], p.children.empty() ? -1 : static_cast<std::int32_t>(order.size()));
+        CHECK_EQUAL(flat.kind[i], static_cast<std::uint8_t>(p.test.test));
+        CHECK_EQUAL(flat.term_begin[i + 1] - flat.term_begin[i], static_cast<std::int64_t>(p.terms.size()));
+        CHECK_EQUAL(flat.branch_begin[i + 1] - flat.branch_begin[i],
+                    p.test.test == Test::multiway ? kCategories : 0);
+        CHECK_EQUAL(flat.set_begin[i + 1] - flat.set_begin[i], p.test.test == Test::category_set ? 2 : 0);
+        std::vector<double> own(static_cast<Size>(moments.size()));
+        moments.of_rows(own.data(), {p.rows, {}});
+        CHECK_CLOSE(flat.weight[i], moments.weight(own.data()), 1e-12 * flat.weight[0]);
+        CHECK_CLOSE(flat.impurity[i], moments.impurity(own.data()), 1e-11);
+        for (const Plain& child : p.children) order.push_back(&child);
+    }
+    CHECK_EQUAL(flat.kind.size(), order.size());
+    Size row = 0;
+    for (Size i = 0; i < order.size(); ++i)
+        for (int k = 0; k < order[i]->ledger_rows; ++k, ++row) {
+            CHECK_EQUAL(flat.ledger[row].node, static_cast<std::int32_t>(i));
+            CHECK_EQUAL(flat.ledger[row].feature, k);
+        }
+    CHECK_EQUAL(flat.ledger.size(), row);
+}
+
+void check_fragments(CriterionName criterion, int n_classes) {
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        std::mt19937_64 g(seed);
+        const Sample sample(seed, 200, n_classes, 1, 2);
+        const Statistics s = make_statistics(sample.target, false, false, true);
+        const Moments moments(sample.target, s, criterion);
+        std::vector<Row> rows;
+        for (Row r = 0; r < 200; ++r) rows.push_back(r);
+        const Plain tree = random_tree(g, rows, 5);
+        Writer whole(moments, seed, 0);
+        whole.write(tree);
+        const FlatTree expected = flatten(whole.fragments, moments, sample.target);
+        check_order(expected, tree, moments);
+        for (int one_in : {1, 2, 4, 10}) {
+            Writer cut(moments, seed + 100, one_in);
+            cut.write(tree);
+            check_same(flatten(cut.fragments, moments, sample.target), expected);
+        }
+    }
+}
+
+bool bit(const std::vector<std::uint64_t>& bits, Size i) { return bits[i / 64] >> (i % 64) & 1; }
+
+}  // namespace
+
+TEST(fragments_do_not_show_with_classes) { check_fragments(CriterionName::entropy, 3); }
+TEST(fragments_do_not_show_with_means) { check_fragments(CriterionName::squared_error, 0); }
+TEST(fragments_do_not_show_with_medians) { check_fragments(CriterionName::absolute_error, 0); }
+
+TEST(categories_that_the_node_never_saw_follow_the_missing_values) {
+    const CodeColumn column = categories();
+    for (std::int32_t missing : {0, 1}) {
+        Fragment f;
+        f.add(1, 2);
+        Candidate c;
+        c.test = Test::category_set;
+        c.feature = 3;
+        c.missing = missing;
+        c.bins = {1, 3};
+        c.seen = {0, 1, 3};
+        f.set_test(0, c, column, 2);
+        CHECK_EQUAL(f.nodes.size(), Size{3});
+        CHECK_EQUAL(f.nodes[0].first_child, 1);
+        CHECK_EQUAL(f.nodes[0].n_children, 2);
+        CHECK_EQUAL(f.sets[0].size(), Size{2});
+        for (Size k = 0; k < kCategories; ++k) {
+            const Size bin = k % 5;
+            const bool left = bin == 1 || bin == 3 || (bin != 0 && missing == 0);
+            CHECK_EQUAL(bit(f.sets[0], k), left);
+        }
+        for (Size k = kCategories; k < 128; ++k) CHECK(!bit(f.sets[0], k));
+    }
+}
+
+TEST(branches_name_the_child_of_each_category) {
+    Fragment f;
+    f.add(1, 2);
+    Candidate c;
+    c.test = Test::multiway;
+    c.feature = 0;
+    c.bins = {0, 2, 4};
+    f.set_test(0, c, categories(), 2);
+    CHECK_EQUAL(f.nodes.size(), Size{4});
+    const std::int32_t child_of_bin[] = {0, -1, 1, -1, 2};
+    for (Size k = 0; k < kCategories; ++k) CHECK_EQUAL(f.branches[0][k], child_of_bin[k % 5]);
+}
+
+TEST(monotone_bounds_reach_the_values) {
+    const Sample sample(1, 10, 0, 1, 0);
+    const Statistics s = make_statistics(sample.target, false, false, true);
+    const Moments moments(sample.target, s, CriterionName::squared_error);
+    std::vector<Fragment> fragments(1);
+    fragments[0].add(1, moments.size());
+    const std::vector<Row> rows{0, 1, 2};
+    moments.of_rows(fragments[0].moments.data(), {rows, {}});
+    fragments[0].nodes[0].lower = 50.0;
+    CHECK_EQUAL(flatten(fragments, moments, sample.target).value[0], 50.0);
+}
+
+CHECK_MAIN
