@@ -69,7 +69,7 @@ TEST(both_growers_give_the_same_bits) {
 }
 
 TEST(threads_change_nothing) {
-    for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(check::rounds(8)); ++seed) {
+    for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(std::max(2, check::rounds(8))); ++seed) {
         const Table table(seed, 9000, 4, 2, true);
         const Goal goal(table, seed, seed % 2 ? 3 : 0, 1, seed % 3 == 0);
         GrowOptions o = plan(seed, seed % 2);
@@ -161,6 +161,37 @@ TEST(nodes_hold_the_rows_that_walk_to_them) {
         }
     CHECK_EQUAL(tree.n_samples[0], static_cast<std::int64_t>(all));
     CHECK_EQUAL(tree.n_samples[1], static_cast<std::int64_t>(left));
+}
+
+TEST(units_of_the_values_change_no_test) {
+    struct Unit {
+        CriterionName criterion;
+        int exponent;  // of two, by which the values are multiplied
+        int power;     // with which the impurity grows
+    };
+    const Table table(4, 300, 3, 1, true);
+    const CodeMatrix x = table.codes(255);
+    for (const Unit& unit :
+         {Unit{CriterionName::squared_error, 400, 2}, Unit{CriterionName::squared_error, 1000, 2},
+          Unit{CriterionName::squared_error, -400, 2}, Unit{CriterionName::absolute_error, 100, 1},
+          Unit{CriterionName::absolute_error, -100, 1}, Unit{CriterionName::poisson, 100, 1}}) {
+        Goal plain(table, 5, 0, 1, false), scaled(table, 5, 0, 1, false);
+        for (double& y : scaled.values) y = std::ldexp(y, unit.exponent);
+        GrowOptions o;
+        o.criterion = unit.criterion;
+        o.max_depth = 4;
+        const FlatTree a = grow(x, plain, o, true), b = grow(x, scaled, o, true);
+        CHECK(a.kind.size() > 5);
+        CHECK(same(a.kind, b.kind) && same(a.feature, b.feature) && same(a.n_samples, b.n_samples));
+        if (a.kind.size() != b.kind.size()) continue;
+        for (Size i = 0; i < a.kind.size(); ++i) {
+            CHECK_CLOSE(std::ldexp(b.value[i], -unit.exponent), a.value[i], 1e-12);
+            const double impurity = std::ldexp(a.impurity[i], unit.power * unit.exponent);
+            if (std::isfinite(impurity) && impurity > 1e-300)
+                CHECK_CLOSE(b.impurity[i] / impurity, 1.0, 1e-9);
+            CHECK(std::isfinite(b.impurity[i]));
+        }
+    }
 }
 
 TEST(whole_weights_are_repeated_rows) {
