@@ -47,7 +47,7 @@ inline void split_exponent(Lanes x, Lanes& e, Lanes& m) {
 /// log2 of a positive normal number from additions, multiplications and one division only, so that every
 /// processor, compiler and C library gives the same bits. Error below 3 ulp.
 template <class V>
-inline V log2_same_bits(V x) {
+[[gnu::always_inline]] inline V log2_same_bits(V x) {
     V e, m;
     split_exponent(x, e, m);
     const V t = (m - 1.0) / (m + 1.0), t2 = t * t;
@@ -66,7 +66,7 @@ inline V log2_same_bits(V x) {
 
 /// x·log2(x) with 0·log 0 = 0.
 template <class V>
-inline V xlog2x(V x) {
+[[gnu::always_inline]] inline V xlog2x(V x) {
     const auto positive = x > 0.0;
     const V one = x * 0.0 + 1.0;
     return where(positive, x * log2_same_bits(where(positive, x, one)), x * 0.0);
@@ -85,7 +85,7 @@ struct OneOutput {
 template <class Self>
 struct Additive {
     template <class V>
-    V pair(const V* l, const V* r) const {
+    [[gnu::always_inline]] V pair(const V* l, const V* r) const {
         const Self& self = static_cast<const Self&>(*this);
         return self.quality(l) + self.quality(r);
     }
@@ -95,7 +95,7 @@ template <int Classes = 0>
 struct Gini : OneOutput<Classes>, Additive<Gini<Classes>> {
     using OneOutput<Classes>::OneOutput;
     template <class V>
-    V quality(const V* c) const {
+    [[gnu::always_inline]] V quality(const V* c) const {
         V w = c[0], squares = c[0] * c[0];
         for (int k = 1; k < this->classes(); ++k) {
             w += c[k];
@@ -109,7 +109,7 @@ template <int Classes = 0>
 struct Entropy : OneOutput<Classes>, Additive<Entropy<Classes>> {
     using OneOutput<Classes>::OneOutput;
     template <class V>
-    V quality(const V* c) const {
+    [[gnu::always_inline]] V quality(const V* c) const {
         V w = c[0], sum = xlog2x(c[0]);
         for (int k = 1; k < this->classes(); ++k) {
             w += c[k];
@@ -125,7 +125,7 @@ struct ManyOutputs : Additive<ManyOutputs<Single>> {
     const Statistics* s;
     explicit ManyOutputs(const Statistics& statistics) : s(&statistics) {}
     template <class V>
-    V quality(const V* c) const {
+    [[gnu::always_inline]] V quality(const V* c) const {
         Single<0> single(*s);
         V sum = c[0] * 0.0;
         for (int k : s->n_classes) {
@@ -141,7 +141,7 @@ struct SquaredError : Additive<SquaredError> {
     int m;
     explicit SquaredError(const Statistics& s) : m(s.n_outputs) {}
     template <class V>
-    V quality(const V* c) const {
+    [[gnu::always_inline]] V quality(const V* c) const {
         V squares = c[1] * c[1];
         for (int o = 2; o <= m; ++o) squares += c[o] * c[o];
         return where(c[0] > 0.0, squares / c[0] / static_cast<double>(m), c[0]);
@@ -153,7 +153,7 @@ struct Poisson : Additive<Poisson> {
     int m;
     explicit Poisson(const Statistics& s) : m(s.n_outputs) {}
     template <class V>
-    V quality(const V* c) const {
+    [[gnu::always_inline]] V quality(const V* c) const {
         V sum = c[0] * 0.0;
         const V impossible = sum + kImpossible, one = sum + 1.0;
         for (int o = 1; o <= m; ++o) {

@@ -256,14 +256,16 @@ class OrderedGrower {
         }
         const CodeColumn& column = c_.x.columns[static_cast<Size>(b.feature)];
         const auto n_children = static_cast<std::int32_t>(b.test == Test::multiway ? b.bins.size() : 2);
-        std::vector<std::int32_t> of_code(column.n_bins + 1, 1);
-        if (b.test == Test::numeric)
-            for (Code k = 0; k <= b.cut; ++k) of_code[k] = 0;
-        else
-            for (Size k = 0; k < b.bins.size(); ++k)
-                of_code[b.bins[k]] = b.test == Test::multiway ? static_cast<std::int32_t>(k) : 0;
-        of_code[column.n_bins] = c_.options.fractional || b.missing < 0 ? n_children : b.missing;
-        for (Size i = 0; i < child.size(); ++i) child[i] = of_code[column.at(node.rows[i])];
+        const std::int32_t of_missing = c_.options.fractional || b.missing < 0 ? n_children : b.missing;
+        // By search, not by a table of all codes: a column may have more codes than a small node has rows.
+        const auto of_code = [&](Code code) -> std::int32_t {
+            if (code == column.n_bins) return of_missing;
+            if (b.test == Test::numeric) return code > b.cut;
+            const auto at = std::lower_bound(b.bins.begin(), b.bins.end(), code);
+            if (b.test == Test::multiway) return static_cast<std::int32_t>(at - b.bins.begin());
+            return at == b.bins.end() || *at != code;
+        };
+        for (Size i = 0; i < child.size(); ++i) child[i] = of_code(column.at(node.rows[i]));
         return child;
     }
 

@@ -12,7 +12,8 @@ namespace detail {
 /// or vanish. Such a factor changes no bit of the tree but the exponents of what is reported.
 class ScaledTarget {
   public:
-    explicit ScaledTarget(const Target& target) : target(target) {
+    ScaledTarget(const Target& target, CriterionName criterion)
+        : target(target), squares(criterion == CriterionName::squared_error) {
         if (target.weights) weight_factor = scale(weights_, this->target.weights, target.n_rows);
         if (target.values)
             value_factor =
@@ -24,10 +25,25 @@ class ScaledTarget {
         for (double& w : tree.weight) w /= weight_factor;
         if (value_factor == 1.0) return;
         for (double& v : tree.value) v /= value_factor;
-        for (double& v : tree.impurity) v = std::min(v / value_factor / value_factor, DBL_MAX);
+        const auto back = [this](double& v) {
+            v = std::clamp(squares ? v / value_factor / value_factor : v / value_factor, -DBL_MAX, DBL_MAX);
+        };
+        for (double& v : tree.impurity) back(v);
+        for (LedgerRow& row : tree.ledger) {
+            back(row.gain);
+            back(row.gain_ratio);
+            back(row.score);
+        }
+    }
+
+    /// An impurity in the units of the scaled values.
+    double scale_impurity(double v) const {
+        if (!std::isfinite(v)) return v;
+        return squares ? v * value_factor * value_factor : v * value_factor;
     }
 
     Target target;
+    bool squares;  // impurities grow with the square of y
     double weight_factor = 1.0, value_factor = 1.0;
 
   private:
@@ -51,10 +67,11 @@ class ScaledTarget {
 /// only.
 inline FlatTree grow_tree(const CodeMatrix& x, const Target& given, GrowOptions options, bool ordered,
                           Interrupt& interrupt) {
-    const detail::ScaledTarget scaled(given);
+    const detail::ScaledTarget scaled(given, options.criterion);
     const Target& target = scaled.target;
     options.min_weight_leaf *= scaled.weight_factor;
-    options.min_impurity_decrease *= scaled.value_factor * scaled.value_factor;
+    options.min_impurity_decrease = scaled.scale_impurity(options.min_impurity_decrease);
+    options.min_gain = scaled.scale_impurity(options.min_gain);
     const Statistics s = make_statistics(target, options.min_samples_leaf > 1, options.fractional,
                                          options.criterion != CriterionName::poisson);
     const Moments moments(target, s, options.criterion);

@@ -86,6 +86,8 @@ struct Fragment {
             if (holds(c.bins, bin) || (c.missing == 0 && !holds(c.seen, bin)))
                 bits[category / 64] |= std::uint64_t{1} << (category % 64);
         }
+        // Codes beyond the words go to child 1, so words without a bit need not be kept at the end.
+        while (!bits.empty() && bits.back() == 0) bits.pop_back();
         return bits;
     }
     static std::vector<std::int32_t> category_branches(const Candidate& c, const CodeColumn& column) {

@@ -128,7 +128,7 @@ class Judge {
     }
 
     /// The same for eight divisions at once.  words (width, kLanes), out (kLanes,)
-    void eight(double* out, const Stat* words) {
+    [[gnu::always_inline]] void eight(double* out, const Stat* words) {
         const auto load = [&](int word) {
             StatLanes v;
             std::memcpy(&v, words + word * static_cast<int>(kLanes), sizeof v);
@@ -165,7 +165,7 @@ class Judge {
   private:
     /// Decode eight left and right sums; which of them keep the limits?
     template <class Load>
-    StatLanes lanes_of_sums(Load&& load) {
+    [[gnu::always_inline]] StatLanes lanes_of_sums(Load&& load) {
         const bool regression = s_.task == Task::regression;
         const int step = L == Layout::slots ? s_.row_words : 1;
         const int classes = L == Layout::slots || regression ? s_.n_channels : s_.n_classes[0];

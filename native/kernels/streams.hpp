@@ -38,7 +38,8 @@ struct NodeStatistics {
 
 /// Add the i-th row of a node to a sum; the layout is fixed by type because this is the inner loop.
 template <Layout L>
-inline void add_entry(Stat* sum, const Statistics& s, const NodeStatistics& node, Size i) {
+[[gnu::always_inline]] inline void add_entry(Stat* sum, const Statistics& s, const NodeStatistics& node,
+                                             Size i) {
     if constexpr (L == Layout::packed) {
         sum[0] += node.words[i];
     } else {
@@ -59,7 +60,7 @@ class DenseStream {
 
     bool more() const { return word_ < occupied_.size(); }
     Code peek() const { return static_cast<Code>(word_ * 64) + static_cast<Code>(std::countr_zero(bits_)); }
-    bool next(Code& code, Stat* sum) {
+    [[gnu::always_inline]] bool next(Code& code, Stat* sum) {
         if (!more()) return false;
         code = peek();
         const Stat* line = sums_ + code * width_;
@@ -99,7 +100,7 @@ class SortedStream {
     bool more() const { return at_ < keys_.size(); }
     Code peek() const { return static_cast<Code>(keys_[at_] >> 32); }
     Code last() const { return static_cast<Code>(keys_.back() >> 32); }
-    bool next(Code& code, Stat* sum) {
+    [[gnu::always_inline]] bool next(Code& code, Stat* sum) {
         if (!more()) return false;
         code = peek();
         constexpr Size ahead = 16;
