@@ -1,6 +1,7 @@
 """Every kind of input gives the same table for the same data."""
 
 import datetime
+import timeit
 from decimal import Decimal
 
 import narwhals as nw
@@ -414,3 +415,34 @@ def test_pandas_objects_are_judged_by_all_rows():
     column = pd.Series(["a"] * 5000 + [3], dtype=object)
     with pytest.raises(InputError, match="are mixed in column 'late'"):
         read_table(pd.DataFrame({"late": column}))
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.array(["b", None, "a", "b"], dtype="str"),
+        pd.array(["b", None, "a", "b"], dtype="string[python]"),
+        pd.array(["b", None, "a", "b"], dtype="string[pyarrow]"),
+        pd.array(["b", None, "a", "b"], dtype=pd.ArrowDtype(pa.large_string())),
+        pa.chunked_array([["b", None], pa.array([], pa.string()), ["a", "b"]]),
+        pl.Series(["b", None, "a", "b"]),
+    ],
+    ids=lambda column: f"{type(column).__name__} {getattr(column, 'dtype', '')}",
+)
+def test_text_is_coded_alike_however_it_is_stored(column):
+    make = {"pa": pa.table, "pl": pl.DataFrame}
+    frame = make.get(
+        "pa" if isinstance(column, pa.ChunkedArray) else "pl" if isinstance(column, pl.Series) else ""
+    )
+    table = read_table((frame or pd.DataFrame)({"c": column}))
+    assert table.schema.features[0].categories == ("a", "b")
+    assert table.column(0).tolist() == [1, -1, 0, 1]
+
+
+def test_long_columns_of_text_make_no_python_object_of_a_row():
+    rng = np.random.default_rng(0)
+    names = np.array([f"level {i}" for i in range(24)], dtype=object)
+    frame = pd.DataFrame(
+        {f"c{j}": pd.array(names[rng.integers(0, 24, 50_000)], dtype="str") for j in range(6)}
+    )
+    assert min(timeit.repeat(lambda: read_table(frame), number=1, repeat=5)) < 0.04

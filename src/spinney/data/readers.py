@@ -313,6 +313,12 @@ def _whole_column(series: nw.Series[Any], column: str | int) -> RawColumn:
 
 def _string_column(series: nw.Series[Any], column: str | int) -> RawColumn:
     """Code text inside the frame's own library, which need not make a Python object of every row."""
+    native = series.to_native()
+    dtype = getattr(native, "dtype", None)
+    if getattr(dtype, "storage", None) == "pyarrow" or hasattr(dtype, "pyarrow_dtype"):
+        native = native.array.__arrow_array__()  # pandas around Arrow
+    if hasattr(native, "dictionary_encode"):
+        return _dictionary_column(native.dictionary_encode(), column)
     missing = series.is_null().to_numpy().astype(bool)
     levels = sorted(series.drop_nulls().unique().to_list())
     if not levels:
