@@ -73,6 +73,42 @@ def test_missing_passes_only_where_every_test_lets_it():
     assert [rule.condition for rule in rules(tree)] == ["x0 <= 0", "0 < x0 <= 1", "x0 > 1"]
 
 
+@pytest.mark.parametrize("show_missing", [None, True])
+def test_known_or_missing_is_one_of_the_conditions(show_missing):
+    known = numeric(0, 2.0, leaf(1.0), leaf(2.0), missing=1)
+    tree = build(numeric(0, np.finfo(float).max, known, leaf(3.0), missing=1), 1)
+    found = rules(tree, show_missing=show_missing)
+    assert [rule.condition for rule in found] == ["x0 <= 2", "x0 > 2", "x0 is missing"]
+    assert not any(fulfils(found[2].conditions[0], {"x0": x}) for x in (-1.0, 0.0, np.finfo(float).max))
+    later = numeric(0, np.finfo(float).max, numeric(1, 0.0, leaf(1.0), leaf(2.0)), leaf(2.0), missing=1)
+    tree = build(numeric(0, 2.0, later, leaf(3.0), missing=0), 2)
+    assert [rule.condition for rule in rules(tree, show_missing=show_missing)] == [
+        "x0 <= 2 AND x1 <= 0",
+        "x0 <= 2 AND x1 > 0",
+        "x0 is missing",
+        "x0 > 2",
+    ]
+    tree = build(numeric(0, np.finfo(float).max, leaf(1.0), leaf(3.0), missing=1), 1)
+    assert [rule.condition for rule in rules(tree)] == ["x0 is known", "x0 is missing"]
+
+
+def test_a_missing_category_alone_is_said_in_words():
+    inner = category_set(0, (0,), leaf(1.0), leaf(2.0), missing=1)
+    tree = build(category_set(0, (0,), inner, leaf(3.0), missing=0), 1)
+    color = SimpleNamespace(name="color", kind="categorical", categories=("a", "b", "c"))
+    for shown in (None, True):
+        conditions = [rule.condition for rule in rules(tree, [color], show_missing=shown)]
+        assert conditions == ["color = a", "color is missing", "color != a"]
+
+
+def test_rules_are_complete_however_long():
+    tree = build(linear([(j, -1.0, 0.0) for j in range(40)], 0.0, leaf(0.0), leaf(1.0)), 40)
+    assert rules(tree)[0].condition.count("*") == 40
+    tree = build(category_set(0, tuple(range(0, 60, 2)), leaf(0.0), leaf(1.0)), 1)
+    numbers = SimpleNamespace(name="n", kind="categorical", categories=tuple(range(60)))
+    assert rules(tree, [numbers])[0].condition.count(",") == 29
+
+
 def test_linear_tests_of_the_same_sum_are_merged():
     terms = [(0, 0.5, 0.0), (1, -2.0, 0.0)]
     tree = build(linear(terms, 3.0, linear(terms, 1.0, leaf(1.0), leaf(2.0)), leaf(3.0)), 2)

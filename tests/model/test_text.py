@@ -101,3 +101,11 @@ def test_arguments_are_checked():
         export_text(tree, max_depth=-1)
     with pytest.raises(TypeError, match="fitted tree"):
         export_text(object())
+
+
+def test_known_or_missing_is_said_in_words():
+    tree = build(numeric(0, np.finfo(float).max, leaf(1.0), leaf(2.0), missing=1), 1)
+    text = (
+        "|--- feature_0 is known\n|   |--- value: [1.00]\n|--- feature_0 is missing\n|   |--- value: [2.00]\n"
+    )
+    assert export_text(tree) == export_text(tree, show_missing=True) == text

@@ -1,6 +1,6 @@
 import pytest
 
-from model.trees_by_hand import build, leaf
+from model.trees_by_hand import build, leaf, linear, numeric
 from plotting import models_by_hand as models
 from spinney.plotting.picture import shorten, text_width, tree_picture, wrap
 
@@ -65,3 +65,16 @@ def test_long_text_is_wrapped_or_cut():
     assert wrap("aaa bbb ccc ddd eee", 7, 2) == ["aaa bbb", "ccc dd…"]
     assert wrap("", 7, 2) == [""]
     assert shorten("纹理纹理", 6) == "纹理…" and shorten("abc", 3) == "abc"
+
+
+def test_known_or_missing_is_said_in_words():
+    picture = tree_picture(build(numeric(0, 1.7976931348623157e308, leaf(1.0), leaf(2.0), missing=1), 1))
+    assert picture.boxes[0].lines[0] == "x0 is known"
+    assert [edge.label for edge in picture.edges] == ["yes", "no"]
+
+
+def test_a_long_sum_is_cut_in_the_box_and_whole_in_the_hint():
+    picture = tree_picture(build(linear([(j, 1.0, 0.0) for j in range(9)], 0.5, leaf(0.0), leaf(1.0)), 9))
+    assert " ".join(picture.boxes[0].lines).count("*") == 6
+    assert "3 more terms ≤ 0.5" in " ".join(picture.boxes[0].lines)
+    assert picture.boxes[0].hint.count("*") == 9

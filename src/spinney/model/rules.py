@@ -13,6 +13,7 @@ from spinney.model.wording import (
     FeatureLike,
     Reading,
     among,
+    asks_if_known,
     codes_of_child,
     display_width,
     linear_expression,
@@ -30,6 +31,7 @@ class Condition:
     """Limit one feature (or one sum of features): above < x ≤ at_most, or x one of values.
 
     others are the values that values leaves out; missing tells whether a missing value passes, None: unsaid.
+    No limit at all means that any known value passes; no number is above infinity, so then none does.
     """
 
     feature: str
@@ -39,7 +41,21 @@ class Condition:
     others: tuple[Any, ...] | None = None
     missing: bool | None = None
 
+    @property
+    def only_missing(self) -> bool:
+        """Tell whether nothing but a missing value passes."""
+        nothing_else = self.above >= self.at_most if self.values is None else not self.values
+        return bool(self.missing) and nothing_else
+
+    @property
+    def only_known(self) -> bool:
+        """Tell whether nothing but a missing value is held back."""
+        unlimited = self.above == -math.inf and self.at_most == math.inf
+        return self.missing is False and (unlimited if self.values is None else self.others == ())
+
     def __str__(self) -> str:
+        if self.only_missing or self.only_known:
+            return f"{self.feature} is {'missing' if self.only_missing else 'known'}"
         if self.values is not None:
             phrase = f"{self.feature} {among(self.values, self.others)}"
         elif math.isinf(self.at_most):
@@ -193,10 +209,12 @@ def _narrow(reading: Reading, node: int, which: int, known: _Known) -> _Known:
     else:
         feature = int(tree.feature[node])
         key, name, missing = feature, reading.names[feature], None
-        if reading.shows_missing[feature] and tree.missing[node] >= 0:
+        if tree.missing[node] >= 0:
             missing = bool(tree.missing[node] == which)
     before = known.get(key, Condition(name, missing=missing))
-    if tree.kind[node] in (NUMERIC, LINEAR):
+    if tree.kind[node] == NUMERIC and asks_if_known(reading, node):
+        now = before if which == 0 else replace(before, above=math.inf)
+    elif tree.kind[node] in (NUMERIC, LINEAR):
         threshold = float(tree.threshold[node])
         now = (
             replace(before, at_most=min(before.at_most, threshold))
@@ -256,7 +274,7 @@ def _rule(reading: Reading, node: int, known: _Known, squared: bool) -> Rule:
         prediction, confidence = prediction[0], confidence[0] if confidence else None
     weight = float(tree.weight[node]) if answered_here else 0.0
     return Rule(
-        conditions=tuple(known.values()),
+        conditions=tuple(_shown(reading, key, condition) for key, condition in known.items()),
         prediction=prediction,
         confidence=confidence,
         std=std,
@@ -265,3 +283,11 @@ def _rule(reading: Reading, node: int, known: _Known, squared: bool) -> Rule:
         n_samples=int(tree.n_samples[node]) if answered_here else 0,
         node=node,
     )
+
+
+def _shown(reading: Reading, key: Hashable, condition: Condition) -> Condition:
+    """Leave out where missing values go if that is not to be said, unless it is all that is asked."""
+    said = not isinstance(key, int) or reading.shows_missing[key]
+    if said or condition.only_missing or condition.only_known:
+        return condition
+    return replace(condition, missing=None)

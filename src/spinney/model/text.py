@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from spinney.model.tree_arrays import LEAF, LINEAR, NUMERIC
-from spinney.model.wording import Reading, branch_test, number, printable, read_model
+from spinney.model.wording import Reading, asks_if_known, branch_test, number, printable, read_model
 
 
 def export_text(
@@ -22,7 +22,7 @@ def export_text(
     """Write a fitted tree (an estimator, or its ``tree_``) as text, one line a branch or leaf.
 
     Deeper branches than max_depth are only mentioned. show_weights adds the weight of each class at the
-    leaves; show_missing says which branch missing values take.
+    leaves. show_missing says which branch missing values take, None: of features that had some in training.
 
     >>> print(export_text(model))  # doctest: +SKIP
     |--- petal width <= 0.80
@@ -69,7 +69,8 @@ def _heights(reading: Reading) -> list[int]:
 
 def _branch(reading: Reading, node: int, child: int, decimals: int) -> str:
     phrase = branch_test(reading, node, child, decimals)
-    if reading.tree.kind[node] in (NUMERIC, LINEAR) and child == 1:
+    threshold_test = reading.tree.kind[node] in (NUMERIC, LINEAR) and not asks_if_known(reading, node)
+    if threshold_test and child == 1:
         # Two blanks, so that the thresholds of both branches stand below each other.
         head, threshold = phrase.rsplit(" > ", 1)
         return f"{head} >  {threshold}"

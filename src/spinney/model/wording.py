@@ -11,8 +11,8 @@ import numpy as np
 
 from spinney.model.tree_arrays import CATEGORY_SET, LINEAR, MULTIWAY, NUMERIC, TreeArrays
 
-_MOST_VALUES = 8
-_MOST_TERMS = 6
+# The threshold of the test "known or missing": every number is at most this.
+_EVERY_NUMBER = float(np.finfo(np.float64).max)
 
 
 class FeatureLike(Protocol):
@@ -143,8 +143,24 @@ def _is_nested(given: Sequence[Any]) -> bool:
 # ---- phrases ----
 
 
-def branch_test(reading: Reading, node: int, which: int, decimals: int | None = None) -> str:
+def asks_if_known(reading: Reading, node: int) -> bool:
+    """Tell whether a test sends every known value to its first child and every missing one to its second."""
+    tree = reading.tree
+    if tree.missing[node] != 1:
+        return False
+    if tree.kind[node] == NUMERIC:
+        return bool(tree.threshold[node] >= _EVERY_NUMBER)
+    if tree.kind[node] != CATEGORY_SET or not reading.categories[int(tree.feature[node])]:
+        return False
+    return not codes_of_child(reading, node, 1)[0]
+
+
+def branch_test(
+    reading: Reading, node: int, which: int, decimals: int | None = None, most: int | None = None
+) -> str:
     """Say in words what a row must fulfil at a node to go to its child (0-based).
+
+    most: name only so many categories or terms of a sum, and count the others; None: name all.
 
     >>> branch_test(read_model(model), 0, 1)  # doctest: +SKIP
     'texture in {clear, faint} or missing'
@@ -153,25 +169,28 @@ def branch_test(reading: Reading, node: int, which: int, decimals: int | None = 
     kind = tree.kind[node]
     if kind == LINEAR:
         sign = "<=" if which == 0 else ">"
-        return f"{linear_expression(reading, node, decimals)} {sign} {number(tree.threshold[node], decimals)}"
+        total = linear_expression(reading, node, decimals, most)
+        return f"{total} {sign} {number(tree.threshold[node], decimals)}"
     feature = int(tree.feature[node])
     name = reading.names[feature]
+    if asks_if_known(reading, node):
+        return f"{name} is {'known' if which == 0 else 'missing'}"
     if kind == NUMERIC:
         phrase = f"{name} {'<=' if which == 0 else '>'} {number(tree.threshold[node], decimals)}"
     else:
-        phrase = f"{name} {_among(reading, node, which)}"
+        phrase = f"{name} {_among(reading, node, which, most)}"
     missing_too = reading.shows_missing[feature] and tree.missing[node] == which
     return f"{phrase} or missing" if missing_too else phrase
 
 
-def _among(reading: Reading, node: int, which: int) -> str:
+def _among(reading: Reading, node: int, which: int, most: int | None) -> str:
     known = reading.categories[int(reading.tree.feature[node])]
     codes, others = codes_of_child(reading, node, which)
     if known:
-        return among([known[code] for code in codes], [known[code] for code in others])
+        return among([known[code] for code in codes], [known[code] for code in others], most)
     if reading.tree.kind[node] == CATEGORY_SET and which == 1:
-        return among(None, others)  # how many categories there are is not known, so the set itself is named
-    return among(codes, None)
+        return among(None, others, most)  # how many there are is not known, so the set itself is named
+    return among(codes, None, most)
 
 
 def codes_of_child(reading: Reading, node: int, which: int) -> tuple[list[int], list[int]]:
@@ -188,8 +207,10 @@ def codes_of_child(reading: Reading, node: int, which: int) -> tuple[list[int], 
     return np.flatnonzero(here).tolist(), np.flatnonzero(~here).tolist()
 
 
-def among(values: Sequence[Any] | None, others: Sequence[Any] | None) -> str:
+def among(values: Sequence[Any] | None, others: Sequence[Any] | None, most: int | None = None) -> str:
     """Say that a value is one of these and none of the others, by whichever is shorter; None: not known.
+
+    most: name only so many, and count the others; None: name all.
 
     >>> among(["green"], ["black", "white"]), among(["black", "white"], ["green"])
     ('= green', '!= green')
@@ -198,22 +219,24 @@ def among(values: Sequence[Any] | None, others: Sequence[Any] | None) -> str:
     shown = (others if negated else values) or []
     if len(shown) == 1:
         return f"{'!=' if negated else '='} {value_text(shown[0])}"
-    listed = [value_text(value) for value in shown[:_MOST_VALUES]]
-    if len(shown) > _MOST_VALUES:
-        listed.append(f"… {len(shown) - _MOST_VALUES} more")
+    listed = [value_text(value) for value in shown[:most]]
+    if len(listed) < len(shown):
+        listed.append(f"… {len(shown) - len(listed)} more")
     return f"{'not in' if negated else 'in'} {{{', '.join(listed)}}}"
 
 
-def linear_expression(reading: Reading, node: int, decimals: int | None = None) -> str:
-    """Write the sum that a linear node tests, as ``0.5*x1 - 2*x2``."""
+def linear_expression(
+    reading: Reading, node: int, decimals: int | None = None, most: int | None = None
+) -> str:
+    """Write the sum that a linear node tests, as ``0.5*x1 - 2*x2``; most: only so many terms, None: all."""
     terms = reading.tree.terms(node)
     pairs = list(zip(reading.tree.term_feature[terms], reading.tree.term_coefficient[terms], strict=True))
     parts: list[str] = []
-    for feature, coefficient in pairs[:_MOST_TERMS]:
+    for feature, coefficient in pairs[:most]:
         sign = ("-" if coefficient < 0 else "") if not parts else (" - " if coefficient < 0 else " + ")
         parts.append(f"{sign}{number(abs(coefficient), decimals)}*{reading.names[feature]}")
-    if len(pairs) > _MOST_TERMS:
-        parts.append(f" + … {len(pairs) - _MOST_TERMS} more terms")
+    if len(parts) < len(pairs):
+        parts.append(f" + … {len(pairs) - len(parts)} more terms")
     return "".join(parts)
 
 

@@ -22,6 +22,7 @@ LABEL_ROOM = 22.0  # above a box, where a branch runs straight down behind its l
 _MARGIN = 12.0
 _LONGEST_LINE = 36
 _MOST_HEADLINES = 3
+_MOST_TERMS = 6  # of a sum, or categories of a set
 _MOST_CLASSES = 5
 _LONGEST_LEGEND = 12
 
@@ -87,10 +88,11 @@ def tree_picture(
     for node in range(shown):
         cut = hidden[node] if hidden and tree.first_child[node] >= shown else 0
         head, *rest = _lines(reading, node, criterion, decimals, cut)
+        full = head if tree.is_leaf[node] else _test(reading, node, decimals)
         lines.append(
             (wrap(head, _LONGEST_LINE, _MOST_HEADLINES), [shorten(line, _LONGEST_LINE) for line in rest])
         )
-        hints.append("\n".join([f"node {node}", head, *rest]))
+        hints.append("\n".join([f"node {node}", full, *rest]))
     labels = [""] + [shorten(_edge_label(reading, node, decimals), _LONGEST_LINE) for node in range(1, shown)]
     return _place(reading, lines, hints, labels)
 
@@ -100,7 +102,7 @@ def _lines(reading: Reading, node: int, criterion: str, decimals: int | None, cu
     answer = ", ".join(
         printable(str(a)) if reading.labels is not None else _short(a, decimals) for a in reading.label(node)
     )
-    lines = [answer if tree.is_leaf[node] else _test(reading, node, decimals)]
+    lines = [answer if tree.is_leaf[node] else _test(reading, node, decimals, _MOST_TERMS)]
     lines.append(f"{printable(criterion)} = {_short(tree.impurity[node], decimals)}")
     samples, weight = int(tree.n_samples[node]), float(tree.weight[node])
     lines.append(
@@ -127,17 +129,18 @@ def _short(value: float, decimals: int | None) -> str:
     return f"{float(value):.4g}" if decimals is None else number(value, decimals)
 
 
-def _test(reading: Reading, node: int, decimals: int | None) -> str:
+def _test(reading: Reading, node: int, decimals: int | None, most: int | None = None) -> str:
     if reading.tree.kind[node] == MULTIWAY:
         return f"{reading.names[int(reading.tree.feature[node])]} ?"
-    return branch_test(reading, node, 0, decimals).removesuffix(" or missing").replace(" <= ", " ≤ ")
+    phrase = branch_test(reading, node, 0, decimals, most)
+    return phrase.removesuffix(" or missing").replace(" <= ", " ≤ ")
 
 
 def _edge_label(reading: Reading, child: int, decimals: int | None) -> str:
     tree = reading.tree
     node = int(tree.parent[child])
     which = child - int(tree.first_child[node])
-    phrase = branch_test(reading, node, which, decimals)
+    phrase = branch_test(reading, node, which, decimals, _MOST_TERMS)
     if tree.kind[node] == MULTIWAY:
         name = reading.names[int(tree.feature[node])]
         return phrase.removeprefix(name).strip().removeprefix("= ")
