@@ -38,6 +38,7 @@ def test_places_that_are_unknown_are_left_out(places, message):
 
 def test_errors_are_caught_as_the_built_in_kind():
     assert issubclass(InputError, ValueError) and issubclass(InputTypeError, TypeError)
+    assert issubclass(InputTypeError, ValueError)
     assert issubclass(ModelFileError, ValueError) and issubclass(UnseenCategoryError, InputError)
     for kind in (InputError, InputTypeError, UnseenCategoryError, ModelFileError):
         assert issubclass(kind, SpinneyError)

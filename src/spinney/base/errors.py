@@ -80,8 +80,8 @@ class InputError(SpinneyError, ValueError):
     """Report data or an argument with a value that cannot be used."""
 
 
-class InputTypeError(SpinneyError, TypeError):
-    """Report data or an argument of a type that cannot be used."""
+class InputTypeError(InputError, TypeError):
+    """Report data or an argument of a type that cannot be used; a ValueError too, like all bad input."""
 
 
 class UnseenCategoryError(InputError):
