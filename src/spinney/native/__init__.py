@@ -1,4 +1,4 @@
-"""The compiled core: one module a level of vector instructions, the best one this processor runs imported here."""
+"""The compiled core: one module a level of vector instructions, the best that runs here imported."""
 
 import os
 from importlib import import_module
