@@ -185,7 +185,7 @@ def test_same_tree_as_scikit_learn(case: Case) -> None:
 
 
 def subtle_cases() -> Iterator[Case]:
-    """List where scikit-learn's rule is easy to miss: bounds bind constrained features only; Friedman's name."""
+    """List where scikit-learn's rule is easy to miss: bounds bind constrained features only; Friedman."""
     leaf = {"min_samples_leaf": 5}
     for criterion in ("gini", "squared_error", "poisson", "absolute_error"):
         yield Case(criterion, {**leaf, "monotonic_cst": MIXED}, n_classes=2, weights="real")

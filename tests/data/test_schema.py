@@ -412,3 +412,11 @@ def test_containers_agree_on_any_values(columns):
 
 def vars_of(feature):
     return feature.kind, feature.categories, feature.dtype
+
+
+def test_a_schema_is_told_which_features_have_missing_values():
+    schema = read_table([[1.0, "a"], [2.0, "b"]]).schema
+    assert not schema.has_missing
+    told = schema.with_missing([False, True])
+    assert [feature.has_missing for feature in told.features] == [False, True] and told.has_missing
+    assert told.with_missing([False, False]) == schema

@@ -1,6 +1,7 @@
 """A schema's plain data comes back the same, and a damaged one is refused."""
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -29,6 +30,8 @@ def categorical(*values, name="x0"):
         [categorical(1, 2.5, False)],
         [categorical("a", 1, b"a")],
         [categorical()],
+        [replace(categorical("a"), has_missing=True), Feature("x1", "numeric", (), "float64")],
+        [categorical("a"), Feature("x1", "numeric", (), "float64", has_missing=True)],
     ],
 )
 def test_a_schema_comes_back_the_same_to_the_type(features):
@@ -99,6 +102,11 @@ STATE = Schema(
         {"categories": [["u"], np.array(["a"])]},
         {"categories": [["u"], np.array([object()])]},
         {"categories": [["u"], np.array([1j])]},
+        {"has_missing": np.array([True, False])},
+        {"has_missing": np.array([[True, False, True]])},
+        {"has_missing": np.array([1, 0, 1], np.uint8)},
+        {"has_missing": [True, False, True]},
+        {"has_missing": None},
         {"more": 1},
     ],
 )
@@ -134,8 +142,9 @@ PLAIN = st.recursive(
 @given(st.dictionaries(st.sampled_from(sorted(STATE)), PLAIN, max_size=4))
 def test_any_change_is_refused_or_gives_a_sound_schema(changes):
     try:
-        names, dtypes, categories = schema_from_state({**STATE, **changes})
+        names, dtypes, categories, has_missing = schema_from_state({**STATE, **changes})
     except ModelFileError:
         return
-    assert len(dtypes) == len(categories) and (names is None or len(names) == len(dtypes))
+    assert len(dtypes) == len(categories) == len(has_missing)
+    assert set(map(type, has_missing)) == {bool} and (names is None or len(names) == len(dtypes))
     assert all(bool(values) <= (dtype == "int32") for values, dtype in zip(categories, dtypes, strict=True))

@@ -10,6 +10,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from spinney import DecisionTreeClassifier, DecisionTreeRegressor, export_text
 from spinney.datasets import load_watermelon3
+from spinney.persistence import dumps, loads
 from trees.reference import same_tree, stairs
 
 
@@ -218,7 +219,66 @@ def test_expected_cost_pays_each_feature_once_a_path():
     assert unpriced.expected_cost(X) <= 2.0
 
 
+# ---- fractional rows ----
+
+
+@pytest.mark.parametrize("factor", [1e-100, 1e-9, 1.0, 1e9, 1e100])
+@pytest.mark.parametrize("criterion", ["gini", "entropy", "squared_error", "absolute_error", "poisson"])
+def test_known_rows_that_agree_are_not_divided(criterion, factor):
+    X = np.r_[np.arange(200.0), np.nan][:, None]
+    y = np.r_[np.zeros(200), 1.0]
+    classes = criterion in ("gini", "entropy")
+    make = DecisionTreeClassifier if classes else DecisionTreeRegressor
+    model = make(criterion=criterion, missing="fractional")
+    assert model.fit(X, y if classes else y * factor).get_n_leaves() == 1
+
+
+@pytest.mark.parametrize("factor", [2.0**-330, 2.0**-30, 1.0, 2.0**30, 2.0**660])
+@pytest.mark.parametrize("criterion", ["squared_error", "absolute_error", "poisson"])
+def test_splits_that_tell_something_are_kept_with_fractional_rows(criterion, factor):
+    X, y = stairs(300)
+    X[::7, 0] = np.nan
+    make = lambda y: DecisionTreeRegressor(criterion=criterion, missing="fractional", max_depth=4).fit(X, y)  # noqa: E731
+    weighted = make(1.0 + y).fit(X, 1.0 + y, sample_weight=np.full(300, 2.0**600))
+    leaves = make(1.0 + y).get_n_leaves()
+    assert leaves > 2 and weighted.get_n_leaves() == leaves
+    assert make((1.0 + y) * factor).get_n_leaves() == leaves
+
+
+def test_without_missing_values_both_policies_divide_alike():
+    X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]] * 2)
+    y = [0, 1, 1, 0] * 2  # no first split has any gain
+    direction, fractional = (
+        DecisionTreeClassifier(missing=missing).fit(X, y) for missing in ("direction", "fractional")
+    )
+    assert direction.get_n_leaves() == fractional.get_n_leaves() == 4
+
+
 # ---- reading ----
+
+
+def test_rules_and_text_tell_where_missing_values_go_if_there_were_any():
+    X = pd.DataFrame({"a": [1.0, 2.0, 3.0, np.nan, np.nan, 3.0], "b": [0.0, 1.0, 0.0, 1.0, 0.0, 1.0]})
+    y = [0, 0, 1, 1, 1, 1]
+    model = DecisionTreeClassifier().fit(X, y)
+    assert [feature.has_missing for feature in model.schema_.features] == [True, False]
+    for read in (model, loads(dumps(model))):
+        told = [rule.condition for rule in read.rules()]
+        assert told == ["a <= 2.5", "(a > 2.5 or missing)"]
+        assert "a >  2.50 or missing" in export_text(read) and export_text(read).count("missing") == 1
+    assert "missing" not in str(model.rules(show_missing=False))
+    assert str(model.rules(show_missing=True)) == str(model.rules())
+    divided = DecisionTreeClassifier(missing="fractional").fit(X, y)
+    assert "missing" not in str(divided.rules()) + export_text(divided)
+    assert "missing" not in str(model.fit(X.fillna(3.0), y).rules())
+    assert str(model.rules(show_missing=True)).count("or missing") == 1
+
+
+def test_known_or_missing_is_a_rule_in_words():
+    model = DecisionTreeClassifier().fit([[1.0], [2.0], [np.nan], [np.nan]], [0, 0, 1, 1])
+    assert [rule.condition for rule in model.rules()] == ["x0 is known", "x0 is missing"]
+    model = DecisionTreeClassifier().fit(pd.DataFrame({"c": ["u", "v", None, None]}), [0, 0, 1, 1])
+    assert [rule.condition for rule in model.rules()] == ["c is known", "c is missing"]
 
 
 def test_rules_text_and_ledger_speak_of_the_same_tree():

@@ -9,7 +9,7 @@ from spinney import DecisionTreeClassifier, DecisionTreeRegressor, ID3Classifier
 from spinney.model import pruning
 from spinney.model.tree_arrays import TreeArrays
 from spinney.trees.pruning import Validation, _losses_along_path, follow, losses
-from trees.reference import noisy
+from trees.reference import noisy, same_tree
 
 METHODS = ["pre", "reduced-error", "pessimistic", "cost-complexity"]
 
@@ -126,3 +126,28 @@ def test_pruning_with_unbranched_categories():
     full = ID3Classifier().fit(X, y)
     truth = X_new[:, 0] > 2
     assert model.score(X_new, truth) >= full.score(X_new, truth)
+
+
+@pytest.mark.parametrize("method", ["pre", "reduced-error"])
+def test_validation_rows_are_weighted_by_class_like_training_rows(method):
+    X, y = noisy(400)
+    X_new, y_new = noisy(200, seed=2)
+    by_class = {0: 1.0, 1: 6.0}
+    weighted = DecisionTreeClassifier(pruning=method, class_weight=by_class).fit(
+        X, y, validation_set=(X_new, y_new)
+    )
+    by_hand = DecisionTreeClassifier(pruning=method).fit(
+        X,
+        y,
+        np.where(y == 1, 6.0, 1.0),
+        validation_set=(X_new, y_new, np.where(y_new == 1, 6.0, 1.0)),
+    )
+    unweighted = DecisionTreeClassifier(pruning=method).fit(
+        X, y, np.where(y == 1, 6.0, 1.0), validation_set=(X_new, y_new)
+    )
+    assert same_tree(weighted.tree_, by_hand.tree_)
+    assert method == "pre" or not same_tree(weighted.tree_, unweighted.tree_)
+    with pytest.raises(ValueError, match="rows of the validation_set is 0"):
+        DecisionTreeClassifier(pruning=method, class_weight={0: 0.0, 1: 1.0}).fit(
+            X, y, validation_set=(X_new[y_new == 0], y_new[y_new == 0])
+        )

@@ -1,7 +1,17 @@
+import timeit
+
 import numpy as np
+import pandas as pd
 import pytest
 
-from spinney.trees.targets import class_weights, encode_classes, encode_like, encode_values, read_target
+from spinney.trees.targets import (
+    class_weights,
+    class_weights_like,
+    encode_classes,
+    encode_like,
+    encode_values,
+    read_target,
+)
 
 
 @pytest.mark.parametrize(
@@ -56,3 +66,33 @@ def test_class_weights_must_be_weights():
     assert class_weights("balanced", y).tolist() == [1.5, 0.75, 0.75]
     with pytest.raises(ValueError, match="class_weight"):
         class_weights({0: -1.0, 1: 1.0}, y)
+
+
+def test_object_labels_are_searched_for_missing_ones_by_type():
+    for gap in (None, float("nan"), np.float64("nan"), pd.NA, pd.NaT):
+        with pytest.raises(ValueError, match=r"y contains NaN or another missing value.*row 2"):
+            read_target(np.array(["a", "b", gap], dtype=object), 3)
+    with pytest.raises(ValueError, match=r"y contains infinity.*row 1"):
+        read_target(np.array(["a", float("inf")], dtype=object), 2)
+    assert read_target(np.array(["a", 1.0], dtype=object), 2).tolist() == ["a", 1.0]
+
+
+def test_long_object_labels_are_read_quickly():
+    y = np.array(["ash", "beech", "cedar", "elm"] * 50_000, dtype=object)
+    best = min(timeit.repeat(lambda: read_target(y, len(y)), number=1, repeat=5))
+    assert best < 0.03
+
+
+def test_other_rows_get_the_class_weights_of_training():
+    y = np.array(["a", "b", "b", "b"])
+    codes, other = encode_classes(y).codes, np.array([[1], [0], [-1], [0]])
+    assert class_weights_like("balanced", y, codes, other).tolist() == [2 / 3, 2.0, 1.0, 2.0]
+    assert class_weights_like({"a": 5.0}, y, codes, other).tolist() == [1.0, 5.0, 1.0, 5.0]
+    both = np.array([[0, 7], [1, 8], [1, 7], [1, 8]])
+    codes, other = encode_classes(both).codes, np.array([[0, 0], [1, 1], [-1, 1]])
+    weights = class_weights_like([{0: 2.0, 1: 1.0}, {7: 3.0, 8: 10.0}], both, codes, other)
+    assert weights.tolist() == [6.0, 10.0, 10.0]
+    assert (
+        class_weights_like("balanced", both, codes, codes).tolist()
+        == class_weights("balanced", both).tolist()
+    )

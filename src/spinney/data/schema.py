@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NoReturn
 
@@ -28,6 +28,7 @@ class Feature:
     """Describe one column: ``kind`` is "numeric" or "categorical", ``dtype`` the type of its array.
 
     ``categories`` are the values that the codes 0, 1, 2, … stand for; a numeric feature has none.
+    ``has_missing`` tells whether a model that keeps the schema met missing values of it in training.
 
     >>> Feature("color", "categorical", ("black", "green"), "int32").code_of["green"]
     1
@@ -37,6 +38,7 @@ class Feature:
     kind: Kind
     categories: tuple[Category, ...]
     dtype: str
+    has_missing: bool = False
 
     @cached_property
     def code_of(self) -> Mapping[Category, int]:
@@ -72,6 +74,11 @@ class Schema:
     def categorical(self) -> NDArray[np.bool_]:
         """Return a mask (n_features,) of the categorical columns."""
         return np.array([feature.kind == "categorical" for feature in self.features])
+
+    @cached_property
+    def has_missing(self) -> bool:
+        """Tell whether any feature had missing values."""
+        return any(feature.has_missing for feature in self.features)
 
     @cached_property
     def _all_numeric(self) -> bool:
@@ -146,6 +153,18 @@ class Schema:
         elif names is not None and names != self.names:
             _raise_name_mismatch(names, self.names)
 
+    def with_missing(self, has_missing: Sequence[bool]) -> Schema:
+        """Return the schema that tells which features (n_features,) had missing values.
+
+        >>> read_table([[1.0]]).schema.with_missing([True]).features[0].has_missing
+        True
+        """
+        features = [
+            feature if feature.has_missing == has else replace(feature, has_missing=has)
+            for feature, has in zip(self.features, has_missing, strict=True)
+        ]
+        return Schema(tuple(features), self.has_names)
+
     def to_state(self) -> dict[str, Any]:
         """Return the schema as plain data: numbers, text, lists, dicts and arrays.
 
@@ -158,6 +177,7 @@ class Schema:
             names,
             [feature.dtype for feature in self.features],
             [feature.categories for feature in self.features],
+            [feature.has_missing for feature in self.features],
         )
 
     @classmethod
@@ -168,11 +188,11 @@ class Schema:
         Traceback (most recent call last):
         spinney.base.errors.ModelFileError: The schema in the model file is damaged: ...
         """
-        names, dtypes, categories = schema_from_state(state)
+        names, dtypes, categories, has_missing = schema_from_state(state)
         features = [
-            Feature(name, "categorical" if dtype == "int32" else "numeric", values, dtype)
-            for name, dtype, values in zip(
-                names or default_names(len(dtypes)), dtypes, categories, strict=True
+            Feature(name, "categorical" if dtype == "int32" else "numeric", values, dtype, has)
+            for name, dtype, values, has in zip(
+                names or default_names(len(dtypes)), dtypes, categories, has_missing, strict=True
             )
         ]
         return cls(tuple(features), names is not None)

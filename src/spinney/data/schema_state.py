@@ -14,16 +14,19 @@ from spinney.data.columns import Category
 
 # The order is part of the file format: a dtype is stored as its position here. int32 means categorical.
 _DTYPES = ("float32", "float64", "int32")
-_KEYS = frozenset({"n_features", "names", "dtypes", "categories"})
+_KEYS = frozenset({"n_features", "names", "dtypes", "categories", "has_missing"})
 _CATEGORY_TYPES = frozenset({str, bytes, bool, int, float})
 
 
 def schema_to_state(
-    names: list[str] | None, dtypes: Sequence[str], categories: Sequence[tuple[Category, ...]]
+    names: list[str] | None,
+    dtypes: Sequence[str],
+    categories: Sequence[tuple[Category, ...]],
+    has_missing: Sequence[bool],
 ) -> dict[str, Any]:
     """Return a schema's parts as plain data; only categorical columns have an entry among the categories.
 
-    >>> schema_to_state(["a"], ["int32"], [("u", "v")])["categories"]
+    >>> schema_to_state(["a"], ["int32"], [("u", "v")], [False])["categories"]
     [['u', 'v']]
     """
     return {
@@ -35,14 +38,17 @@ def schema_to_state(
             for dtype, values in zip(dtypes, categories, strict=True)
             if dtype == "int32"
         ],
+        "has_missing": np.array(has_missing, np.bool_),
     }
 
 
-def schema_from_state(state: object) -> tuple[list[str] | None, list[str], list[tuple[Category, ...]]]:
-    """Return names, dtypes and categories of a state that may come from anyone.
+def schema_from_state(
+    state: object,
+) -> tuple[list[str] | None, list[str], list[tuple[Category, ...]], list[bool]]:
+    """Return names, dtypes, categories and has_missing of a state that may come from anyone.
 
-    >>> schema_from_state(schema_to_state(None, ["float64"], [()]))
-    (None, ['float64'], [()])
+    >>> schema_from_state(schema_to_state(None, ["float64"], [()], [True]))
+    (None, ['float64'], [()], [True])
     """
     if not isinstance(state, dict) or set(state) != _KEYS:
         _damaged("it does not have the parts of a schema")
@@ -61,7 +67,12 @@ def schema_from_state(state: object) -> tuple[list[str] | None, list[str], list[
         _damaged("the lists of categories are not one for each categorical feature")
     following = iter(stored)
     categories = [_categories_from_state(next(following)) if dtype == "int32" else () for dtype in dtypes]
-    return names, dtypes, categories
+    has_missing = state["has_missing"]
+    if not isinstance(has_missing, np.ndarray) or has_missing.dtype != np.bool_:
+        _damaged("which features had missing values is no array of truth values")
+    if has_missing.shape != (n_features,):
+        _damaged(f"which features had missing values is not told for {n_features} features")
+    return names, dtypes, categories, has_missing.tolist()
 
 
 def _names_from_state(names: object, n_features: int) -> list[str] | None:

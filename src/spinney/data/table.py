@@ -76,6 +76,10 @@ class Table:
             self._columns = LazyColumns(self.n_features, self._column_of_block)
         return self._columns
 
+    def with_schema(self, schema: Schema) -> Table:
+        """Return the same columns under another description of them."""
+        return Table(schema, self.n_rows, self.block, self._columns)
+
     def column(self, j: int) -> Column:
         """Return column ``j`` as an array (n_rows,)."""
         return self.columns[j]

@@ -8,13 +8,16 @@ from numpy.typing import NDArray
 
 NO_LIMIT = 2**31 - 1
 
+# A gain below this, as a share of the impurity there may be, is what rounding leaves of none at all.
+LEAST_GAIN = 1e-12
+
 
 @dataclass(frozen=True, kw_only=True)
 class GrowPlan:
     """Name the parts of an algorithm: criterion, splitter, frontier, stopping, missing, prices.
 
-    ``score`` chooses among features: by impurity decrease, or by gain ratio among those of at least average gain.
-    ``min_samples_leaf`` counts rows; with fractional rows it is a weight. A cost rule replaces the score.
+    ``score`` chooses among features: by impurity decrease, or by gain ratio among those of at least average
+    gain; a cost rule replaces it. ``min_samples_leaf`` counts rows; with fractional rows it is a weight.
     """
 
     criterion: Literal["gini", "entropy", "squared_error", "poisson", "absolute_error"]

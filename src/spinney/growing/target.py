@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 class Target:
     """Hold class codes or values, one column an output, and the row weights.
 
-    ``classes`` (n_rows, n_outputs) int32 with ``n_classes`` for each output, or ``values`` (n_rows, n_outputs) float64;
-    ``weights`` (n_rows,) float64 or None for all ones. Rows of weight zero are left out of the tree.
+    ``classes`` (n_rows, n_outputs) int32 with ``n_classes`` for each output, or ``values`` float64 of the
+    same shape; ``weights`` (n_rows,) float64 or None for all ones. Rows of weight zero are left out.
     """
 
     classes: NDArray[np.int32] | None = None

@@ -36,7 +36,7 @@ def cost_complexity_path(tree: TreeArrays) -> tuple[NDArray[np.float64], NDArray
 
     >>> alphas, impurities = cost_complexity_path(model.tree_)  # doctest: +SKIP
     """
-    links = _weakest_links(tree)
+    links = weakest_links(tree)
     risk = _risk(tree)
     alphas = np.array([0.0] + [alpha for alpha, _, _ in links])
     rises = np.array([risk[tree.is_leaf].sum()] + [rise for _, _, rise in links])
@@ -51,7 +51,7 @@ def cost_complexity(tree: TreeArrays, alpha: float) -> TreeArrays:
     if not alpha >= 0:
         raise ValueError(f"alpha is {alpha!r}; it takes a number of at least 0.")
     marked = np.zeros(tree.node_count, dtype=np.bool_)
-    marked[[node for at, node, _ in _weakest_links(tree) if at <= alpha]] = True
+    marked[[node for at, node, _ in weakest_links(tree) if at <= alpha]] = True
     return tree.subset(marked)
 
 
@@ -61,7 +61,7 @@ def _risk(tree: TreeArrays) -> NDArray[np.float64]:
     return tree.weight / total * tree.impurity if total > 0 else np.zeros(tree.node_count)
 
 
-def _weakest_links(tree: TreeArrays) -> list[tuple[float, int, float]]:
+def weakest_links(tree: TreeArrays) -> list[tuple[float, int, float]]:
     """List the cuts of the nested sequence in order: (α, node, rise of the leaves' impurity).
 
     Read bottom-up, the best cost of the subtree at t as a function of α is the lower of the line R(t) + α and

@@ -133,11 +133,12 @@ class _BaseTree(MultiOutputMixin, BaseEstimator, Persistent, metaclass=ABCMeta):
         codes, classes = self._encode(labels)
         weights = self._weights(check_weights(sample_weight, table.n_rows), labels)
         problem = Problem(table, codes, classes, weights, seed, n_threads)
-        validation = self._validation(problem, validation_set)
+        validation = self._validation(problem, validation_set, labels)
         if validation is not None and validation.table is table:
             problem = replace(problem, weights=problem.full_weights - validation.weights)
-        plan = self._plan(problem)
         matrix = code_table(table, problem.weights, self.max_bins, n_threads)
+        problem = problem.with_missing([matrix.has_missing(j) for j in range(matrix.n_columns)])
+        plan, schema = self._plan(problem), problem.table.schema
 
         def regrow(weights: NDArray[np.float64] | None, plan: GrowPlan) -> Grown:
             return grow(matrix, problem.target(weights), plan, n_threads)
@@ -148,12 +149,12 @@ class _BaseTree(MultiOutputMixin, BaseEstimator, Persistent, metaclass=ABCMeta):
         )
         tree = self._prune(grown.tree, alpha, validation, n_threads)
         return self._adopt(
-            schema_=table.schema,
+            schema_=schema,
             tree_=tree,
             classes_=(classes[0] if len(classes) == 1 else list(classes)) if classes else None,
             max_features_=plan.max_features,
             ccp_alpha_=alpha,
-            ledger_=self._read_ledger(grown, tree, table.schema),
+            ledger_=self._read_ledger(grown, tree, schema),
         )
 
     def _read(self, X: Any) -> Table:
@@ -184,7 +185,15 @@ class _BaseTree(MultiOutputMixin, BaseEstimator, Persistent, metaclass=ABCMeta):
             "ledger": ledger_level(self.ledger),
         }
 
-    def _validation(self, problem: Problem, given: tuple[Any, ...] | None) -> Validation | None:
+    def _weights_like(
+        self, weights: NDArray[np.float64], y: NDArray[Any], problem: Problem, labels: NDArray[Any]
+    ) -> NDArray[np.float64]:
+        """Give the weights of other rows, targets y, as they were for the training rows."""
+        return weights
+
+    def _validation(
+        self, problem: Problem, given: tuple[Any, ...] | None, labels: NDArray[Any]
+    ) -> Validation | None:
         """Give the rows to prune by: those given, or a part of the training rows; None if none are needed."""
         if self.pruning not in ("pre", "reduced-error"):
             if given is not None:
@@ -204,7 +213,8 @@ class _BaseTree(MultiOutputMixin, BaseEstimator, Persistent, metaclass=ABCMeta):
         table = problem.table.schema.read(given[0], self.unseen, type(self).__name__)
         weights_given = check_weights(given[2] if len(given) == 3 else None, table.n_rows)
         y = self._encode_like(read_target(given[1], table.n_rows), problem)
-        return Validation(table, y, np.ones(table.n_rows) if weights_given is None else weights_given)
+        weights = np.ones(table.n_rows) if weights_given is None else weights_given
+        return Validation(table, y, self._weights_like(weights, y, problem, labels))
 
     def _choose_alpha(self, problem: Problem, tree: TreeArrays, regrow: Any) -> float:
         if self.pruning != "cost-complexity" or self.ccp_alpha > 0 or problem.n_used < 2:
@@ -317,15 +327,17 @@ class _BaseTree(MultiOutputMixin, BaseEstimator, Persistent, metaclass=ABCMeta):
         check_is_fitted(self)
         return self.tree_.compute_feature_importances()
 
-    def rules(self) -> RuleSet:
+    def rules(self, *, show_missing: bool | None = None) -> RuleSet:
         """Give the tree as IF–THEN rules; printing them shows one a line.
+
+        show_missing says where missing values go, None: those of features that had some in training.
 
         >>> from spinney import DecisionTreeClassifier
         >>> len(DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1]).rules())
         2
         """
         check_is_fitted(self)
-        return rules(self)
+        return rules(self, show_missing=show_missing)
 
     def expected_cost(self, X: Any = None) -> float:
         """Give the mean price of the features looked at to answer for a row, each paid once.

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from spinney.base.checks import FLAG
-from spinney.growing.plan import GrowPlan
+from spinney.growing.plan import LEAST_GAIN, GrowPlan
 from spinney.trees.fitted import Problem
-from spinney.trees.id3 import LEAST_GAIN
 from spinney.trees.parameters import RULES
 from spinney.trees.tasks import _ClassifierTree
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import numpy as np
+
 from spinney.base.checks import OneOf
-from spinney.growing.plan import GrowPlan
-from spinney.objectives.criteria import CRITERIA, find_criterion
+from spinney.growing.plan import LEAST_GAIN, GrowPlan
+from spinney.objectives.criteria import CRITERIA, find_criterion, impurity_scale
 from spinney.trees.base import _BaseTree
 from spinney.trees.fitted import Problem
 from spinney.trees.parameters import RULES, read_monotone
@@ -25,6 +27,7 @@ class _CartTree(_BaseTree):
     def _plan(self, problem: Problem) -> GrowPlan:
         return GrowPlan(
             criterion=find_criterion(self.criterion, self._task).core_name,  # type: ignore[arg-type]
+            min_gain=self._least_gain(problem),
             splitter=self.splitter,
             categories=self.categorical_split,
             missing=self.missing,
@@ -33,6 +36,19 @@ class _CartTree(_BaseTree):
             ),
             **self._parts(problem),
         )
+
+    def _least_gain(self, problem: Problem) -> float:
+        """Give the gain below which a split is none; where rows are divided, such splits would never end.
+
+        Rows without a value keep a node impure whose other rows agree, and no test can tell them apart.
+        """
+        if self.missing != "fractional" or not problem.table.schema.has_missing:
+            return -np.inf
+        y = problem.y
+        if not problem.classes and not 2.0**-200 < np.abs(y).max() < 2.0**200:
+            # The core measures gains of such values after it has brought them near 1.
+            y = np.ldexp(y, 1 - int(np.frexp(np.abs(y).max())[1]))
+        return LEAST_GAIN * impurity_scale(find_criterion(self.criterion, self._task), y, problem.weights)
 
 
 def _criteria(task: str) -> OneOf:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,11 @@ class Problem:
     def strata(self) -> NDArray[np.int32] | None:
         """Give what held-out rows are to represent evenly: the classes, if there is one output."""
         return self.y[:, 0] if len(self.classes) == 1 else None
+
+    def with_missing(self, has_missing: Sequence[bool]) -> Problem:
+        """Give the problem whose schema tells which features have missing values."""
+        schema = self.table.schema.with_missing(has_missing)
+        return replace(self, table=self.table.with_schema(schema))
 
     def target(self, weights: NDArray[np.float64] | None) -> Target:
         """Give the target as the growers take it."""

@@ -8,13 +8,10 @@ from spinney.base.checks import Real
 from spinney.data.readers import open_source
 from spinney.data.schema import read_table
 from spinney.data.table import Table
-from spinney.growing.plan import GrowPlan
+from spinney.growing.plan import LEAST_GAIN, GrowPlan
 from spinney.trees.fitted import Problem
 from spinney.trees.parameters import RULES
 from spinney.trees.tasks import _ClassifierTree
-
-# A gain below this is the rounding of a gain of zero.
-LEAST_GAIN = 1e-12
 
 
 class ID3Classifier(_ClassifierTree):

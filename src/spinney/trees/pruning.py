@@ -80,7 +80,7 @@ def _losses_along_path(
     for node in range(tree.node_count - 1, 0, -1):
         below[parent[node]] += below[node]
     totals, cut_at = [below[0]], []
-    for alpha, cut, _ in pruning._weakest_links(tree):
+    for alpha, cut, _ in pruning.weakest_links(tree):
         change, node = float(as_leaf[cut]) - below[cut], cut
         while node >= 0:
             below[node] += change

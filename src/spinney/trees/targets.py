@@ -90,7 +90,10 @@ def _check_present(array: NDArray[Any]) -> None:
     elif kind in "mM":
         bad = np.isnat(array)
     elif kind == "O":
-        bad = np.array([_is_missing(item) for item in array.ravel().tolist()], bool).reshape(array.shape)
+        items = array.ravel().tolist()
+        if not any(map(_may_be_missing, set(map(type, items)))):
+            return
+        bad = np.array([_is_missing(item) for item in items], bool).reshape(array.shape)
     else:
         return
     if bad.any():
@@ -105,8 +108,16 @@ def _check_present(array: NDArray[Any]) -> None:
         )
 
 
+def _may_be_missing(kind: type) -> bool:
+    return _is_missing_type(kind) or issubclass(kind, float | np.floating)
+
+
+def _is_missing_type(kind: type) -> bool:
+    return kind is type(None) or kind.__name__ in ("NAType", "NaTType")
+
+
 def _is_missing(item: object) -> bool:
-    if item is None or type(item).__name__ in ("NAType", "NaTType"):
+    if _is_missing_type(type(item)):
         return True
     return isinstance(item, float | np.floating) and not np.isfinite(item)
 
@@ -204,6 +215,27 @@ def class_weights(class_weight: Any, y: NDArray[Any]) -> NDArray[np.float64] | N
     weights = np.asarray(compute_sample_weight(class_weight, y), dtype=np.float64)
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise InputError("class_weight has weights that are negative or not finite.")
+    return weights
+
+
+def class_weights_like(
+    class_weight: Any, labels: NDArray[Any], codes: NDArray[np.int32], other: NDArray[np.int32]
+) -> NDArray[np.float64]:
+    """Give other rows the weight that their classes have in training, 1 to a class that is not there.
+
+    labels and codes are those of the training rows, other (n_other, n_outputs) the codes of the other rows.
+
+    >>> y = np.array(["a", "b", "b", "b"])
+    >>> codes = encode_classes(y).codes
+    >>> class_weights_like("balanced", y, codes, np.array([[0], [-1]])).tolist()
+    [2.0, 1.0]
+    """
+    weights = np.ones(len(other))
+    for k, column in enumerate((labels[:, None] if labels.ndim == 1 else labels).T):
+        one = class_weight[k] if labels.ndim == 2 and not isinstance(class_weight, str) else class_weight
+        by_code = np.ones(int(codes[:, k].max()) + 2)  # the last is for the code −1
+        by_code[codes[:, k]] = class_weights(one, column)
+        weights *= by_code[other[:, k]]
     return weights
 
 

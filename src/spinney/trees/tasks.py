@@ -12,7 +12,13 @@ from spinney.base.errors import InputError
 from spinney.objectives.criteria import find_criterion
 from spinney.trees.base import _BaseTree
 from spinney.trees.fitted import Problem
-from spinney.trees.targets import class_weights, encode_classes, encode_like, encode_values
+from spinney.trees.targets import (
+    class_weights,
+    class_weights_like,
+    encode_classes,
+    encode_like,
+    encode_values,
+)
 
 
 class _ClassifierTree(ClassifierMixin, _BaseTree):  # type: ignore[misc]
@@ -36,9 +42,15 @@ class _ClassifierTree(ClassifierMixin, _BaseTree):  # type: ignore[misc]
             both = weights if by_class is None else by_class
         else:
             both = weights * by_class
-        if both is not None and not 0 < both.sum() < np.inf:
-            raise InputError("The sum of class_weight times sample_weight over the rows is 0 or infinite.")
-        return both
+        return None if both is None else _checked(both, "the rows")
+
+    def _weights_like(
+        self, weights: NDArray[np.float64], y: NDArray[Any], problem: Problem, labels: NDArray[Any]
+    ) -> NDArray[np.float64]:
+        if self.class_weight is None:
+            return weights
+        by_class = class_weights_like(self.class_weight, labels, problem.y, y)
+        return _checked(weights * by_class, "the rows of the validation_set")
 
     def predict(self, X: Any, check_input: bool = True) -> NDArray[Any]:
         """Predict the likeliest class of each row.  -> (n_rows,) or (n_rows, n_outputs)
@@ -75,6 +87,12 @@ class _ClassifierTree(ClassifierMixin, _BaseTree):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
+
+
+def _checked(weights: NDArray[np.float64], where: str) -> NDArray[np.float64]:
+    if not 0 < weights.sum() < np.inf:
+        raise InputError(f"The sum of class_weight times sample_weight over {where} is 0 or infinite.")
+    return weights
 
 
 class _RegressorTree(RegressorMixin, _BaseTree):  # type: ignore[misc]
