@@ -100,8 +100,12 @@ void register_matrix(nb::module_& m) {
             "lo", [=](const CodeMatrix& x, Size j) { return copy(column_at(x, j).lo); }, nb::arg("column"),
             "Copy the least value of each bin.")
         .def(
-            "hi", [=](const CodeMatrix& x, Size j) { return copy(column_at(x, j).hi); }, nb::arg("column"),
-            "Copy the greatest value of each bin.")
+            "hi",
+            [=](const CodeMatrix& x, Size j) {
+                const CodeColumn& column = column_at(x, j);
+                return copy(column.hi.empty() ? column.lo : column.hi);
+            },
+            nb::arg("column"), "Copy the greatest value of each bin.")
         .def(
             "bin_of_category",
             [=](const CodeMatrix& x, Size j) { return copy(column_at(x, j).bin_of_category); },

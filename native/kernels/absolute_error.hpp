@@ -259,12 +259,13 @@ class AbsoluteErrorNode {
                         std::uint64_t address) const {
         const Sides sides(*this, keys, missing, limits, options);
         const bool random = options.random_splitter;
-        const double least = column.lo[code_of(keys.front())], most = column.hi[code_of(keys.back())];
-        const double drawn = random ? least + Draws(address).uniform() * (most - least) : 0.0;
+        const double least = column.least(code_of(keys.front())),
+                     most = column.greatest(code_of(keys.back()));
+        const double u = random ? Draws(address).uniform() : 0.0, drawn = least * (1 - u) + most * u;
         Best best;
         for (Size i = 1; i < keys.size(); ++i) {
             if (code_of(keys[i]) == code_of(keys[i - 1])) continue;
-            if (random && drawn >= column.lo[code_of(keys[i])]) continue;
+            if (random && drawn >= column.least(code_of(keys[i]))) continue;
             sides.offer(best, i);
             if (random) break;
         }
@@ -273,8 +274,9 @@ class AbsoluteErrorNode {
         out.test = Test::numeric;
         out.cut = code_of(keys[best.place - 1]);
         const bool inside = best.place < keys.size();
-        out.threshold = inside ? midpoint(column.hi[out.cut], column.lo[code_of(keys[best.place])]) : DBL_MAX;
-        if (random && inside && drawn >= column.hi[out.cut]) out.threshold = drawn;
+        out.threshold =
+            inside ? midpoint(column.greatest(out.cut), column.least(code_of(keys[best.place]))) : DBL_MAX;
+        if (random && inside && drawn >= column.greatest(out.cut)) out.threshold = drawn;
         take(out, sides, best);
     }
 

@@ -290,7 +290,6 @@ class CodeBuilder {
         for (Size i = 0; i < n; ++i) {
             if (i == 0 || keys[i] != keys[i - 1]) out.lo.push_back(number_of(keys[i]));
         }
-        out.hi = out.lo;
         out.has_missing = n < n_rows;
         allocate(out, static_cast<std::uint32_t>(out.lo.size()));
         switch (out.width) {

@@ -40,7 +40,6 @@ inline Cut cut_by_absolute_error(const GrowContext& c, const NodeRows& node, con
     column.lo = values;
     std::sort(column.lo.begin(), column.lo.end());
     column.lo.erase(std::unique(column.lo.begin(), column.lo.end()), column.lo.end());
-    column.hi = column.lo;
     column.width = 4;
     column.n_bins = static_cast<std::uint32_t>(column.lo.size());
     column.bytes.resize(values.size() * sizeof(std::uint32_t));

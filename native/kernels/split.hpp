@@ -299,7 +299,7 @@ Candidate sweep_numeric(J& judge, const Search& q, Stream& stream, Each&& each) 
     Code after_best = none;
     // Thresholds are worked out late: the values of a column's codes are spread over memory.
     const auto threshold = [&](Code cut, Code after) {
-        return after == none ? DBL_MAX : midpoint(c.hi[cut], c.lo[after]);
+        return after == none ? DBL_MAX : midpoint(c.greatest(cut), c.least(after));
     };
     // Cuts are judged eight at a time.
     struct Cut {
@@ -340,12 +340,12 @@ Candidate sweep_numeric(J& judge, const Search& q, Stream& stream, Each&& each) 
     const bool random = q.options.random_splitter;
     double drawn = 0;
     if (random) {
-        const double lo = c.lo[before], hi = c.hi[stream.last()];
-        drawn = lo + Draws(q.address).uniform() * (hi - lo);
+        const double lo = c.least(before), hi = c.greatest(stream.last()), u = Draws(q.address).uniform();
+        drawn = lo * (1 - u) + hi * u;  // hi − lo could be infinite
     }
     for (; stream.more(); stream.next(before, left)) {
         const Code after = stream.peek();
-        if (random && drawn >= c.lo[after]) continue;
+        if (random && drawn >= c.least(after)) continue;
         offer_both(after);
         if (random) break;
     }
@@ -355,7 +355,7 @@ Candidate sweep_numeric(J& judge, const Search& q, Stream& stream, Each&& each) 
     if (pair == kImpossible) return out;
     out.test = Test::numeric;
     out.threshold = threshold(out.cut, after_best);
-    if (random && after_best != none && drawn >= c.hi[out.cut]) out.threshold = drawn;
+    if (random && after_best != none && drawn >= c.greatest(out.cut)) out.threshold = drawn;
     finish(out, judge, q, pair, best_left);
     return out;
 }
