@@ -25,3 +25,11 @@ def test_the_scale_is_in_the_units_of_the_impurity():
         ratio = impurity_scale(CRITERIA[name], 8 * y, None) / impurity_scale(CRITERIA[name], y, None)
         assert ratio == pytest.approx(8**power)
     assert impurity_scale(CRITERIA["gini"], y, None) == 1.0
+
+
+def test_the_scale_of_extreme_values_is_finite():
+    y = np.array([[-1e308], [1e308]])
+    assert impurity_scale(CRITERIA["squared_error"], y, None) == np.finfo(float).max
+    assert impurity_scale(CRITERIA["absolute_error"], y, None) == 1e308
+    assert impurity_scale(CRITERIA["absolute_error"], y * 5e-324 * 1e10, None) > 0
+    assert impurity_scale(CRITERIA["squared_error"], np.zeros((3, 1)), None) == 0

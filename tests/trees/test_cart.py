@@ -233,7 +233,7 @@ def test_known_rows_that_agree_are_not_divided(criterion, factor):
     assert model.fit(X, y if classes else y * factor).get_n_leaves() == 1
 
 
-@pytest.mark.parametrize("factor", [2.0**-330, 2.0**-30, 1.0, 2.0**30, 2.0**660])
+@pytest.mark.parametrize("factor", [2.0**-660, 2.0**-330, 2.0**-30, 1.0, 2.0**30, 2.0**660])
 @pytest.mark.parametrize("criterion", ["squared_error", "absolute_error", "poisson"])
 def test_splits_that_tell_something_are_kept_with_fractional_rows(criterion, factor):
     X, y = stairs(300)

@@ -46,18 +46,24 @@ def impurity_scale(
 ) -> float:
     """Give how large impurities of targets y (n_rows, n_outputs) are, 1 for classes.
 
-    It is the impurity of all rows, or for Poisson the mean, of which the deviance is at most some multiple.
-    None of it overflows for |y| < 2^200.
+    It is the impurity of all rows, or for Poisson the mean, of which the deviance is at most some multiple;
+    the largest number there is where it is beyond.
 
     >>> impurity_scale(CRITERIA["squared_error"], np.array([[1.0], [3.0]]), None)
     1.0
     """
     if criterion.task == "classification":
         return 1.0
+    # With values and weights near 1, no square and no product overflows or vanishes.
+    exponent = int(np.frexp(np.abs(y).max())[1])
+    near_one = np.ldexp(y, -exponent)
     if weights is not None:
-        weights = weights / weights.max()  # so that their products with squares stay finite
-    mean = np.average(y, axis=0, weights=weights)
-    if criterion.core_name == "poisson":
-        return float(np.mean(mean))
-    power = 1 if criterion.core_name == "absolute_error" else 2
-    return float(np.mean(np.average(np.abs(y - mean) ** power, axis=0, weights=weights)))
+        weights = weights / weights.max()
+    mean = np.average(near_one, axis=0, weights=weights)
+    power = 2 if criterion.core_name == "squared_error" else 1
+    impurity = mean
+    if criterion.core_name != "poisson":
+        impurity = np.average(np.abs(near_one - mean) ** power, axis=0, weights=weights)
+    with np.errstate(over="ignore"):
+        scale = np.ldexp(impurity.mean(), power * exponent)
+    return float(min(scale, np.finfo(np.float64).max))

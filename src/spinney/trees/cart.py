@@ -44,11 +44,8 @@ class _CartTree(_BaseTree):
         """
         if self.missing != "fractional" or not problem.table.schema.has_missing:
             return -np.inf
-        y = problem.y
-        if not problem.classes and not 2.0**-200 < np.abs(y).max() < 2.0**200:
-            # The core measures gains of such values after it has brought them near 1.
-            y = np.ldexp(y, 1 - int(np.frexp(np.abs(y).max())[1]))
-        return LEAST_GAIN * impurity_scale(find_criterion(self.criterion, self._task), y, problem.weights)
+        criterion = find_criterion(self.criterion, self._task)
+        return LEAST_GAIN * impurity_scale(criterion, problem.y, problem.weights)
 
 
 def _criteria(task: str) -> OneOf:
