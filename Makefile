@@ -46,12 +46,12 @@ agreement: build
 
 sanitize: $(VENV)/.dev
 	$(CONFIGURE) -B build/sanitize -DCMAKE_BUILD_TYPE=Debug -DSPINNEY_NATIVE_TESTS=ON -DSPINNEY_SANITIZE=ON > build/sanitize.log
-	$(BIN)/cmake --build build/sanitize
+	$(BIN)/cmake --build build/sanitize --parallel 2
 	$(BIN)/ctest --test-dir build/sanitize --output-on-failure
 
 sanitize-threads: $(VENV)/.dev
 	$(CONFIGURE) -B build/sanitize-threads -DCMAKE_BUILD_TYPE=Debug -DSPINNEY_NATIVE_TESTS=ON -DSPINNEY_SANITIZE=thread > build/sanitize-threads.log
-	$(BIN)/cmake --build build/sanitize-threads
+	$(BIN)/cmake --build build/sanitize-threads --parallel 2
 	$(BIN)/ctest --test-dir build/sanitize-threads --output-on-failure
 
 # Damaged model files against a core built with the address and undefined-behaviour sanitizers.

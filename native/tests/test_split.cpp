@@ -189,7 +189,7 @@ TEST(random_cuts_are_valid_and_differ) {
     for (bool gaps : {false, true}) {
         OneNode node(6, 200, 30, 3, 1, 2, gaps, CriterionName::gini);
         node.options.random_splitter = true;
-        node.column.hi = node.column.lo;  // one value a bin: the last is never drawn
+        node.column.hi.clear();  // one value a bin: the greatest is never drawn
         std::set<Code> cuts;
         std::set<double> thresholds;
         const auto codes = node.codes();
