@@ -147,6 +147,7 @@ class ObliqueSearch {
 
     void offer(std::vector<Line>& best, Direction direction) {
         constexpr Size most = 3;
+        c_.interrupt.poll();
         const double length = detail::normalise(direction);
         if (!(length > 0) || !std::isfinite(length)) return;
         Line line;
@@ -209,6 +210,7 @@ class ObliqueSearch {
     /// Add the best multiple of `tilt` to the line's direction; false when none is better than nothing.
     bool turn(Line& line, const Direction& tilt, std::span<const double> along) {
         constexpr double better = 1 + 1e-9;
+        c_.interrupt.poll();
         base_.resize(line.values.size());
         for (Size i = 0; i < base_.size(); ++i) base_[i] = line.values[i] - line.cut.threshold;
         const Cut turned = cutter_->turn(base_, along);
@@ -249,6 +251,7 @@ class ObliqueSearch {
         });
         double most = worth(line);
         for (Size j : order) {
+            c_.interrupt.poll();
             if (line.terms() < 2) return;
             Line shorter = line;
             sample_.add_column(shorter.values, j, -line.direction[j]);

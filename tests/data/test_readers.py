@@ -1,7 +1,6 @@
 """Every kind of input gives the same table for the same data."""
 
 import datetime
-import timeit
 from decimal import Decimal
 
 import narwhals as nw
@@ -437,12 +436,3 @@ def test_text_is_coded_alike_however_it_is_stored(column):
     table = read_table((frame or pd.DataFrame)({"c": column}))
     assert table.schema.features[0].categories == ("a", "b")
     assert table.column(0).tolist() == [1, -1, 0, 1]
-
-
-def test_long_columns_of_text_make_no_python_object_of_a_row():
-    rng = np.random.default_rng(0)
-    names = np.array([f"level {i}" for i in range(24)], dtype=object)
-    frame = pd.DataFrame(
-        {f"c{j}": pd.array(names[rng.integers(0, 24, 50_000)], dtype="str") for j in range(6)}
-    )
-    assert min(timeit.repeat(lambda: read_table(frame), number=1, repeat=5)) < 0.04
