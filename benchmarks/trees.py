@@ -118,7 +118,7 @@ def compare_predicting(case: str, X: np.ndarray, calls: int, note: str) -> Compa
         def run(model: Callable[[], Any] = model) -> np.ndarray:
             fitted = model()
             for _ in range(calls):
-                answer = fitted.predict_proba(X)
+                answer = fitted.predict(X)
             return np.asarray(answer)
 
         with suppress(NotMeasuredError):
