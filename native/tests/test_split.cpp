@@ -199,7 +199,7 @@ TEST(random_cuts_are_valid_and_differ) {
             CHECK(c.found());
             CHECK(c.cut < codes.back());
             const Code after = *std::upper_bound(codes.begin(), codes.end(), c.cut);
-            CHECK(c.threshold >= node.column.hi[c.cut] && c.threshold < node.column.lo[after]);
+            CHECK(c.threshold >= node.column.greatest(c.cut) && c.threshold < node.column.least(after));
             const auto sets = node.divide([&](Code code) { return code <= c.cut; }, c.missing);
             CHECK_CLOSE(c.gain, naive::gain(node.sample, sets, CriterionName::gini), 1e-10);
             cuts.insert(c.cut);
