@@ -52,7 +52,7 @@ sanitize: $(VENV)/.dev
 sanitize-threads: $(VENV)/.dev
 	$(CONFIGURE) -B build/sanitize-threads -DCMAKE_BUILD_TYPE=Debug -DSPINNEY_NATIVE_TESTS=ON -DSPINNEY_SANITIZE=thread > build/sanitize-threads.log
 	$(BIN)/cmake --build build/sanitize-threads --parallel 2
-	$(BIN)/ctest --test-dir build/sanitize-threads --output-on-failure
+	TSAN_OPTIONS=die_after_fork=0 $(BIN)/ctest --test-dir build/sanitize-threads --output-on-failure
 
 # Damaged model files against a core built with the address and undefined-behaviour sanitizers.
 fuzz: $(VENV)/.dev
