@@ -173,8 +173,10 @@ TEST(units_of_the_values_change_no_test) {
     const CodeMatrix x = table.codes(255);
     for (const Unit& unit :
          {Unit{CriterionName::squared_error, 400, 2}, Unit{CriterionName::squared_error, 1000, 2},
-          Unit{CriterionName::squared_error, -400, 2}, Unit{CriterionName::absolute_error, 100, 1},
-          Unit{CriterionName::absolute_error, -100, 1}, Unit{CriterionName::poisson, 100, 1}}) {
+          Unit{CriterionName::squared_error, -400, 2}, Unit{CriterionName::squared_error, -900, 2},
+          Unit{CriterionName::absolute_error, 400, 1}, Unit{CriterionName::absolute_error, 1000, 1},
+          Unit{CriterionName::absolute_error, -400, 1}, Unit{CriterionName::absolute_error, -900, 1},
+          Unit{CriterionName::poisson, 400, 1}, Unit{CriterionName::poisson, -400, 1}}) {
         Goal plain(table, 5, 0, 1, false), scaled(table, 5, 0, 1, false);
         for (double& y : scaled.values) y = std::ldexp(y, unit.exponent);
         GrowOptions o;
