@@ -42,7 +42,7 @@ bench: build $(VENV)/.bench
 	$(BIN)/python -m benchmarks.run
 
 agreement: build
-	$(BIN)/pytest -n 2 -m long tests/agreement
+	$(BIN)/pytest -n 2 -m long
 
 sanitize: $(VENV)/.dev
 	$(CONFIGURE) -B build/sanitize -DCMAKE_BUILD_TYPE=Debug -DSPINNEY_NATIVE_TESTS=ON -DSPINNEY_SANITIZE=ON > build/sanitize.log

@@ -163,9 +163,7 @@ class AbsoluteErrorNode {
             else
                 missing_weight_ = lost;
             outputs_ = static_cast<double>(node.outputs_);
-            least_weight_ = std::max(
-                options.min_weight_leaf,
-                options.fractional ? static_cast<double>(options.min_samples_leaf) * (1 - 1e-12) : 0.0);
+            least_weight_ = options.min_weight_leaf;
         }
 
         double weight() const { return cumulative_.back() + missing_weight_; }
@@ -259,9 +257,10 @@ class AbsoluteErrorNode {
                         std::uint64_t address) const {
         const Sides sides(*this, keys, missing, limits, options);
         const bool random = options.random_splitter;
-        const double least = column.least(code_of(keys.front())),
-                     most = column.greatest(code_of(keys.back()));
-        const double u = random ? Draws(address).uniform() : 0.0, drawn = least * (1 - u) + most * u;
+        const double least = column.greatest(code_of(keys.front())),
+                     most = column.least(code_of(keys.back()));
+        const double u = random ? Draws(address).uniform() : 0.0;
+        const double drawn = std::min(least * (1 - u) + most * u, std::nextafter(most, least));
         Best best;
         for (Size i = 1; i < keys.size(); ++i) {
             if (code_of(keys[i]) == code_of(keys[i - 1])) continue;

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <span>
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -331,7 +333,9 @@ class CodeBuilder {
 inline CodeMatrix build_codes(std::span<const InputColumn> columns, Size n_rows, const double* weights,
                               std::uint32_t max_bins, int n_threads, Interrupt& interrupt) {
     if (max_bins == 1 || max_bins > 255) throw std::invalid_argument("max_bins must be 0 or from 2 to 255");
-    if (n_rows >= 0xffffffffu) throw std::invalid_argument("a table may have at most 4294967294 rows");
+    if (n_rows >= std::numeric_limits<Row>::max())
+        throw std::invalid_argument("a table may have at most " +
+                                    std::to_string(std::numeric_limits<Row>::max() - 1) + " rows");
     n_threads = std::clamp(n_threads, 1, Pool::max_threads);
     return CodeBuilder(columns, n_rows, weights, n_threads, interrupt).build(max_bins);
 }

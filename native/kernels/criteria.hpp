@@ -45,7 +45,7 @@ inline void split_exponent(Lanes x, Lanes& e, Lanes& m) {
 }
 
 /// log2 of a positive normal number from additions, multiplications and one division only, so that every
-/// processor, compiler and C library gives the same bits. Error below 3 ulp.
+/// processor, compiler and C library gives the same bits. Error below 4 ulp.
 template <class V>
 [[gnu::always_inline]] inline V log2_same_bits(V x) {
     V e, m;

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "choose.hpp"
 #include "grown_tree.hpp"
 #include "options.hpp"
 #include "threads.hpp"
@@ -29,6 +30,7 @@ struct NodeState {
     Node id = 0;  // in its fragment
     int depth = 0;
     std::uint64_t address = 0;  // of its random draws
+    std::uint64_t path = 0;     // the same without the seed
     double lower = kImpossible, upper = -kImpossible;
     std::vector<bool> used;  // features that may not be used again; empty: none
 };
@@ -65,21 +67,16 @@ inline bool must_stop(const GrowContext& c, const NodeState& node, const Stat* t
     const GrowOptions& o = c.options;
     if (node.depth >= o.max_depth || rows.size() < o.min_samples_split) return true;
     const double weight = weight_of(c, total);
-    if (o.fractional ? weight < 2.0 * static_cast<double>(o.min_samples_leaf) * (1 - 1e-12)
-                     : rows.size() < 2 * o.min_samples_leaf)
-        return true;
+    if (rows.size() < 2 * o.min_samples_leaf) return true;
     return weight < 2 * o.min_weight_leaf || pure(c, total, rows);
 }
 
-/// The limits of children, in the units of the sums. A tolerance keeps thirds that add up to a whole.
+/// The limits of children, in the units of the sums.
 inline Limits make_limits(const GrowContext& c, const NodeState& node) {
     const GrowOptions& o = c.options;
     Limits limits;
-    const double least =
-        std::max(o.min_weight_leaf, o.fractional ? static_cast<double>(o.min_samples_leaf) : 0.0) *
-        (1 - 1e-12);
-    limits.min_weight = std::max<Stat>(1, static_cast<Stat>(std::ceil(least / c.s.weight_unit)));
-    limits.min_count = o.fractional || o.min_samples_leaf <= 1 ? 0 : static_cast<Stat>(o.min_samples_leaf);
+    limits.min_weight = std::max<Stat>(1, static_cast<Stat>(std::ceil(o.min_weight_leaf / c.s.weight_unit)));
+    limits.min_count = o.min_samples_leaf <= 1 ? 0 : static_cast<Stat>(o.min_samples_leaf);
     limits.monotone = !o.monotone.empty();
     limits.lower = node.lower;
     limits.upper = node.upper;
@@ -148,6 +145,7 @@ inline NodeState child_state(const GrowContext& c, const NodeState& parent, cons
     out.id = record.first_child + child;
     out.depth = parent.depth + 1;
     out.address = mix(parent.address, static_cast<std::uint64_t>(child) + 1);
+    out.path = mix(parent.path, static_cast<std::uint64_t>(child) + 1);
     out.lower = parent.lower;
     out.upper = parent.upper;
     out.used = parent.used;
@@ -178,7 +176,15 @@ inline void record_node(const GrowContext& c, Fragment& f, const NodeState& stat
             f.moments.data() + static_cast<Size>(state.id) * static_cast<Size>(c.moments.size()), rows);
 }
 
-/// Where values that the node has never seen missing will go: to the child with more rows.
-inline std::int32_t larger_child(Size left, Size right) { return left > right ? 0 : 1; }
+/// Say where the values will go that the node has not met, missing ones or categories: to the child with more
+/// rows, unless it learned a side for missing values. Fractional rows share missing values out.
+inline void place_unmet(Candidate& best, Size left, Size right, bool fractional) {
+    const std::int32_t larger = left > right ? 0 : 1;
+    best.unseen_left = (best.missing < 0 ? larger : best.missing) == 0;
+    if (fractional)
+        best.missing = -1;
+    else if (best.missing < 0)
+        best.missing = larger;
+}
 
 }  // namespace spinney

@@ -191,7 +191,7 @@ class HistogramRun {
                                 find_occupied(lines, c_.x.columns[f].n_bins + 1, c_.s.width), groups_);
         };
         if (n_threads_ == 1) {
-            for (Size f = 0; f < d; ++f) take_better(node.best, one(f));
+            for (Size f = 0; f < d; ++f) take_better(node, one(f));
             return;
         }
         std::vector<Candidate> found(d);
@@ -203,7 +203,7 @@ class HistogramRun {
                                         find_occupied(lines, c_.x.columns[f].n_bins + 1, c_.s.width), groups);
             }
         });
-        for (Candidate& c : found) take_better(node.best, std::move(c));
+        for (Candidate& c : found) take_better(node, std::move(c));
     }
 
     std::span<const std::uint32_t> every_feature() {
@@ -233,7 +233,7 @@ class HistogramRun {
                 Stat* lines = scratch_.get() + data_.line[f] * width;
                 Candidate c = search_lines(node, limits, f, lines, occupied[j], groups_);
                 varied = varied || !c.constant;
-                take_better(node.best, std::move(c));
+                take_better(node, std::move(c));
                 for (Size w = 0; w < 4; ++w)
                     for (std::uint64_t bits = occupied[j][w]; bits; bits &= bits - 1)
                         std::fill_n(lines + (w * 64 + static_cast<Size>(std::countr_zero(bits))) * width,
@@ -256,8 +256,13 @@ class HistogramRun {
         }
     }
 
-    static void take_better(Candidate& best, Candidate&& c) {
-        if (c.found() && (!best.found() || better(c.score, best.score))) best = std::move(c);
+    void take_better(HistogramWork& node, Candidate&& c) const {
+        const auto order = [&](const Candidate& k) {
+            return tie_order(c_.options, node.state.path, k.feature);
+        };
+        Candidate& best = node.best;
+        if (c.found() && (!best.found() || replaces(c.score, order(c), best.score, order(best))))
+            best = std::move(c);
     }
 
     Candidate search_lines(const HistogramWork& node, const Limits& common, Size feature, const Stat* lines,
@@ -331,7 +336,7 @@ class HistogramRun {
         small.total = sum_of(small.begin, small.end);
         large.total = node.total;
         subtract(large.total.data(), small.total.data(), large.total.size());
-        if (node.best.missing < 0) node.best.missing = larger_child(left.size(), right.size());
+        place_unmet(node.best, left.size(), right.size(), false);
         f.set_test(node.state.id, node.best, c_.x.columns[static_cast<Size>(node.best.feature)],
                    c_.moments.size());
         const GrownNode& record = f.nodes[static_cast<Size>(node.state.id)];

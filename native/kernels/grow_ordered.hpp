@@ -161,7 +161,7 @@ class OrderedGrower {
             node.linear = best_linear_test(c_, node.state, node.view(), node.total.data(), limits);
             if (node.linear.candidate.found()) candidates.push_back(node.linear.candidate);
         }
-        const int best = choose(candidates, c_.options);
+        const int best = choose(candidates, c_.options, node.state.path);
         const bool accept = best >= 0 && acceptable(c_.options, candidates[static_cast<Size>(best)]);
         if (c_.options.ledger != LedgerLevel::off)
             write_ledger(f, node, candidates, tried, accept ? best : -1);
@@ -285,10 +285,7 @@ class OrderedGrower {
             }
         }
         if (!node.parts.empty()) share_out(out, node, child, known);
-        if (c_.options.fractional)
-            node.best.missing = -1;
-        else if (node.best.missing < 0)
-            node.best.missing = larger_child(out[0].rows.size(), out[1].rows.size());
+        place_unmet(node.best, out[0].rows.size(), out[1].rows.size(), c_.options.fractional);
         link_children(f, node, out);
         return out;
     }

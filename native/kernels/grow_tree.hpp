@@ -69,6 +69,12 @@ inline FlatTree grow_tree(const CodeMatrix& x, const Target& given, GrowOptions 
                           Interrupt& interrupt) {
     const detail::ScaledTarget scaled(given, options.criterion);
     const Target& target = scaled.target;
+    if (options.fractional) {
+        // Parts of rows are not counted but weighed; the tolerance keeps thirds that add up to a whole.
+        options.min_weight_leaf =
+            std::max(options.min_weight_leaf, static_cast<double>(options.min_samples_leaf) * (1 - 1e-12));
+        options.min_samples_leaf = 1;
+    }
     options.min_weight_leaf *= scaled.weight_factor;
     options.min_impurity_decrease = scaled.scale_impurity(options.min_impurity_decrease);
     options.min_gain = scaled.scale_impurity(options.min_gain);

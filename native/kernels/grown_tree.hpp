@@ -75,7 +75,7 @@ struct Fragment {
     }
 
   private:
-    /// Categories of child 0. Those that the node never saw go where missing values go.
+    /// Categories of child 0.
     static std::vector<std::uint64_t> category_bits(const Candidate& c, const CodeColumn& column) {
         std::vector<std::uint64_t> bits((column.bin_of_category.size() + 63) / 64, 0);
         const auto holds = [](const std::vector<Code>& codes, Code code) {
@@ -83,7 +83,7 @@ struct Fragment {
         };
         for (Size category = 0; category < column.bin_of_category.size(); ++category) {
             const Code bin = column.bin_of_category[category];
-            if (holds(c.bins, bin) || (c.missing == 0 && !holds(c.seen, bin)))
+            if (holds(c.bins, bin) || (c.unseen_left && !holds(c.seen, bin)))
                 bits[category / 64] |= std::uint64_t{1} << (category % 64);
         }
         // Codes beyond the words go to child 1, so words without a bit need not be kept at the end.

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "categories.hpp"
 #include "moments.hpp"
 #include "radix.hpp"
 #include "split.hpp"

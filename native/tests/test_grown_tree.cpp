@@ -170,15 +170,15 @@ TEST(fragments_do_not_show_with_classes) { check_fragments(CriterionName::entrop
 TEST(fragments_do_not_show_with_means) { check_fragments(CriterionName::squared_error, 0); }
 TEST(fragments_do_not_show_with_medians) { check_fragments(CriterionName::absolute_error, 0); }
 
-TEST(categories_that_the_node_never_saw_follow_the_missing_values) {
+TEST(categories_that_the_node_never_saw_go_to_the_side_named) {
     const CodeColumn column = categories();
-    for (std::int32_t missing : {0, 1}) {
+    for (const bool unseen_left : {true, false}) {
         Fragment f;
         f.add(1, 2);
         Candidate c;
         c.test = Test::category_set;
         c.feature = 3;
-        c.missing = missing;
+        c.unseen_left = unseen_left;
         c.bins = {1, 3};
         c.seen = {0, 1, 3};
         f.set_test(0, c, column, 2);
@@ -188,10 +188,10 @@ TEST(categories_that_the_node_never_saw_follow_the_missing_values) {
         CHECK_EQUAL(f.sets[0].size(), Size{2});
         for (Size k = 0; k < kCategories; ++k) {
             const Size bin = k % 5;
-            const bool left = bin == 1 || bin == 3 || (bin != 0 && missing == 0);
+            const bool left = bin == 1 || bin == 3 || (bin != 0 && unseen_left);
             CHECK_EQUAL(bit(f.sets[0], k), left);
         }
-        for (Size k = kCategories; k < 128; ++k) CHECK(!bit(f.sets[0], k));
+        for (Size k = kCategories; k < 64 * f.sets[0].size(); ++k) CHECK(!bit(f.sets[0], k));
     }
 }
 

@@ -1,5 +1,7 @@
 // Splits of one feature: the sweep, the subsets and the branches against every division there is.
+#include "categories.hpp"
 #include "check.hpp"
+#include "choose.hpp"
 #include "divisions.hpp"
 #include "split.hpp"
 #include "streams.hpp"
@@ -189,7 +191,6 @@ TEST(random_cuts_are_valid_and_differ) {
     for (bool gaps : {false, true}) {
         OneNode node(6, 200, 30, 3, 1, 2, gaps, CriterionName::gini);
         node.options.random_splitter = true;
-        node.column.hi.clear();  // one value a bin: the greatest is never drawn
         std::set<Code> cuts;
         std::set<double> thresholds;
         const auto codes = node.codes();
@@ -309,18 +310,19 @@ TEST(gain_ratio_is_asked_of_features_with_at_least_average_gain) {
     };
     GrowOptions o;
     const std::vector<Candidate> some{candidate(0.1, 0.9), candidate(0.4, 0.5), candidate(0.5, 0.3)};
-    CHECK_EQUAL(choose(some, o), 2);  // by gain
+    CHECK_EQUAL(choose(some, o, 0), 2);  // by gain
     o.gain_ratio = true;
-    CHECK_EQUAL(choose(some, o), 1);  // the first has less than the average of 1/3
-    CHECK_EQUAL(choose({candidate(0.2, 0.1), candidate(0.2, 0.3)}, o), 1);  // both are exactly average
-    CHECK_EQUAL(choose({candidate(0.2, 0.3), candidate(0.2, 0.3 * (1 + 1e-14))}, o), 0);  // equal in theory
-    CHECK_EQUAL(choose({Candidate{}, candidate(0.2, 0.3)}, o), 1);
-    CHECK_EQUAL(choose({Candidate{}, Candidate{}}, o), -1);
-    CHECK_EQUAL(choose({}, o), -1);
+    CHECK_EQUAL(choose(some, o, 0), 1);  // the first has less than the average of 1/3
+    CHECK_EQUAL(choose({candidate(0.2, 0.1), candidate(0.2, 0.3)}, o, 0), 1);  // both are exactly average
+    CHECK_EQUAL(choose({candidate(0.2, 0.3), candidate(0.2, 0.3 * (1 + 1e-14))}, o, 0),
+                0);  // equal in theory
+    CHECK_EQUAL(choose({Candidate{}, candidate(0.2, 0.3)}, o, 0), 1);
+    CHECK_EQUAL(choose({Candidate{}, Candidate{}}, o, 0), -1);
+    CHECK_EQUAL(choose({}, o, 0), -1);
     // A feature without any test does not pull the average down.
-    CHECK_EQUAL(choose({Candidate{}, candidate(0.1, 0.9), candidate(0.3, 0.2)}, o), 2);
+    CHECK_EQUAL(choose({Candidate{}, candidate(0.1, 0.9), candidate(0.3, 0.2)}, o, 0), 2);
     o.cost_rule = CostRule::tan;  // prices replace the ratio
-    CHECK_EQUAL(choose(some, o), 2);
+    CHECK_EQUAL(choose(some, o, 0), 2);
 }
 
 TEST(midpoint_divides_any_two_neighbours) {
