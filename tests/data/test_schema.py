@@ -138,7 +138,48 @@ def test_text_and_numbers_are_never_equal():
     schema = read_table(np.array([[1], [2]]), categorical_features=[0]).schema
     assert schema.read([["1"], [b"1"], [1]]).column(0).tolist() == [-1, -1, 0]
     schema = read_table([["1"], ["2"]]).schema
-    assert schema.read(np.array([[1], [2]])).column(0).tolist() == [-1, -1]
+    assert schema.read([[1], ["2"]]).column(0).tolist() == [-1, 1]
+
+
+@pytest.mark.parametrize("unseen", ["missing", "error"])
+@pytest.mark.parametrize(
+    ("fitted", "new", "match"),
+    [
+        (["01", "02"], [1, 2], "only numbers, such as 1, .*fitted on text, such as '01'.*'c'.*dtype=str"),
+        (["a", "b"], [1.5, np.nan], "only numbers, such as 1.5, .*fitted on text"),
+        (["a", "b"], [True, False], "only booleans, .*fitted on text"),
+        (["a", "b"], [b"a", b"b"], "only bytes, .*fitted on text"),
+        ([True, False], ["True", "False"], "only text, such as '.*', .*fitted on booleans.*map"),
+        (pd.Categorical([1, 2]), ["1", "2"], "only text, such as '1', .*fitted on numbers.*astype"),
+        (["a", "b"], pd.Categorical([1, 2], categories=["a", 1, 2]), "only numbers, such as 1, "),
+    ],
+)
+def test_a_column_that_changed_its_kind_is_an_error(fitted, new, match, unseen):
+    schema = read_table(pd.DataFrame({"c": fitted})).schema
+    frame = pd.DataFrame({"c": new})
+    many = pd.concat([frame] * 600)  # more rows than are read at one go
+    for X in (frame, many, frame.astype(object)):
+        with pytest.raises(InputError, match=match):
+            schema.read(X, unseen)
+
+
+@pytest.mark.parametrize(
+    ("fitted", "new"),
+    [
+        (["a", "b"], [None, None]),
+        (["a", "b"], np.array([np.nan, np.nan])),
+        (["a", "b"], ["z", 5]),
+        ([None, None], ["z", "w"]),
+        (pd.Categorical([7, 8]), [1.0, True]),
+        ([True, False], [5, 6]),
+    ],
+)
+def test_values_of_the_fitted_kind_and_missing_ones_are_no_change_of_kind(fitted, new):
+    fitted = (
+        fitted if isinstance(fitted, pd.Categorical) else pd.Series(fitted, dtype=object).astype("category")
+    )
+    schema = read_table(pd.DataFrame({"c": fitted})).schema
+    assert schema.read(pd.DataFrame({"c": pd.Series(new, dtype=object)})).column(0).tolist() == [-1, -1]
 
 
 def test_missing_values_are_not_unseen():
@@ -158,6 +199,12 @@ def test_an_unseen_category_is_missing_or_an_error():
     assert (caught.value.column, caught.value.row, caught.value.value) == ("color", 2, "pink")
     with pytest.raises(InputError, match='"missing" or "error", not \'ignore\''):
         schema.read(new, unseen="ignore")
+
+
+def test_text_where_everything_was_missing_is_told_as_it_is():
+    schema = read_table(pd.DataFrame({"n": pd.Series([None, None], dtype=object)})).schema
+    with pytest.raises(InputError, match=r"Found text 'a'.*column 'n', row 0.*nothing but missing values"):
+        schema.read(pd.DataFrame({"n": ["a", "b"]}))
 
 
 def test_a_numeric_feature_stays_numeric():

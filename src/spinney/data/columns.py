@@ -175,7 +175,8 @@ class ObjectColumn:
                     f"Found text {show_value(self._items[position])} where numbers are expected",
                     column=self._column,
                     row=self._row_of(position),
-                    fix="The column held numbers when the model was fitted; convert it to numbers.",
+                    fix="At fit the column held numbers, or nothing but missing values. Convert it to "
+                    "numbers, or fit the model again on rows that have text in it.",
                 )
         values = self._values
         if any(content == "missing" and kind is not type(None) for kind, content in types.items()):

@@ -26,6 +26,7 @@ from spinney.data.columns import (
     raise_temporal,
     to_native_floats,
 )
+from spinney.data.small_frames import SmallFrame, as_small_frame
 
 _RESHAPE = (
     "Reshape your data with X.reshape(-1, 1) if it has a single feature, "
@@ -50,8 +51,8 @@ class Source:
     lazy: bool = False
 
 
-def open_source(X: Any) -> Source:
-    """See any supported input as columns.
+def open_source(X: Any, *, known: bool = False) -> Source:
+    """See any supported input as columns; if their kinds are known already, only the values matter.
 
     >>> open_source(np.eye(3)).shape
     (3, 3)
@@ -64,7 +65,7 @@ def open_source(X: Any) -> Source:
         return _open_sparse(X)
     frame = _as_frame(X)
     if frame is not None:
-        return _open_frame(frame)
+        return _open_frame(frame, known)
     return _open_array(_array_from_nested(X))
 
 
@@ -111,10 +112,10 @@ def _open_masked(X: np.ma.MaskedArray[Any, Any]) -> Source:
     )
 
 
-def _checked_block(block: Floats) -> Floats:
+def _checked_block(block: Floats, names: tuple[str, ...] | None = None) -> Floats:
     if has_infinity(block):
         row, j = np.argwhere(np.isinf(block))[0]
-        raise_infinity(int(j), int(row))
+        raise_infinity(column_label(names, int(j)), int(row))
     return block
 
 
@@ -237,15 +238,29 @@ def _as_frame(X: Any) -> Any | None:
     return pa.table(X)
 
 
-def _open_frame(X: Any) -> Source:
+def _open_frame(X: Any, known: bool) -> Source:
     native = nw.to_native(X, pass_through=True)
-    keys = list(native.column_names if hasattr(native, "column_names") else native.columns)
+    listed = native.column_names if hasattr(native, "column_names") else native.columns
+    keys = listed.tolist() if hasattr(listed, "tolist") else list(listed)
     names = _string_names(keys)
+    small = as_small_frame(native, (len(native), len(keys))) if known else None
+    if small is not None:
+        return _open_small_frame(small, (len(native), len(keys)), names)
     frame = nw.from_native(native, eager_only=True)
     if not keys:
         return Source((len(frame), 0), None, _no_column)
     series = list(frame.iter_columns())
     return Source((len(frame), len(keys)), names, lambda j: _series_column(series[j], column_label(names, j)))
+
+
+def _open_small_frame(small: SmallFrame, shape: tuple[int, int], names: tuple[str, ...] | None) -> Source:
+    objects, numbers = small.objects, small.numbers
+    return Source(
+        shape,
+        names,
+        lambda j: ObjectColumn(objects()[:, j], column_label(names, j)),
+        block=None if numbers is None else lambda: _checked_block(numbers(), names),
+    )
 
 
 def _no_column(j: int) -> NoReturn:

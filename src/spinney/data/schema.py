@@ -21,6 +21,13 @@ from spinney.data.table import Column, LazyColumns, Table
 Kind = Literal["numeric", "categorical"]
 
 _PLAIN_DTYPES = (np.dtype(np.float64), np.dtype(np.float32))
+# How a column is made to hold again what it held at first.
+_CONVERSIONS = {
+    "text": "Convert the column to text with astype(str), or read the file with dtype=str for it.",
+    "bytes": "Convert the column to bytes.",
+    "numbers": "Convert the column to numbers, such as with astype(int).",
+    "booleans": 'Convert the column to booleans, such as with map({"true": True, "false": False}).',
+}
 
 
 @dataclass(frozen=True)
@@ -95,7 +102,7 @@ class Schema:
         """Read new data as a Table with these columns.
 
         A category that was not there at first becomes missing; if ``unseen`` is "error" it raises
-        UnseenCategoryError.
+        UnseenCategoryError. Numbers in a column that held text, or the reverse, are an error in any case.
 
         >>> read_table([["red"], ["blue"]]).schema.read([["green"], ["red"]]).column(0).tolist()
         [-1, 1]
@@ -107,7 +114,7 @@ class Schema:
                 return Table(self, n_rows, X)
         if unseen not in ("missing", "error"):
             raise InputError(f'unseen must be "missing" or "error", not {show_value(unseen)}')
-        source = open_source(X)
+        source = open_source(X, known=True)
         self._check_names(source.names, estimator_name)
         _check_not_empty(source)
         if source.shape[1] != self.n_features:
@@ -277,12 +284,40 @@ def _recode(levels: Sequence[Category], codes: Codes, feature: Feature) -> Codes
 def _code(raw: RawColumn, feature: Feature, column: str | int, unseen: str) -> Codes:
     levels, codes = raw.levels()
     coded = _recode(levels, codes, feature)
+    if coded.max(initial=-1) < 0:
+        _check_same_kind(levels, codes, feature, column)
     if unseen == "error":
         unknown = (coded < 0) & (codes >= 0)
         if unknown.any():
             row = int(np.argmax(unknown))
             raise UnseenCategoryError(column, row, levels[codes[row]], feature.categories)
     return coded
+
+
+def _check_same_kind(levels: Sequence[Category], codes: Codes, feature: Feature, column: str | int) -> None:
+    """Raise if no value is of a kind that the categories have: then all would count as missing unnoticed."""
+    fitted = {_matching_kind(category) for category in feature.categories}
+    occurring = np.unique(codes[codes >= 0]).tolist()
+    if not fitted or not occurring or any(_matching_kind(levels[code]) in fitted for code in occurring):
+        return
+    before, now = feature.categories[0], levels[occurring[0]]
+    held = _kind_name(before)
+    raise InputError(
+        f"Found only {_kind_name(now)}, such as {show_value(now)}, where the model was fitted on {held}, "
+        f"such as {show_value(before)},",
+        column=column,
+        fix=_CONVERSIONS[held],
+    )
+
+
+def _matching_kind(value: Category) -> type:
+    """Return str, bytes or float: values of different kinds are never equal."""
+    return type(value) if isinstance(value, str | bytes) else float
+
+
+def _kind_name(value: Category) -> str:
+    names = {str: "text", bytes: "bytes", bool: "booleans"}
+    return names.get(type(value), "numbers")
 
 
 def _check_not_empty(source: Source) -> None:
