@@ -3,10 +3,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes, load_iris
+from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.tree import export_text as sklearn_export_text
 
-from model.trees_by_hand import build, from_sklearn, leaf, mixed_tree, numeric
+from model.trees_by_hand import build, from_sklearn, leaf, linear, mixed_tree, numeric
 from spinney.model.text import export_text
 
 
@@ -53,9 +54,9 @@ MIXED = """\
 |   |--- 纹理 = 模糊
 |   |   |--- class: 好
 |   |--- 纹理 = 清晰
-|   |   |--- 1.00*密度 - 2.00*糖 <= 0.25
+|   |   |--- 1*密度 - 2*糖 <= 0.25
 |   |   |   |--- class: 好
-|   |   |--- 1.00*密度 - 2.00*糖 >  0.25
+|   |   |--- 1*密度 - 2*糖 >  0.25
 |   |   |   |--- class: 坏
 |--- 密度 >  1.50
 |   |--- city in {c0, c5, c69}
@@ -71,6 +72,13 @@ def test_every_kind_of_test_by_its_names():
     assert export_text(model) == MIXED.replace(" or missing", "")
     model.schema_.features[2].has_missing = True
     assert export_text(model) == MIXED
+
+
+def test_small_coefficients_of_a_sum_are_not_rounded_to_nothing():
+    tree = build(linear([(0, 0.000123, 0.0), (1, -12345.6, 0.0)], 0.00045, leaf(1.0), leaf(2.0)), 2)
+    lines = export_text(tree).splitlines()
+    assert lines[0] == "|--- 0.000123*feature_0 - 12345.6*feature_1 <= 0.00045"
+    assert lines[2] == "|--- 0.000123*feature_0 - 12345.6*feature_1 >  0.00045"
 
 
 def test_a_single_leaf():
@@ -101,6 +109,8 @@ def test_arguments_are_checked():
         export_text(tree, max_depth=-1)
     with pytest.raises(TypeError, match="fitted tree"):
         export_text(object())
+    with pytest.raises(NotFittedError, match="DecisionTreeClassifier"):
+        export_text(DecisionTreeClassifier())
 
 
 def test_known_or_missing_is_said_in_words():

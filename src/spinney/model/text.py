@@ -23,6 +23,7 @@ def export_text(
 
     Deeper branches than max_depth are only mentioned. show_weights adds the weight of each class at the
     leaves. show_missing says which branch missing values take, None: of features that had some in training.
+    decimals is for all numbers but those in sums of features, which have six significant digits.
 
     >>> print(export_text(model))  # doctest: +SKIP
     |--- petal width <= 0.80

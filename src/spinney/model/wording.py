@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from spinney.model.tree_arrays import CATEGORY_SET, LINEAR, MULTIWAY, NUMERIC, TreeArrays
 
@@ -70,6 +72,8 @@ def read_model(
     missing values for features that say ``has_missing``. unnamed is the pattern for names that are not there.
     """
     tree = model if isinstance(model, TreeArrays) else getattr(model, "tree_", None)
+    if tree is None and isinstance(model, BaseEstimator):
+        check_is_fitted(model)
     if not isinstance(tree, TreeArrays):
         raise TypeError(f"A fitted tree is needed, with a tree_ of TreeArrays; got {type(model).__name__}.")
     if features is None:
@@ -160,7 +164,8 @@ def branch_test(
 ) -> str:
     """Say in words what a row must fulfil at a node to go to its child (0-based).
 
-    most: name only so many categories or terms of a sum, and count the others; None: name all.
+    decimals is for thresholds of one feature; sums are written in significant digits. most: name only so many
+    categories or terms of a sum, and count the others; None: name all.
 
     >>> branch_test(read_model(model), 0, 1)  # doctest: +SKIP
     'texture in {clear, faint} or missing'
@@ -168,9 +173,9 @@ def branch_test(
     tree = reading.tree
     kind = tree.kind[node]
     if kind == LINEAR:
+        # In significant digits: the coefficient of a feature of large values is small, 0.00 in decimals.
         sign = "<=" if which == 0 else ">"
-        total = linear_expression(reading, node, decimals, most)
-        return f"{total} {sign} {number(tree.threshold[node], decimals)}"
+        return f"{linear_expression(reading, node, most)} {sign} {number(tree.threshold[node])}"
     feature = int(tree.feature[node])
     name = reading.names[feature]
     if asks_if_known(reading, node):
@@ -225,16 +230,14 @@ def among(values: Sequence[Any] | None, others: Sequence[Any] | None, most: int 
     return f"{'not in' if negated else 'in'} {{{', '.join(listed)}}}"
 
 
-def linear_expression(
-    reading: Reading, node: int, decimals: int | None = None, most: int | None = None
-) -> str:
+def linear_expression(reading: Reading, node: int, most: int | None = None) -> str:
     """Write the sum that a linear node tests, as ``0.5*x1 - 2*x2``; most: only so many terms, None: all."""
     terms = reading.tree.terms(node)
     pairs = list(zip(reading.tree.term_feature[terms], reading.tree.term_coefficient[terms], strict=True))
     parts: list[str] = []
     for feature, coefficient in pairs[:most]:
         sign = ("-" if coefficient < 0 else "") if not parts else (" - " if coefficient < 0 else " + ")
-        parts.append(f"{sign}{number(abs(coefficient), decimals)}*{reading.names[feature]}")
+        parts.append(f"{sign}{number(abs(coefficient))}*{reading.names[feature]}")
     if len(parts) < len(pairs):
         parts.append(f" + … {len(pairs) - len(parts)} more terms")
     return "".join(parts)
