@@ -299,7 +299,7 @@ BAD_PARAMETERS = {
     "criterion": ["best", None],
     "splitter": ["worst"],
     "class_weight": ["even", 3, {5: np.nan}],
-    "monotonic_cst": ["up", [1], [2, 0]],
+    "monotonic_cst": ["up", [1], [2, 0], {"no such column": 1}],
     "max_bins": [1, 256, 10.0],
     "categorical_features": ["no such column", [9], [True]],
     "categorical_split": ["multiway"],

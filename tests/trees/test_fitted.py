@@ -1,7 +1,20 @@
 import numpy as np
+import pytest
 
+from spinney import DecisionTreeClassifier
 from spinney.data.schema import read_table
 from spinney.trees.fitted import Problem
+
+
+def test_a_ledger_that_was_not_kept_says_how_to_keep_it():
+    model = DecisionTreeClassifier()
+    with pytest.raises(AttributeError, match=r"no ledger_.*ledger=True.*fit it\."):
+        model.ledger_  # noqa: B018
+    model.fit([[0.0], [1.0]], [0, 1])
+    with pytest.raises(AttributeError, match=r"no ledger_.*ledger=True.*fit it again"):
+        model.ledger_  # noqa: B018
+    assert not hasattr(model, "ledger_") and "ledger_" not in vars(model)
+    assert len(model.set_params(ledger=True).fit([[0.0], [1.0]], [0, 1]).ledger_.to_records()) == 1
 
 
 def test_a_problem_knows_its_rows_classes_and_strata():

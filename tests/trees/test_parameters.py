@@ -18,9 +18,11 @@ def test_costs_by_position_and_by_name():
     assert read_costs({"x1": 4}, "tan", schema).tolist() == [1.0, 4.0]
     assert read_costs([0, 1], "nunez", schema).tolist() == [0.0, 1.0]
     for bad, words in [
-        ([0, 1], "above 0.*column 0"),
+        ([0, 1], r"is 0.0 in column 0\. With .* finite number above 0\."),
         ([1], "shape"),
-        ({"z": 1}, "'z'"),
+        ({"z": 1}, r"'z', .*Columns: 'x0', 'x1'"),
+        ({"x11": 1}, r"'x11', .*Did you mean 'x1'"),
+        ({None: 1}, "None"),
         (["a", "b"], "numbers"),
     ]:
         with pytest.raises(ValueError, match=words):
@@ -32,5 +34,11 @@ def test_constraints_fit_the_table():
     assert read_monotone([0, 1], schema, 1, (2,)).dtype == np.int8
     assert read_monotone([0, 0], schema, 1, (2,)) is None
     assert read_monotone([0, 1], schema, 1, (1,)) is None
+    assert read_monotone({"x1": -1}, schema, 1, (2,)).tolist() == [0, -1]
+    assert read_monotone({}, schema, 1, (2,)) is None
+    with pytest.raises(ValueError, match=r"monotonic_cst names 'x11'.*Did you mean 'x1'"):
+        read_monotone({"x11": 1}, schema, 1, ())
+    with pytest.raises(ValueError, match=r"-1, 0 or 1"):
+        read_monotone({"x1": 2}, schema, 1, ())
     with pytest.raises(ValueError, match=r"no order.*column 0"):
         read_monotone([1, 0], schema, 1, ())

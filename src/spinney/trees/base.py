@@ -28,7 +28,7 @@ from spinney.model.predict import TreePredictor
 from spinney.model.rules import RuleSet, rules
 from spinney.model.tree_arrays import TreeArrays
 from spinney.persistence import Persistent
-from spinney.trees.fitted import Problem, read_fitted, write_fitted
+from spinney.trees.fitted import NoLedger, Problem, read_fitted, write_fitted
 from spinney.trees.parameters import (
     RULES,
     features_to_try,
@@ -85,7 +85,7 @@ class _BaseTree(MultiOutputMixin, BaseEstimator, Persistent, metaclass=ABCMeta):
     classes_: Any
     n_classes_: Any
     n_outputs_: int
-    ledger_: CandidateLedger
+    ledger_ = NoLedger()
     _predictor: TreePredictor
 
     def _keep(self, arguments: dict[str, Any]) -> None:

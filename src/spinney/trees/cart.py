@@ -56,7 +56,7 @@ class DecisionTreeClassifier(_ClassifierTree, _CartTree):
     """Classify by a binary tree (CART).
 
     The parameters of scikit-learn's ``DecisionTreeClassifier`` come first, with their meaning and defaults.
-    Beyond them:
+    ``monotonic_cst`` may also be a dict by feature name. Beyond them:
 
     max_bins : int from 2 to 255, or None
         Numeric columns with more distinct values are put into so many bins, which is fast and hardly ever

@@ -19,6 +19,21 @@ from spinney.model.tree_arrays import TreeArrays
 _NEEDED = {"schema_", "tree_", "max_features_", "ccp_alpha_"}
 
 
+class NoLedger:
+    """Say how to get a ledger where a tree has none; one that was kept hides this attribute of the class."""
+
+    def __get__(self, tree: Any, owner: type) -> Any:
+        """Raise AttributeError, which hasattr takes as no."""
+        if tree is None:
+            return self
+        fit = "fit it again" if hasattr(tree, "tree_") else "fit it"
+        raise AttributeError(
+            f"This {owner.__name__} has no ledger_. Set ledger=True (or 'thresholds') and {fit}.",
+            name="ledger_",
+            obj=tree,
+        )
+
+
 @dataclass(frozen=True)
 class Problem:
     """Hold a table, its targets y (n_rows, n_outputs) as codes or numbers, row weights, seed and threads.

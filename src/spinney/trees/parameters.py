@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinney.base.checks import FLAG, NONE, ArrayLike, Kind, OneOf, Real, Rule, Whole
-from spinney.base.errors import InputError, show_values
+from spinney.base.errors import InputError, show_value, show_values
 from spinney.data.schema import Schema
 from spinney.growing.plan import NO_LIMIT
 
@@ -31,7 +32,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "min_impurity_decrease": (Real(0.0),),
     "class_weight": (NONE, OneOf("balanced"), Kind("a dict", dict), Kind("a list of dicts", list)),
     "ccp_alpha": (Real(0.0),),
-    "monotonic_cst": (NONE, ArrayLike()),
+    "monotonic_cst": (NONE, Kind("a dict by feature name", Mapping), ArrayLike()),
     "max_bins": (NONE, Whole(2, 255)),
     "categorical_split": (OneOf("subset", "one-vs-rest"),),
     "missing": (OneOf("direction", "fractional"),),
@@ -99,13 +100,7 @@ def read_costs(feature_costs: Any, cost_rule: str, schema: Schema) -> NDArray[np
     if feature_costs is None:
         return None
     if isinstance(feature_costs, Mapping):
-        unknown = [name for name in feature_costs if name not in schema.names]
-        if unknown:
-            raise InputError(
-                f"feature_costs names {show_values(unknown)}, which is no column of X",
-                fix=f"Columns: {show_values(schema.names)}.",
-            )
-        feature_costs = [feature_costs.get(name, 1.0) for name in schema.names]
+        feature_costs = _by_name("feature_costs", feature_costs, schema.names, 1.0)
     try:
         costs = np.array(feature_costs, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -118,10 +113,23 @@ def read_costs(feature_costs: Any, cost_rule: str, schema: Schema) -> NDArray[np
         j = int(np.argmin(allowed))
         least = "of at least 0" if cost_rule == "nunez" else "above 0"
         raise InputError(
-            f"feature_costs is {costs[j]}; with cost_rule={cost_rule!r} it takes a finite number {least}",
+            f"feature_costs is {costs[j]}",
             column=schema.names[j] if schema.has_names else j,
+            fix=f"With cost_rule={cost_rule!r} every cost is a finite number {least}.",
         )
     return costs
+
+
+def _by_name(parameter: str, given: Mapping[Any, Any], names: tuple[str, ...], other: float) -> list[Any]:
+    """Give a value for each feature, ``other`` for those that the dict leaves out.  -> (n_features,)"""
+    unknown = [name for name in given if name not in names]
+    if unknown:
+        near = difflib.get_close_matches(unknown[0], names, n=3) if isinstance(unknown[0], str) else []
+        raise InputError(
+            f"{parameter} names {show_value(unknown[0])}, which is no column of X",
+            fix=f"Did you mean {show_values(near)}?" if near else f"Columns: {show_values(names)}.",
+        )
+    return [given.get(name, other) for name in names]
 
 
 def read_monotone(
@@ -129,10 +137,13 @@ def read_monotone(
 ) -> NDArray[np.int8] | None:
     """Give the direction of each feature, −1, 0 or 1, None where none is constrained.  -> (n_features,)
 
-    A constraint is on the prediction, in classification on the probability of the second of two classes.
+    A constraint is on the prediction, in classification on the probability of the second of two classes. A
+    dict states directions by feature name; a feature that it leaves out is free.
     """
     if monotonic_cst is None:
         return None
+    if isinstance(monotonic_cst, Mapping):
+        monotonic_cst = _by_name("monotonic_cst", monotonic_cst, schema.names, 0)
     signs = np.asarray(monotonic_cst)
     if signs.shape != (schema.n_features,):
         raise InputError(
