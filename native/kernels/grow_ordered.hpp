@@ -158,7 +158,11 @@ class OrderedGrower {
                     for (Size i = 0; i < features.size(); ++i) one(i, own_slot);
             });
         if (c_.options.oblique_directions > 0) {
-            node.linear = best_linear_test(c_, node.state, node.view(), node.total.data(), limits);
+            double axis_score = kImpossible;
+            for (const Candidate& k : candidates)
+                if (k.found()) axis_score = std::max(axis_score, k.score);
+            node.linear =
+                best_linear_test(c_, node.state, node.view(), node.total.data(), limits, axis_score);
             if (node.linear.candidate.found()) candidates.push_back(node.linear.candidate);
         }
         const int best = choose(candidates, c_.options, node.state.path);

@@ -2,6 +2,7 @@
 // better, and stripped of the terms that do not matter.
 #pragma once
 
+#include <functional>
 #include <numeric>
 #include <vector>
 
@@ -70,17 +71,14 @@ inline Cut cut_by_absolute_error(const GrowContext& c, const NodeRows& node, con
 class ObliqueSearch {
   public:
     ObliqueSearch(const GrowContext& context, const NodeState& state, const NodeRows& node, const Stat* total,
-                  const Limits& limits)
-        : c_(context),
-          state_(state),
-          node_(node),
-          total_(total),
-          limits_(limits),
-          sample_(sample_node(context, state, node)) {}
+                  const Limits& limits, double axis_score)
+        : c_(context), state_(state), node_(node), total_(total), limits_(limits), axis_score_(axis_score) {}
 
-    /// The first start that ends in a test of two terms or more. Trying further ones costs as much again and
-    /// fits the noise as often as the boundary.
+    /// The first start that ends in a test of two terms or more, where it is worth more than the best test of
+    /// one feature. Trying further ones costs as much again and fits the noise as often as the boundary.
     LinearTest run() {
+        if (!has_room()) return {};
+        sample_ = sample_node(c_, state_, node_);
         if (sample_.d() < 2) return {};
         prepare_cutter();
         for (Line& line : starts()) {
@@ -88,8 +86,8 @@ class ObliqueSearch {
             improve(line, true);
             prune(line);
             improve(line, false);
-            LinearTest test = finished(line.direction);
-            if (test.candidate.found()) return test;
+            shorten(line);
+            if (line.terms() > 1) return finished(line.direction);
         }
         return {};
     }
@@ -105,6 +103,33 @@ class ObliqueSearch {
             return direction.size() - static_cast<Size>(std::count(direction.begin(), direction.end(), 0.0));
         }
     };
+
+    /// What a sum gains over one feature where its terms mean nothing. A weight that is fitted gains impurity
+    /// / n by chance, and more for being the best of many; the choice of the direction counts as one weight.
+    static double noise(Size terms, double impurity, Size n) {
+        constexpr double fits = 3;  // by the trees' errors on new rows of many tables
+        return terms < 2 ? 0.0 : fits * static_cast<double>(terms) * impurity / static_cast<double>(n);
+    }
+    /// Fewer rows than this for each term can be told apart by almost any sum.
+    static Size most_terms(Size n) {
+        constexpr Size rows_a_term = 10;
+        return n / rows_a_term;
+    }
+
+    double impurity(CriterionName criterion, const NodeRows& node) const {
+        const Moments moments(c_.target, c_.s, criterion);
+        std::vector<double> sums(static_cast<Size>(moments.size()));
+        moments.of_rows(sums.data(), node);
+        return moments.impurity(sums.data());
+    }
+
+    /// Whether a test of two terms could be better than the best of one feature at all.
+    bool has_room() {
+        if (most_terms(node_.rows.size()) < 2) return false;
+        impurity_ = impurity(c_.options.criterion, node_);
+        return c_.options.cost_rule != CostRule::none ||
+               impurity_ - noise(2, impurity_, node_.rows.size()) > axis_score_;
+    }
 
     /// What children must have, in proportion to the sample.
     void prepare_cutter() {
@@ -122,6 +147,9 @@ class ObliqueSearch {
             limits.min_weight = std::max<Stat>(1, scaled(limits.min_weight));
             limits.min_count = scaled(limits.min_count);
         }
+        const bool absolute = c_.options.criterion == CriterionName::absolute_error;
+        sample_impurity_ =
+            impurity(absolute ? CriterionName::squared_error : c_.options.criterion, sample_.view());
         cutter_ = make_cutter(c_.options.criterion, c_.s, sample_.view(), sample_total_.data(), limits);
     }
 
@@ -236,13 +264,16 @@ class ObliqueSearch {
     }
     double worth(const Line& line) const {
         if (!line.cut.found()) return kImpossible;
-        return price_at_cost(c_.options, line.cut.gain, cost_of(line.direction));
+        return worth(line.direction, line.cut.gain - noise(line.terms(), sample_impurity_, sample_.n()));
+    }
+    /// A gain at the cost of the features. What is not more than noise is worth nothing at any cost.
+    double worth(const Direction& direction, double gain) const {
+        return gain > 0 ? price_at_cost(c_.options, gain, cost_of(direction)) : gain;
     }
 
-    /// Leave out terms, the smallest first, as long as nearly all of the test's worth remains: short tests
-    /// can be read.
+    /// Leave out terms, the smallest first, that gain no more than noise would.
     void prune(Line& line) const {
-        constexpr double tolerance = 0.02;
+        const Size room = most_terms(sample_.n());
         std::vector<Size> order;
         for (Size j = 0; j < line.direction.size(); ++j)
             if (line.direction[j] != 0) order.push_back(j);
@@ -258,9 +289,30 @@ class ObliqueSearch {
             shorter.direction[j] = 0;
             shorter.cut = cutter_->cut(shorter.values);
             const double rest = worth(shorter);
-            if (!(rest >= most - tolerance * std::abs(most))) continue;
-            most = std::max(most, rest);
+            if (line.terms() <= room && !(rest >= most)) continue;
+            most = rest;
             line = std::move(shorter);
+        }
+    }
+
+    /// Keep the weightiest terms only, turned anew, where that is worth more. Small terms that make up for
+    /// each other cannot be left out one by one.
+    void shorten(Line& line) {
+        std::vector<double> weights;
+        for (double a : line.direction)
+            if (a != 0) weights.push_back(std::abs(a));
+        std::sort(weights.begin(), weights.end(), std::greater<>());
+        const Line longest = line;
+        for (Size keep = 2; keep < weights.size(); keep *= 2) {
+            Line shorter = longest;
+            for (double& a : shorter.direction)
+                if (std::abs(a) < weights[keep - 1]) a = 0;
+            detail::normalise(shorter.direction);
+            shorter.values = sample_.project(shorter.direction);
+            shorter.cut = cutter_->cut(shorter.values);
+            if (!shorter.cut.found()) continue;
+            improve(shorter, false);
+            if (worth(shorter) > worth(line)) line = std::move(shorter);
         }
     }
 
@@ -287,11 +339,9 @@ class ObliqueSearch {
     }
 
     /// The test of a direction, cut on all rows of the node and by the very numbers that prediction will see.
-    /// A single term is left to the search on that feature.
     LinearTest finished(const Direction& direction) const {
         LinearTest out;
         out.terms = terms_of(direction);
-        if (out.terms.size() < 2) return {};
         std::vector<double> values(node_.rows.size());
         for (Size i = 0; i < values.size(); ++i) {
             values[i] = out.project(c_.x, node_.rows[i]);
@@ -302,6 +352,8 @@ class ObliqueSearch {
             absolute ? detail::cut_by_absolute_error(c_, node_, limits_, values)
                      : make_cutter(c_.options.criterion, c_.s, node_, total_, limits_)->cut_exactly(values);
         if (!cut.found()) return {};
+        const double lasting = cut.gain - noise(out.terms.size(), impurity_, node_.rows.size());
+        if (!(lasting > 0 && worth(direction, lasting) > axis_score_)) return {};
         const double weight = weight_of(c_, total_),
                      left = absolute ? cut.left_weight * weight : cut.left_weight;
         const double information = detail::split_information(left, weight - left);
@@ -322,16 +374,19 @@ class ObliqueSearch {
     const NodeRows& node_;
     const Stat* total_;
     const Limits& limits_;
+    double axis_score_;
+    double impurity_ = 0, sample_impurity_ = 0;
     NodeSample sample_;
     std::vector<Stat> sample_total_;
     std::unique_ptr<LineCutter> cutter_;
     std::vector<double> base_;
 };
 
-/// The best linear test of a node, or one whose candidate is not found.
+/// The best linear test of a node, or one whose candidate is not found because it would be no better than
+/// the best test of one feature, whose score is given.
 inline LinearTest best_linear_test(const GrowContext& context, const NodeState& state, const NodeRows& node,
-                                   const Stat* total, const Limits& limits) {
-    return ObliqueSearch(context, state, node, total, limits).run();
+                                   const Stat* total, const Limits& limits, double axis_score) {
+    return ObliqueSearch(context, state, node, total, limits, axis_score).run();
 }
 
 /// Write a linear test into its node.

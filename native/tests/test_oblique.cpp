@@ -81,8 +81,8 @@ struct Problem {
         const GrowContext context{x, target, s, options, moments, none, weight};
         NodeState state;
         state.address = address;
-        const LinearTest test =
-            best_linear_test(context, state, {rows, {}}, total.data(), make_limits(context, state));
+        const LinearTest test = best_linear_test(context, state, {rows, {}}, total.data(),
+                                                 make_limits(context, state), best_axis(&LedgerRow::score));
         check_sides(test);
         return test;
     }
@@ -139,15 +139,16 @@ struct Problem {
         if (known) CHECK_CLOSE(test.candidate.gain, gain(test), 1e-9 * (1 + std::abs(test.candidate.gain)));
     }
 
-    /// The gain of the best test on one feature.
-    double axis_gain() {
+    /// The gain or score of the best test on one feature.
+    double axis_gain() { return best_axis(&LedgerRow::gain); }
+    double best_axis(double LedgerRow::* number) {
         GrowOptions o = options;
         o.oblique_directions = 0;
         o.max_depth = 1;
         o.ledger = LedgerLevel::features;
         Interrupt none;
         double best = 0;
-        for (const auto& row : grow_tree(x, target, o, true, none).ledger) best = std::max(best, row.gain);
+        for (const auto& row : grow_tree(x, target, o, true, none).ledger) best = std::max(best, row.*number);
         return best;
     }
 };
@@ -189,6 +190,43 @@ TEST(noisy_labels_leave_the_boundary_near) {
     const LinearTest test = p.solve();
     CHECK(test.candidate.gain > 0.95 * 0.32);  // 0.5 − 2·0.9·0.1 for the true boundary
     CHECK(p.axis_gain() < 0.1);
+}
+
+TEST(pure_noise_seldom_gets_a_linear_test) {
+    int found = 0;
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        Problem p(400, 8, seed);
+        std::mt19937_64 g(seed + 100);
+        p.label([&](Size) { return static_cast<std::int32_t>(g() % 2); });
+        found += p.solve().candidate.found();
+        Problem q(400, 8, seed);
+        std::normal_distribution<double> noise;
+        q.value([&](Size) { return noise(g); });
+        found += q.solve().candidate.found();
+    }
+    CHECK(found <= 15);  // all forty would do better on their own rows
+}
+
+TEST(a_noisy_step_along_one_feature_is_left_to_it) {
+    int found = 0;
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        Problem p(600, 6, seed);
+        std::mt19937_64 g(seed + 200);
+        p.label([&](Size r) { return (p.at(r, 3) > 0.2) != (g() % 5 == 0) ? 1 : 0; });
+        found += p.solve().candidate.found();
+    }
+    CHECK(found <= 4);
+}
+
+TEST(few_rows_get_no_linear_test) {
+    Problem few(19, 2), enough(60, 2);
+    few.label([&](Size r) { return few.at(r, 0) + few.at(r, 1) <= 0 ? 0 : 1; });
+    enough.label([&](Size r) { return enough.at(r, 0) + enough.at(r, 1) <= 0 ? 0 : 1; });
+    CHECK(!few.solve().candidate.found());
+    CHECK(enough.solve().candidate.found());
+    Problem wide(80, 40);
+    wide.label([&](Size r) { return wide.at(r, 0) + wide.at(r, 1) <= 0 ? 0 : 1; });
+    CHECK(wide.solve().terms.size() <= 8);  // ten rows a term, though forty terms would fit without error
 }
 
 TEST(units_do_not_matter) {
@@ -404,6 +442,7 @@ TEST(the_same_address_gives_the_same_test) {
 }
 
 TEST(whole_trees_are_the_same_for_any_number_of_threads) {
+    int oblique = 0;
     for (std::uint64_t seed = 0; seed < 16; ++seed) {
         const Table table(seed, 2500, 2 + seed % 5, seed % 2, seed % 3 == 0);
         const int n_classes = static_cast<int>(seed % 4 == 3 ? 0 : 2 + seed % 3);
@@ -425,9 +464,10 @@ TEST(whole_trees_are_the_same_for_any_number_of_threads) {
         const FlatTree three = grow_tree(x, goal.target, o, true, none);
         CHECK(one.kind == three.kind && one.term_coefficient == three.term_coefficient &&
               one.value == three.value);
-        CHECK(std::count(one.kind.begin(), one.kind.end(), static_cast<std::uint8_t>(Test::linear)) > 0);
+        oblique += std::count(one.kind.begin(), one.kind.end(), static_cast<std::uint8_t>(Test::linear)) > 0;
         for (Size i = 0; i < one.kind.size(); ++i) CHECK(one.n_samples[i] > 0);
     }
+    CHECK(oblique >= 12);
 }
 
 CHECK_MAIN

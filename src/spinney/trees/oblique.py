@@ -33,9 +33,11 @@ class _ObliqueTree(_BaseTree):
 class ObliqueTreeClassifier(_ClassifierTree, _ObliqueTree):
     """Classify by a binary tree whose tests may combine numeric features linearly.
 
-    Every node compares the best test of one feature with the best of ``n_directions`` directions, and takes
-    the better. A missing value counts as the node's typical value in a sum. Thresholds are exact. The other
-    parameters are those of `DecisionTreeClassifier`.
+    Every node compares the best test of one feature with a sum of features, found from regressions,
+    discriminants and ``n_directions`` random directions. A sum must gain more than its terms would on pure
+    noise, and needs ten rows a term; otherwise the node tests one feature. Where the classes follow single
+    features, `DecisionTreeClassifier` may still predict better. A missing value counts as the node's typical
+    value in a sum. Thresholds are exact. The other parameters are those of `DecisionTreeClassifier`.
 
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
