@@ -187,4 +187,34 @@ inline void place_unmet(Candidate& best, Size left, Size right, bool fractional)
         best.missing = larger;
 }
 
+/// Divide the node of greatest improvement until there are max_leaf_nodes leaves.
+/// search(node) finds node.best or makes the node a leaf; divide(node) gives its children; leave(node) makes
+/// a leaf of a node that could have been divided.
+template <class Work, class Search, class Divide, class Leave>
+void best_first(const GrowContext& c, Work root, Search&& search, Divide&& divide, Leave&& leave) {
+    const auto worse = [](const Work& a, const Work& b) {
+        if (a.best.improvement != b.best.improvement) return a.best.improvement < b.best.improvement;
+        return a.state.id > b.state.id;
+    };
+    std::vector<Work> heap;
+    const auto meet = [&](Work node) {
+        search(node);
+        if (!node.best.found()) return;
+        heap.push_back(std::move(node));
+        std::push_heap(heap.begin(), heap.end(), worse);
+    };
+    meet(std::move(root));
+    Size leaves = 1;
+    while (!heap.empty() && leaves < c.options.max_leaf_nodes) {
+        c.interrupt.poll();
+        std::pop_heap(heap.begin(), heap.end(), worse);
+        Work node = std::move(heap.back());
+        heap.pop_back();
+        auto children = divide(node);
+        leaves += children.size() - 1;
+        for (Work& child : children) meet(std::move(child));
+    }
+    for (const Work& node : heap) leave(node);
+}
+
 }  // namespace spinney

@@ -104,31 +104,14 @@ class HistogramRun {
     }
 
     void best_first(Fragment& f, HistogramWork root) {
-        const auto worse = [](const HistogramWork& a, const HistogramWork& b) {
-            if (a.best.improvement != b.best.improvement) return a.best.improvement < b.best.improvement;
-            return a.state.id > b.state.id;
-        };
-        std::vector<HistogramWork> heap;
-        const auto meet = [&](HistogramWork node) {
-            search(f, node);
-            if (!node.best.found()) return;
-            if (c_.options.max_leaf_nodes > 256) pool_.give(std::move(node.histogram));
-            heap.push_back(std::move(node));
-            std::push_heap(heap.begin(), heap.end(), worse);
-        };
-        meet(std::move(root));
-        Size leaves = 1;
-        while (!heap.empty() && leaves < c_.options.max_leaf_nodes) {
-            c_.interrupt.poll();
-            std::pop_heap(heap.begin(), heap.end(), worse);
-            HistogramWork node = std::move(heap.back());
-            heap.pop_back();
-            auto [left, right] = divide(f, node, 0);
-            ++leaves;
-            meet(std::move(left));
-            meet(std::move(right));
-        }
-        for (const HistogramWork& node : heap) record(f, node, true);
+        spinney::best_first(
+            c_, std::move(root),
+            [&](HistogramWork& node) {
+                search(f, node);
+                if (c_.options.max_leaf_nodes > 256) pool_.give(std::move(node.histogram));
+            },
+            [&](HistogramWork& node) { return divide(f, node, 0); },
+            [&](const HistogramWork& node) { record(f, node, true); });
     }
 
     /// The sums of a range of the row list.
@@ -325,7 +308,7 @@ class HistogramRun {
         return node.begin + n_left;
     }
 
-    std::pair<HistogramWork, HistogramWork> divide(Fragment& f, HistogramWork& node, Size alone) {
+    std::array<HistogramWork, 2> divide(Fragment& f, HistogramWork& node, Size alone) {
         const Size middle = partition(node);
         HistogramWork left, right;
         left.begin = node.begin;

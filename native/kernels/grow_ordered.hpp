@@ -4,7 +4,6 @@
 // oracle.
 #pragma once
 
-#include <queue>
 #include <span>
 #include <utility>
 #include <vector>
@@ -32,7 +31,11 @@ class OrderedGrower {
         fragments[0].add(1, c_.moments.size());
         root.state.id = 0;
         if (c_.options.best_first) {
-            best_first(fragments[0], std::move(root));
+            Fragment& f = fragments[0];
+            best_first(
+                c_, std::move(root), [&](Work& node) { search(f, node, c_.options.n_threads, 0); },
+                [&](Work& node) { return divide(f, node); },
+                [&](const Work& node) { record_node(c_, f, node.state, node.view(), true); });
             return fragments;
         }
         // Large nodes share their features among the threads; small ones are subtrees that one thread grows
@@ -93,33 +96,6 @@ class OrderedGrower {
                 stack.push_back(std::move(*child));
         }
         return apart;
-    }
-
-    /// Divide the node of greatest improvement until there are max_leaf_nodes leaves.
-    void best_first(Fragment& f, Work root) {
-        const auto worse = [](const Work& a, const Work& b) {
-            if (a.best.improvement != b.best.improvement) return a.best.improvement < b.best.improvement;
-            return a.state.id > b.state.id;
-        };
-        std::vector<Work> heap;
-        const auto meet = [&](Work node) {
-            search(f, node, c_.options.n_threads, 0);
-            if (!node.best.found()) return;
-            heap.push_back(std::move(node));
-            std::push_heap(heap.begin(), heap.end(), worse);
-        };
-        meet(std::move(root));
-        Size leaves = 1;
-        while (!heap.empty() && leaves < c_.options.max_leaf_nodes) {
-            c_.interrupt.poll();
-            std::pop_heap(heap.begin(), heap.end(), worse);
-            Work node = std::move(heap.back());
-            heap.pop_back();
-            auto children = divide(f, node);
-            leaves += children.size() - 1;
-            for (auto& child : children) meet(std::move(child));
-        }
-        for (const Work& node : heap) record_node(c_, f, node.state, node.view(), true);
     }
 
     /// Find the node's best test, or make it a leaf.
