@@ -71,7 +71,7 @@ $(VENV)/.dev: pyproject.toml
 	mkdir -p build && touch $@
 
 build: $(VENV)/.dev
-	flock $(VENV)/.dev $(BIN)/python -m pip install -q --no-build-isolation -e ".[plot,io]" $(BUILD_FLAGS)
+	$(BIN)/python -m pip install -q --no-build-isolation -e ".[plot,io]" $(BUILD_FLAGS)
 
 $(VENV)/.bench: benchmarks/requirements.txt
 	$(BIN)/python -m pip install -q -r benchmarks/requirements.txt
