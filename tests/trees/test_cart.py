@@ -314,3 +314,32 @@ def test_the_same_seed_gives_the_same_tree_and_another_another():
     make = lambda seed: DecisionTreeClassifier(splitter="random", random_state=seed).fit(X, y).tree_  # noqa: E731
     assert same_tree(make(1), make(1))
     assert not same_tree(make(1), make(2))
+
+
+def test_ties_favour_no_column_and_need_no_seed():
+    rng = np.random.default_rng(0)
+    column, y = rng.normal(size=(400, 1)), rng.integers(0, 2, 400)
+    X = np.repeat(column, 4, axis=1)  # every split is a tie of four
+    one, other = (DecisionTreeClassifier(random_state=seed).fit(X, y) for seed in (1, 2))
+    used = np.bincount(one.tree_.feature[~one.tree_.is_leaf], minlength=4)
+    assert used.min() > 0.15 * used.sum()
+    assert same_tree(one.tree_, other.tree_)
+
+
+def test_a_category_that_a_node_never_saw_goes_to_the_heavier_child():
+    X = pd.DataFrame(
+        {"z": [0.0] * 100 + [1.0] * 100, "c": ["u"] * 98 + ["v"] * 2 + ["u", "w", "v", "w"] * 25}
+    )
+    y = np.r_[np.zeros(98), 9.0, 9.0, np.full(100, 5000.0)]
+    new = pd.DataFrame({"z": [0.0], "c": ["w"]})
+    for missing in ("fractional", "direction"):
+        assert DecisionTreeRegressor(missing=missing).fit(X, y).predict(new).tolist() == [0.0]
+
+
+def test_a_random_cut_is_found_between_wide_bins():
+    rng = np.random.default_rng(0)
+    x = np.r_[rng.uniform(0, 1, 5000), rng.uniform(2, 1000, 20)]
+    y = (x > 0.5).astype(int)
+    for seed in range(20):
+        model = DecisionTreeClassifier(max_bins=2, splitter="random", random_state=seed)
+        assert model.fit(x[:, None], y).get_n_leaves() == 2
