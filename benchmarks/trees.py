@@ -70,22 +70,33 @@ def cart_large() -> Comparison:
     return compare_cart("cart-large", 1_000_000, 255, 8)
 
 
-def c45_python(n_rows: int = 50_000) -> Comparison:
-    """Fit C4.5 beside the fastest of the Python implementations on the package index."""
+def c45_python(max_depth: int | None = None, n_rows: int = 50_000) -> Comparison:
+    """Fit C4.5 beside the fastest of the Python implementations on the package index that ran."""
     problem = mixed(n_rows)
 
     def c50py() -> Any:
         from c50py import C5Classifier
 
-        return C5Classifier()
+        return C5Classifier(max_depth=max_depth)
 
-    contenders = [
-        fitting(f"Spinney C4.5, n_jobs={N_JOBS}", lambda: spinney("C45Classifier", n_jobs=N_JOBS), problem),
-        fitting("c50py", c50py, problem, memory=False),
-    ]
+    ours = fitting(
+        f"Spinney C4.5, n_jobs={N_JOBS}",
+        lambda: spinney("C45Classifier", n_jobs=N_JOBS, max_depth=max_depth),
+        problem,
+    )
+    theirs = fitting("c50py", c50py, problem, memory=False)
+    depth = "full depth" if max_depth is None else f"depth {max_depth}"
     size = f"{len(problem.y):,} × {problem.X.shape[1]}"
-    note = f"{size} mixed, 6 % missing, pruned; c50py follows C5.0 and splits categories into two sets"
-    return compare("c45-python", contenders, input_megabytes=problem.megabytes, note=note)
+    note = (
+        f"{size} mixed, 6 % missing, {depth}, pruned; c50py follows C5.0 and splits categories into two sets"
+    )
+    case = "c45-python" if max_depth is None else "c45-python-shallow"
+    return compare(case, [ours, theirs], input_megabytes=problem.megabytes, note=note)
+
+
+def c45_python_shallow() -> Comparison:
+    """Fit C4.5 of depth 5 beside Python: small trees, where reading the table weighs more."""
+    return c45_python(max_depth=5)
 
 
 def c45_weka(n_rows: int = 50_000) -> Comparison:
@@ -147,6 +158,7 @@ CASES: dict[str, Callable[[], Comparison]] = {
     "cart-exact": cart_exact,
     "cart-large": cart_large,
     "c45-python": c45_python,
+    "c45-python-shallow": c45_python_shallow,
     "c45-weka": c45_weka,
     "predict-batch": predict_batch,
     "predict-one-row": predict_one_row,

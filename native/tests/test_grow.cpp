@@ -196,6 +196,26 @@ TEST(units_of_the_values_change_no_test) {
     }
 }
 
+TEST(units_of_the_weights_change_no_test) {
+    const Table table(4, 300, 3, 1, true);
+    const CodeMatrix x = table.codes(255);
+    for (const int exponent : {-400, 300, 900}) {
+        Goal plain(table, 5, 3, 1, true), scaled(table, 5, 3, 1, true);
+        for (double& w : scaled.weights) w = std::ldexp(w, exponent);
+        GrowOptions o;
+        o.max_depth = 4;
+        o.min_weight_leaf = 3.0;
+        const FlatTree a = grow(x, plain, o, true);
+        o.min_weight_leaf = std::ldexp(3.0, exponent);
+        const FlatTree b = grow(x, scaled, o, true);
+        CHECK(a.kind.size() > 5);
+        CHECK(same(a.kind, b.kind) && same(a.feature, b.feature) && same(a.n_samples, b.n_samples));
+        if (a.kind.size() != b.kind.size()) continue;
+        for (Size i = 0; i < a.kind.size(); ++i)
+            CHECK_CLOSE(std::ldexp(b.weight[i], -exponent) / a.weight[i], 1.0, 1e-12);
+    }
+}
+
 TEST(whole_weights_are_repeated_rows) {
     for (std::uint64_t seed = 0; seed < 10; ++seed) {
         const Table table(seed, 300, 3, 1, seed % 2 == 0);
