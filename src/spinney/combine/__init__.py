@@ -1,0 +1,1 @@
+"""Voting, stacking and the selection of ensembles."""

@@ -1,0 +1,1 @@
+"""Measures of how differently the members of an ensemble err."""

@@ -1,0 +1,1 @@
+"""Ensembles whose members differ because their targets, codes or penalties were perturbed."""
