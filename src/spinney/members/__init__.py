@@ -1,1 +1,1 @@
-"""What every ensemble over arbitrary estimators shares: cloning, rows and columns of any table, fitting in parallel."""
+"""What ensembles over any estimator share: cloning, rows and columns of any table, fitting in parallel."""
