@@ -1,0 +1,103 @@
+"""Fitting members: which of them take row weights, and many of them in parallel, in an order that is kept."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from numpy.typing import ArrayLike
+from sklearn import get_config
+from sklearn.utils.metadata_routing import get_routing_for_object
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import has_fit_parameter
+
+from spinney.base.checks import thread_count
+from spinney.base.errors import InputError
+from spinney.persistence import Persistent
+
+_WEIGHT = "sample_weight"
+
+
+def takes_weights(estimator: Any) -> bool:
+    """Tell whether an estimator, or the last step of a pipeline, can be fitted with row weights.
+
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from spinney import DecisionTreeClassifier
+    >>> takes_weights(DecisionTreeClassifier()), takes_weights(KNeighborsClassifier())
+    (True, False)
+    """
+    return _weight_argument(estimator) is not None
+
+
+def fit_member(estimator: Any, X: Any, y: Any, weights: ArrayLike | None = None) -> Any:
+    """Fit an estimator, with row weights where there are some, and give it back.
+
+    >>> from spinney import DecisionTreeClassifier
+    >>> fit_member(DecisionTreeClassifier(), [[0.0], [1.0]], [0, 1], [1.0, 0.0]).get_n_leaves()
+    1
+    """
+    if weights is None:
+        return estimator.fit(X, y)
+    argument = _weight_argument(estimator)
+    if argument is None:
+        raise InputError(
+            f"sample_weight was given, but the member {_describe(estimator)} does not support sample weights",
+            fix="Fit without sample_weight, or leave this member out.",
+        )
+    return estimator.fit(X, y, **{argument: weights})
+
+
+def run_jobs(
+    function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]], n_jobs: int | None
+) -> list[Any]:
+    """Call a function with each tuple of arguments, several at a time, and give the results in order.
+
+    In threads if every estimator among the arguments is Spinney's, whose loops let other threads run; in
+    processes otherwise. ``joblib.parallel_config`` may say another thing.
+
+    >>> run_jobs(pow, [(2, 3), (3, 2)], n_jobs=1)
+    [8, 9]
+    """
+    calls = list(arguments)
+    thread_count(n_jobs)  # refuses what is no number of jobs
+    prefer = "threads" if all(map(_in_threads, calls)) else "processes"
+    results: list[Any] = Parallel(n_jobs=n_jobs, prefer=prefer)(delayed(function)(*call) for call in calls)
+    return results
+
+
+def _weight_argument(estimator: Any) -> str | None:
+    """Name the argument of ``fit`` that takes row weights, None where there is none."""
+    if has_fit_parameter(estimator, _WEIGHT):
+        return _WEIGHT
+    if get_config()["enable_metadata_routing"]:
+        return _WEIGHT if get_routing_for_object(estimator).consumes("fit", [_WEIGHT]) else None
+    steps = getattr(estimator, "steps", None)
+    if steps:
+        name, last = steps[-1]
+        inner = None if isinstance(last, str) or last is None else _weight_argument(last)
+        return None if inner is None else f"{name}__{inner}"
+    # A wrapper such as GridSearchCV hands on what it does not know by name.
+    wrapped = getattr(estimator, "estimator", None)
+    return None if wrapped is None or not _hands_on(estimator) else _weight_argument(wrapped)
+
+
+def _hands_on(estimator: Any) -> bool:
+    parameters = inspect.signature(estimator.fit).parameters.values()
+    return any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+
+
+def _describe(estimator: Any) -> str:
+    steps = getattr(estimator, "steps", None)
+    kind = type(estimator).__name__
+    return f"{kind} ending in {type(steps[-1][1]).__name__}" if steps else kind
+
+
+def _in_threads(call: tuple[Any, ...]) -> bool:
+    return all(_is_ours(argument) for argument in call if hasattr(argument, "get_params"))
+
+
+def _is_ours(estimator: Any) -> bool:
+    """Tell whether an estimator and all within it are Spinney's."""
+    inner = [value for value in estimator.get_params(deep=True).values() if hasattr(value, "get_params")]
+    return all(isinstance(one, Persistent) for one in (estimator, *inner))

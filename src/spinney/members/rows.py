@@ -1,0 +1,62 @@
+"""Rows and columns of a table of any kind; what is taken is of the same kind, every value untouched."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
+
+from spinney.base.errors import InputTypeError
+
+
+def count_rows(X: Any) -> int:
+    """Count the rows of a table, or the entries of a list or series.
+
+    >>> count_rows([[1, 2], [3, 4], [5, 6]])
+    3
+    """
+    try:
+        return int(_num_samples(X))
+    except TypeError as error:
+        raise InputTypeError(
+            f"Expected 2D array, or another table, got {type(X).__name__} instead ({error})."
+        ) from None
+
+
+def take_rows(X: Any, rows: ArrayLike) -> Any:
+    """Take rows by their positions, or by a mask: a frame stays a frame, a sparse matrix sparse.
+
+    >>> take_rows(np.array([[1, 2], [3, 4], [5, 6]]), [2, 0]).tolist()
+    [[5, 6], [1, 2]]
+    """
+    positions = _positions(rows)
+    if _is_sparse(X):
+        return X.tocsr()[positions]  # not every sparse format can be indexed
+    return _safe_indexing(X, positions)
+
+
+def take_columns(X: Any, columns: ArrayLike) -> Any:
+    """Take columns by their positions, or by a mask.
+
+    >>> take_columns([[1, 2, 3], [4, 5, 6]], [0, 2])
+    [[1, 3], [4, 6]]
+    """
+    positions = _positions(columns)
+    if isinstance(X, list | tuple):
+        return [[row[j] for j in positions] for row in X]
+    if _is_sparse(X):
+        return X.tocsc()[:, positions]
+    return _safe_indexing(X, positions, axis=1)
+
+
+def _is_sparse(X: Any) -> bool:
+    return bool(sparse.issparse(X))
+
+
+def _positions(chosen: ArrayLike) -> Any:
+    places = np.asarray(chosen)
+    return np.flatnonzero(places) if places.dtype.kind == "b" else places.astype(np.intp)

@@ -1,0 +1,77 @@
+"""Rows and columns of every kind of table: the same kind comes back, with the same values."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_array_equal
+from scipy import sparse
+
+from spinney.members.rows import count_rows, take_columns, take_rows
+
+NUMBERS = np.arange(12.0).reshape(4, 3)
+TABLES = {
+    "array": NUMBERS,
+    "Fortran": np.asfortranarray(NUMBERS),
+    "masked": np.ma.masked_equal(NUMBERS, 5.0),
+    "objects": NUMBERS.astype(object),
+    "lists": NUMBERS.tolist(),
+    "csr": sparse.csr_array(NUMBERS),
+    "csc": sparse.csc_matrix(NUMBERS),
+    "coo": sparse.coo_array(NUMBERS),
+    "pandas": pd.DataFrame(NUMBERS, columns=list("abc"), index=[7, 5, 7, 1]),
+    "polars": pl.DataFrame(NUMBERS, schema=list("abc")),
+    "Arrow": pa.table(pd.DataFrame(NUMBERS, columns=list("abc"))),
+}
+each_table = pytest.mark.parametrize("kind", TABLES)
+
+
+def values(X):
+    if sparse.issparse(X):
+        return X.toarray()
+    return X.to_pandas().to_numpy() if isinstance(X, pa.Table) else np.asarray(X, dtype=float)
+
+
+@each_table
+def test_rows_by_position_and_by_mask(kind):
+    X = TABLES[kind]
+    assert count_rows(X) == 4
+    for rows in ([2, 0, 2], np.array([3, 1], dtype=np.uint32), np.array([True, False, False, True])):
+        taken = take_rows(X, rows)
+        assert_array_equal(values(taken), NUMBERS[rows])
+        assert sparse.issparse(taken) == sparse.issparse(X)
+        assert sparse.issparse(X) or type(taken) is type(X)
+
+
+@each_table
+def test_columns_by_position_and_by_mask(kind):
+    X = TABLES[kind]
+    for columns in ([2, 0], np.array([False, True, True])):
+        taken = take_columns(X, columns)
+        assert_array_equal(values(taken), NUMBERS[:, columns])
+        assert sparse.issparse(X) or type(taken) is type(X)
+
+
+def test_a_frame_keeps_names_types_and_missing_values():
+    frame = pd.DataFrame({
+        "color": pd.Categorical(["red", None, "blue"]),
+        "n": pd.array([1, None, 3], dtype="Int64"),
+        "text": pd.array(["a", None, "c"], dtype="string"),
+    })  # fmt: skip
+    taken = take_rows(frame, [2, 1])
+    assert (taken.dtypes == frame.dtypes).all()
+    assert taken.isna().to_numpy().tolist() == [[False] * 3, [True] * 3]
+    assert take_columns(frame, [1]).columns.tolist() == ["n"]
+
+
+def test_series_and_lists_have_rows_too():
+    assert take_rows(pd.Series([1, 2, 3], index=[5, 6, 7]), [2]).tolist() == [3]
+    assert take_rows(pl.Series([1, 2, 3]), [2, 1]).to_list() == [3, 2]
+    assert take_rows(["a", "b", "c"], [True, False, True]) == ["a", "c"]
+
+
+@pytest.mark.parametrize("wrong", [None, 3.0, np.array(1.0)])
+def test_what_has_no_rows_is_refused(wrong):
+    with pytest.raises(ValueError, match="2D array"):
+        count_rows(wrong)
