@@ -61,6 +61,14 @@ def test_results_come_in_order(n_jobs):
     assert run_jobs(pow, [(i, 2) for i in range(20)], n_jobs) == [i * i for i in range(20)]
 
 
+def test_a_title_asks_for_progress_on_the_error_output(capsys):
+    assert run_jobs(pow, [(2, 3)], 1) == [8]
+    assert capsys.readouterr() == ("", "")
+    assert run_jobs(pow, [(2, 3), (3, 2)], 1, "Raising powers") == [8, 9]
+    out, err = capsys.readouterr()
+    assert out == "" and "Raising powers" in err
+
+
 def test_spinneys_own_members_run_in_threads_and_others_in_processes():
     def processes(member):
         # Defined here, because a worker process cannot import a test.

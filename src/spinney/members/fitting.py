@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from numpy.typing import ArrayLike
+from rich.console import Console
+from rich.progress import track
 from sklearn import get_config
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
@@ -30,31 +32,37 @@ def takes_weights(estimator: Any) -> bool:
     return _weight_argument(estimator) is not None
 
 
-def fit_member(estimator: Any, X: Any, y: Any, weights: ArrayLike | None = None) -> Any:
+def fit_member(estimator: Any, X: Any, y: Any, weights: ArrayLike | None = None, **metadata: Any) -> Any:
     """Fit an estimator, with row weights where there are some, and give it back.
+
+    ``metadata`` are further arguments of its ``fit``.
 
     >>> from spinney import DecisionTreeClassifier
     >>> fit_member(DecisionTreeClassifier(), [[0.0], [1.0]], [0, 1], [1.0, 0.0]).get_n_leaves()
     1
     """
     if weights is None:
-        return estimator.fit(X, y)
+        return estimator.fit(X, y, **metadata)
     argument = _weight_argument(estimator)
     if argument is None:
         raise InputError(
             f"sample_weight was given, but the member {_describe(estimator)} does not support sample weights",
             fix="Fit without sample_weight, or leave this member out.",
         )
-    return estimator.fit(X, y, **{argument: weights})
+    return estimator.fit(X, y, **{argument: weights}, **metadata)
 
 
 def run_jobs(
-    function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]], n_jobs: int | None
+    function: Callable[..., Any],
+    arguments: Iterable[tuple[Any, ...]],
+    n_jobs: int | None,
+    title: str | None = None,
 ) -> list[Any]:
     """Call a function with each tuple of arguments, several at a time, and give the results in order.
 
     In threads if every estimator among the arguments is Spinney's, whose loops let other threads run; in
-    processes otherwise. ``joblib.parallel_config`` may say another thing.
+    processes otherwise. ``joblib.parallel_config`` may say another thing. A title asks for a progress bar,
+    which is drawn on the error output.
 
     >>> run_jobs(pow, [(2, 3), (3, 2)], n_jobs=1)
     [8, 9]
@@ -62,8 +70,11 @@ def run_jobs(
     calls = list(arguments)
     thread_count(n_jobs)  # refuses what is no number of jobs
     prefer = "threads" if all(map(_in_threads, calls)) else "processes"
-    results: list[Any] = Parallel(n_jobs=n_jobs, prefer=prefer)(delayed(function)(*call) for call in calls)
-    return results
+    workers = Parallel(n_jobs=n_jobs, prefer=prefer, return_as="generator")
+    results = workers(delayed(function)(*call) for call in calls)
+    if title is None:
+        return list(results)
+    return list(track(results, title, len(calls), console=Console(stderr=True)))
 
 
 def _weight_argument(estimator: Any) -> str | None:
