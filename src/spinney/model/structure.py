@@ -1,9 +1,9 @@
-"""The complete check of a tree's arrays: a damaged or hostile model file is an error, never a crash."""
+"""The complete check of the arrays of trees: a damaged or hostile model file is an error, never a crash."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,30 +18,91 @@ _LEAF, _NUMERIC, _CATEGORY_SET, _MULTIWAY, _LINEAR = range(_N_KINDS)
 _WORD_BITS = 64
 
 
+class _UnsoundNodeError(Exception):
+    """Carry the array, the node and what is wrong with it to where the tree's number is known."""
+
+
+def check_types(
+    state: Mapping[str, Any], types: Mapping[str, tuple[tuple[type[np.generic], ...], int]]
+) -> None:
+    """Raise ModelFileError unless a stored state has just these arrays, of these types, and n_features.
+
+    types: for each array the types it may have, and its number of dimensions.
+    """
+    unexpected = set(state) ^ {*types, "n_features"}
+    if unexpected:
+        raise ModelFileError(
+            f"The tree's arrays are not the expected ones; missing or unknown: {sorted(unexpected)}."
+        )
+    for name, (dtypes, n_dimensions) in types.items():
+        array = state[name]
+        is_array = isinstance(array, np.ndarray)
+        if not is_array or array.dtype not in dtypes or array.ndim != n_dimensions:
+            found = f"{array.dtype}, {array.ndim}-D" if is_array else type(array).__name__
+            wanted = " or ".join(str(np.dtype(dtype)) for dtype in dtypes)
+            raise ModelFileError(f"Array {name!r} must be {wanted}, {n_dimensions}-D; the file has {found}.")
+    n_features = state["n_features"]
+    if isinstance(n_features, bool) or not isinstance(n_features, int | np.integer):
+        raise ModelFileError(f"n_features must be a whole number; the file has {type(n_features).__name__}.")
+
+
 def check_structure(tree: TreeArrays, n_categories: Sequence[int]) -> None:
     """Raise ModelFileError unless every number in the tree is one that prediction may trust.
 
     Time and memory are linear in the size of the arrays. Later checks index with what earlier ones made
     sure of, so their order matters.
     """
-    categories = np.asarray(n_categories, dtype=np.int64).reshape(-1)
-    if tree.n_features != len(categories):
-        raise ModelFileError(
-            f"The tree was made for {tree.n_features} features; the model has {len(categories)}."
-        )
+    categories = check_feature_count(tree.n_features, n_categories)
     _check_lengths(tree)
-    _check_children(tree)
+    try:
+        _check_nodes(tree, categories, np.zeros(1, dtype=np.int64))
+    except _UnsoundNodeError as unsound:
+        array, node, problem = unsound.args
+        raise ModelFileError(f"Array {array!r}, node {node}: {problem}.") from None
+
+
+def check_trees(
+    trees: TreeArrays, n_categories: Sequence[int], roots: NDArray[np.int64], first_tree: int
+) -> None:
+    """Check several trees, one after the other in arrays of matching lengths, as if each stood alone.
+
+    Children are numbered within their tree, offsets into the pools over all trees. roots (n_trees,) is where
+    each tree begins, rising from 0; first_tree is the number of the first in errors.
+    """
+    categories = check_feature_count(trees.n_features, n_categories)
+    try:
+        _check_nodes(trees, categories, roots)
+    except _UnsoundNodeError as unsound:
+        array, node, problem = unsound.args
+        tree = int(np.searchsorted(roots, node, side="right")) - 1
+        place = f"tree {first_tree + tree}, node {node - int(roots[tree])}"
+        raise ModelFileError(f"Array {array!r}, {place}: {problem}.") from None
+
+
+def check_feature_count(n_features: int, n_categories: Sequence[int]) -> NDArray[np.int64]:
+    """Give the number of categories of each feature as an array, if it is one for each of the tree's."""
+    categories = np.asarray(n_categories, dtype=np.int64).reshape(-1)
+    if n_features != len(categories):
+        raise ModelFileError(f"The tree was made for {n_features} features; the model has {len(categories)}.")
+    return categories
+
+
+def _check_nodes(tree: TreeArrays, categories: NDArray[np.int64], roots: NDArray[np.int64]) -> None:
+    _check_children(tree, roots)
     _check_fields(tree, categories)
     _check_pools(tree, categories)
-    _check_statistics(tree)
+    _check_statistics(tree, roots)
 
 
 def _require(ok: NDArray[np.bool_], array: str, problem: str, nodes: NDArray[Any] | None = None) -> None:
     """Raise for the first False in ok; nodes are the nodes that ok speaks of, where not all."""
     if not ok.all():
         first = int(np.argmin(ok))
-        node = first if nodes is None else int(nodes[first])
-        raise ModelFileError(f"Array {array!r}, node {node}: {problem}.")
+        _refuse(array, first if nodes is None else int(nodes[first]), problem)
+
+
+def _refuse(array: str, node: int, problem: str) -> NoReturn:
+    raise _UnsoundNodeError(array, node, problem)
 
 
 def _check_lengths(tree: TreeArrays) -> None:
@@ -80,7 +141,7 @@ def _check_lengths(tree: TreeArrays) -> None:
             )
 
 
-def _check_children(tree: TreeArrays) -> None:
+def _check_children(tree: TreeArrays, roots: NDArray[np.int64]) -> None:
     """Check that the children are numbered breadth first, which also rules out cycles and shared children."""
     _require(tree.kind < _N_KINDS, "kind", "no such kind of test")
     leaf = tree.kind == _LEAF
@@ -89,18 +150,21 @@ def _check_children(tree: TreeArrays) -> None:
     _require(leaf | (count >= 2), "n_children", "a test has at least two children")
     two_way = ~leaf & (tree.kind != _MULTIWAY)
     _require(~two_way | (count == 2), "n_children", "this kind of test has exactly two children")
-    expected = np.where(leaf, -1, 1 + np.cumsum(count) - count)
+    sizes = np.diff(roots, append=len(count))
+    before = np.cumsum(count) - count  # children of earlier nodes, those of earlier trees too
+    expected = np.where(leaf, -1, 1 + before - np.repeat(before[roots], sizes))
     _require(
         tree.first_child == expected,
         "first_child",
         "the children are not where breadth-first order puts them",
     )
     # Children come after their parent: without this, two nodes may be each other's child.
-    _require(leaf | (expected > np.arange(len(count))), "first_child", "a child comes before its parent")
-    if 1 + int(count.sum()) != len(count):
-        raise ModelFileError(
-            f"Array 'n_children' adds up to {1 + int(count.sum())} nodes; the tree has {len(count)}."
-        )
+    number = np.arange(len(count)) - np.repeat(roots, sizes)
+    _require(leaf | (expected > number), "first_child", "a child comes before its parent")
+    nodes = 1 + np.add.reduceat(count, roots)
+    for tree_number in np.flatnonzero(nodes != sizes)[:1].tolist():
+        problem = f"the children add up to {nodes[tree_number]} nodes; the tree has {sizes[tree_number]}"
+        _refuse("n_children", int(roots[tree_number]), problem)
 
 
 def _check_fields(tree: TreeArrays, categories: NDArray[np.int64]) -> None:
@@ -158,16 +222,14 @@ def _pool_lengths(tree: TreeArrays, name: str, pool_size: int, kind: int) -> NDA
     length = np.diff(begin)  # both ends are in [0, pool_size], so no difference can overflow
     _require(length >= 0, name, "the offsets go back")
     if begin[0] != 0 or begin[-1] != pool_size:
-        raise ModelFileError(
-            f"Array {name!r} covers [{begin[0]}, {begin[-1]}) of a pool of {pool_size} entries."
-        )
+        _refuse(name, 0, f"the offsets cover [{begin[0]}, {begin[-1]}) of a pool of {pool_size} entries")
     has_pool = tree.kind == kind
     _require(~has_pool | (length > 0), name, "this kind of test needs at least one entry")
     _require(has_pool | (length == 0), name, "this kind of node has no entries here")
     return length
 
 
-def _check_statistics(tree: TreeArrays) -> None:
+def _check_statistics(tree: TreeArrays, roots: NDArray[np.int64]) -> None:
     _require(np.asarray(np.isfinite(tree.value).all(axis=(1, 2))), "value", "it must be finite")
     _require(np.isfinite(tree.weight) & (tree.weight >= 0), "weight", "it must be finite and not negative")
     _require(np.isfinite(tree.impurity), "impurity", "it must be finite")
@@ -175,10 +237,6 @@ def _check_statistics(tree: TreeArrays) -> None:
     # Shares of a fractional row are weight[child] / weight[node]: they must not blow a prediction up.
     parent = np.repeat(np.arange(len(tree.kind)), tree.n_children)
     splits_rows = (tree.missing[parent] == -1) & (tree.kind[parent] != _LINEAR)
-    too_heavy = tree.weight[1:] > tree.weight[parent] * (1 + 1e-6)
-    _require(
-        ~(splits_rows & too_heavy),
-        "weight",
-        "a child is heavier than its parent",
-        np.arange(1, len(tree.kind)),
-    )
+    child = np.delete(np.arange(len(tree.kind)), roots)  # in the order of their parents
+    too_heavy = tree.weight[child] > tree.weight[parent] * (1 + 1e-6)
+    _require(~(splits_rows & too_heavy), "weight", "a child is heavier than its parent", child)

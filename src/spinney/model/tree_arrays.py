@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.base.errors import ModelFileError
-from spinney.model.structure import check_structure
+from spinney.model.structure import check_structure, check_types
 
 T = TypeVar("T", bound=np.generic)
 
@@ -161,32 +160,8 @@ class TreeArrays:
     @classmethod
     def from_state(cls, state: Mapping[str, Any], n_categories: Sequence[int]) -> TreeArrays:
         """Build a tree from a stored state that nobody has checked; raise ModelFileError if it is unsound."""
-        unexpected = set(state) ^ {*ARRAY_TYPES, "n_features"}
-        if unexpected:
-            raise ModelFileError(
-                f"The tree's arrays are not the expected ones; missing or unknown: {sorted(unexpected)}."
-            )
-        for name, (dtype, n_dimensions) in ARRAY_TYPES.items():
-            array = state[name]
-            if (
-                not isinstance(array, np.ndarray)
-                or array.dtype != np.dtype(dtype)
-                or array.ndim != n_dimensions
-            ):
-                found = (
-                    f"{array.dtype}, {array.ndim}-D"
-                    if isinstance(array, np.ndarray)
-                    else type(array).__name__
-                )
-                raise ModelFileError(
-                    f"Array {name!r} must be {np.dtype(dtype)}, {n_dimensions}-D; the file has {found}."
-                )
-        n_features = state["n_features"]
-        if isinstance(n_features, bool) or not isinstance(n_features, int | np.integer):
-            raise ModelFileError(
-                f"n_features must be a whole number; the file has {type(n_features).__name__}."
-            )
-        tree = cls(**{name: state[name] for name in ARRAY_TYPES}, n_features=int(n_features))
+        check_types(state, {name: ((dtype,), n) for name, (dtype, n) in ARRAY_TYPES.items()})
+        tree = cls(**{name: state[name] for name in ARRAY_TYPES}, n_features=int(state["n_features"]))
         tree.validate(n_categories)
         return tree
 
