@@ -29,13 +29,14 @@ __all__ = [
     "ObliqueTreeRegressor",
     "__version__",
     "datasets",
+    "diversity",
     "export_text",
     "load",
     "plotting",
     "save",
 ]
 
-_LAZY = ("datasets", "plotting")
+_LAZY = ("datasets", "diversity", "plotting")
 
 
 def __getattr__(name: str) -> Any:
