@@ -4,6 +4,7 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from spinney.bagging import BaggingClassifier, BaggingRegressor
 from spinney.model.text import export_text
 from spinney.persistence import load, save
 from spinney.trees import (
@@ -21,6 +22,8 @@ except PackageNotFoundError:  # the source tree, not installed
     __version__ = "unknown"
 
 __all__ = [
+    "BaggingClassifier",
+    "BaggingRegressor",
     "C45Classifier",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
