@@ -1,1 +1,11 @@
-"""Ensembles whose members differ because their targets, codes or penalties were perturbed."""
+"""Ensembles whose members are made to differ by perturbed targets, codes or penalties."""
+
+from spinney.perturb.output_code import OutputCodeClassifier
+from spinney.perturb.output_flipping import OutputFlippingClassifier
+from spinney.perturb.output_smearing import OutputSmearingRegressor
+
+__all__ = [
+    "OutputCodeClassifier",
+    "OutputFlippingClassifier",
+    "OutputSmearingRegressor",
+]

@@ -1,0 +1,197 @@
+"""What the learners of this folder share: adopting a fit at once, and ensembles over any estimator."""
+
+from __future__ import annotations
+
+from abc import ABCMeta, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.utils import get_tags
+
+from spinney.base.checks import FLAG, NONE, Rule, Whole, check_parameters, check_weights, thread_count
+from spinney.base.errors import InputError
+from spinney.base.seeds import draw_seed, stream
+from spinney.members.cloning import make_member
+from spinney.members.fitting import fit_member, run_jobs, takes_weights
+from spinney.members.inputs import check_input, describe_input
+from spinney.members.rows import count_rows, take_rows
+from spinney.persistence import CorruptModelFile, Persistent
+from spinney.perturb.units import Units, make_units
+
+Perturb = Callable[[np.random.Generator], NDArray[Any]]
+"""A function that draws one member's targets (n_units,), from its generator alone."""
+
+
+@dataclass(frozen=True)
+class Estimator:
+    """Allow whatever can be fitted and cloned.
+
+    >>> from spinney.trees import C45Classifier
+    >>> Estimator().allows(C45Classifier()), Estimator().allows(C45Classifier), str(Estimator())
+    (True, False, 'an estimator')
+    """
+
+    def allows(self, value: Any) -> bool:
+        """Tell whether the value is one of them."""
+        return hasattr(value, "fit") and hasattr(value, "get_params") and not isinstance(value, type)
+
+    def __str__(self) -> str:
+        return "an estimator"
+
+
+def some_rows(X: Any) -> int:
+    """Count the rows of a table that is to be learned from; an error if there are none.
+
+    >>> some_rows([[1.0], [2.0]])
+    2
+    """
+    n_rows = count_rows(X)
+    if n_rows == 0:
+        raise InputError("Found array with 0 sample(s) while a minimum of 1 is required.")
+    return n_rows
+
+
+def check_labels(classes: Any, owner: str) -> None:
+    """Raise CorruptModelFile if what a file gives as classes is no ascending list of labels."""
+    valid = isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) >= 1
+    try:
+        ascending = valid and bool((classes[:-1] < classes[1:]).all())
+    except TypeError:
+        ascending = False
+    if not ascending:
+        raise CorruptModelFile(f"The classes_ of a {owner} are no ascending list of labels.")
+
+
+class _Ensemble(BaseEstimator, Persistent, metaclass=ABCMeta):  # type: ignore[misc]
+    """Keep parameters, and a fit that comes into being all at once or not at all."""
+
+    _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]]
+    _state_attributes: ClassVar[tuple[str, ...]] = ("n_features_in_", "feature_names_in_")
+
+    def _keep(self, arguments: dict[str, Any]) -> None:
+        """Store the arguments of ``__init__`` untouched, as scikit-learn asks."""
+        self.__dict__.update((name, value) for name, value in arguments.items() if name != "self")
+
+    def _adopt(self, **fitted: Any) -> Self:
+        """Set all fitted attributes at once, so that a fit that fails leaves the estimator as it was."""
+        kept = {name: value for name, value in vars(self).items() if not name.endswith("_")}
+        # One assignment, because Ctrl-C may come between any two.
+        self.__dict__ = kept | fitted
+        return self
+
+
+class _MemberEnsemble(MetaEstimatorMixin, _Ensemble):  # type: ignore[misc]
+    """Make members from a pattern that may be any estimator; tables go to them as they are."""
+
+    _state_attributes: ClassVar[tuple[str, ...]] = ("estimators_",)
+    estimator: Any
+    n_jobs: int | None
+    estimators_: list[Any]
+
+    @abstractmethod
+    def _pattern(self) -> Any:
+        """Give the estimator that members are copies of."""
+
+    def _each_answer(self, X: Any, answer: Callable[..., NDArray[Any]], *more: Any) -> Iterator[NDArray[Any]]:
+        """Give ``answer(member, X, *more)`` of each member in turn, no more of them at a time than jobs."""
+        self._check_rows(X)
+        n_jobs = thread_count(self.n_jobs)
+        for begin in range(0, len(self.estimators_), n_jobs):
+            group = self.estimators_[begin : begin + n_jobs]
+            if len(group) == 1:  # a job of its own would only take longer
+                yield answer(group[0], X, *more)
+            else:
+                yield from run_jobs(answer, [(member, X, *more) for member in group], self.n_jobs)
+
+    def _check_rows(self, X: Any) -> None:
+        """Raise an error if X has other features than the table of ``fit``, or is no table at all."""
+        if getattr(X, "ndim", 2) == 1 and hasattr(self, "n_features_in_"):
+            raise InputError(
+                "Expected 2D array, got 1D array instead",
+                fix="Reshape your data: X.reshape(1, -1) is one row, X.reshape(-1, 1) one column.",
+            )
+        check_input(self, X)
+
+    def _check_state(self) -> None:
+        if "estimators_" not in vars(self):
+            return
+        members = self.estimators_
+        if type(members) is not list or not members:
+            raise CorruptModelFile(f"The estimators_ of a {type(self).__name__} are no list of members.")
+        for member in members:
+            self._check_member(member)
+
+    def _check_member(self, member: Any) -> None:
+        """Raise CorruptModelFile if a member from a file could not answer for this ensemble."""
+        if getattr(member, "n_features_in_", None) != vars(self).get("n_features_in_"):
+            raise CorruptModelFile(f"A member of a {type(self).__name__} was fitted to other features.")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = deepcopy(get_tags(self._pattern()).input_tags)
+        return tags
+
+
+OUTPUT_RULES: dict[str, tuple[Rule, ...]] = {
+    "estimator": (NONE, Estimator()),
+    "n_estimators": (Whole(1),),
+    "bootstrap": (FLAG,),
+}
+
+
+class _OutputPerturbation(_MemberEnsemble):
+    """Fit each member to the same rows, with targets that were changed at random for it alone."""
+
+    n_estimators: int
+    bootstrap: bool
+    random_state: Any
+
+    @abstractmethod
+    def _read_target(self, y: Any, n_rows: int) -> tuple[NDArray[Any], dict[str, Any]]:
+        """Give y as it is to be learned, and what the ensemble has to remember of it."""
+
+    @abstractmethod
+    def _perturbation(self, target: NDArray[Any], units: Units) -> tuple[Perturb, dict[str, Any]]:
+        """Give the function that draws targets for the units, and what there is to know about it."""
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit every member to X (n_rows, n_features) and its own version of the targets y (n_rows,).
+
+        X may be whatever the members take. A row of weight 3 is three rows, each with a change of its own; a
+        weight in between is shared by as many rows as it is rounded up to, but no more than 16.
+        """
+        check_parameters(type(self).__name__, vars(self), self._parameter_rules)
+        thread_count(self.n_jobs)
+        seed, n_rows = draw_seed(self.random_state), some_rows(X)
+        described = describe_input(X)
+        target, remembered = self._read_target(y, n_rows)
+        units = make_units(X, target, check_weights(sample_weight, n_rows))
+        perturb, known = self._perturbation(target, units)
+        table, pattern = units.take(X), self._pattern()
+        calls = [(pattern, table, perturb, units, self.bootstrap, seed, t) for t in range(self.n_estimators)]
+        members = run_jobs(_fit_perturbed, calls, self.n_jobs)
+        return self._adopt(estimators_=members, **described, **remembered, **known)
+
+
+def _fit_perturbed(
+    pattern: Any, table: Any, perturb: Perturb, units: Units, bootstrap: bool, seed: int, t: int
+) -> Any:
+    """Fit member t; what is drawn for it depends on the seed and t."""
+    rng = stream(seed, t)
+    member = make_member(pattern, int(rng.integers(2**63)))
+    target, weights = perturb(rng), units.weights
+    if not bootstrap:
+        return fit_member(member, table, target, weights)
+    n_units = len(units)
+    counts = units.spread(np.bincount(rng.integers(n_units, size=n_units), minlength=n_units))
+    if takes_weights(member):
+        return fit_member(member, table, target, counts * (1.0 if weights is None else weights))
+    rows = np.repeat(np.arange(n_units), counts)
+    return fit_member(
+        member, take_rows(table, rows), target[rows], None if weights is None else weights[rows]
+    )
