@@ -96,17 +96,20 @@ def _words(bits: NDArray[np.generic]) -> NDArray[np.uint64]:
 def agreements_by_products(votes: Votes) -> NDArray[np.float64]:
     """Sum the weight of rows where two members vote alike.  -> (n_members, n_members)
 
-    For each class one product of the matrix of those who vote for it with itself.
+    For each class, one product of the matrix of those who vote for it with itself; of two classes, one does.
     """
-    agree = np.zeros((votes.n_members, votes.n_members))
+    n_classes, both = len(votes.classes), np.zeros((votes.n_members, votes.n_members))
     for rows in votes.blocks(_PRODUCT_BLOCK):
         weights = None if votes.weights is None else votes.weights[rows]
         weight = rows.stop - rows.start if weights is None else weights.sum()
         exact = np.float32 if weight <= _EXACT_FLOAT32 else np.float64
-        for code in np.unique(votes.codes[:, rows]):
+        for code in (1,) if n_classes == 2 else range(n_classes):
             chosen = (votes.codes[:, rows] == code).astype(exact)
-            agree += chosen @ (chosen if weights is None else chosen * weights.astype(exact)).T
-    return agree
+            both += chosen @ (chosen if weights is None else chosen * weights.astype(exact)).T
+    if n_classes == 2:
+        second = np.diagonal(both)
+        return votes.total - second[:, None] - second[None, :] + 2 * both
+    return both
 
 
 def votes_by_class(votes: Votes) -> NDArray[np.float64]:
