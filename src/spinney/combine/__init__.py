@@ -1,1 +1,16 @@
-"""Voting, stacking and the selection of ensembles."""
+"""Combining learners: voting, stacking, and the selection of members."""
+
+from spinney.combine.level_two import LeastSquaresRegressor, MultiResponseClassifier
+from spinney.combine.stacking import StackingClassifier, StackingRegressor
+from spinney.combine.votes import RiskCoverage
+from spinney.combine.voting import VotingClassifier, VotingRegressor
+
+__all__ = [
+    "LeastSquaresRegressor",
+    "MultiResponseClassifier",
+    "RiskCoverage",
+    "StackingClassifier",
+    "StackingRegressor",
+    "VotingClassifier",
+    "VotingRegressor",
+]

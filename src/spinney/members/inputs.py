@@ -35,7 +35,12 @@ def remember_input(estimator: Any, X: Any) -> None:
 def check_input(estimator: Any, X: Any) -> None:
     """Raise an error if the estimator is not fitted, or X has other features than it was fitted to."""
     check_is_fitted(estimator)
-    validate_data(estimator, X, skip_check_array=True, reset=False)
+    try:
+        validate_data(estimator, X, skip_check_array=True, reset=False)
+    except ValueError as error:
+        if "does not contain any features" in str(error):
+            raise InputError(str(error), fix="Reshape your data to one row a sample.") from None
+        raise
 
 
 def encode(y: Any, n_rows: int | None = None) -> tuple[NDArray[np.int32], NDArray[Any]]:

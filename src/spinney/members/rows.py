@@ -36,7 +36,7 @@ def take_rows(X: Any, rows: ArrayLike) -> Any:
     positions = _positions(rows)
     if _is_sparse(X):
         return X.tocsr()[positions]  # not every sparse format can be indexed
-    return _safe_indexing(X, positions)
+    return _safe_indexing(_indexable(X), positions)
 
 
 def take_columns(X: Any, columns: ArrayLike) -> Any:
@@ -50,11 +50,16 @@ def take_columns(X: Any, columns: ArrayLike) -> Any:
         return [[row[j] for j in positions] for row in X]
     if _is_sparse(X):
         return X.tocsc()[:, positions]
-    return _safe_indexing(X, positions, axis=1)
+    return _safe_indexing(_indexable(X), positions, axis=1)
 
 
 def _is_sparse(X: Any) -> bool:
     return bool(sparse.issparse(X))
+
+
+def _indexable(X: Any) -> Any:
+    """Give X itself, or an array of it where it can only be turned into one."""
+    return X if hasattr(X, "__getitem__") else np.asarray(X)
 
 
 def _positions(chosen: ArrayLike) -> Any:

@@ -1,0 +1,309 @@
+"""`VotingClassifier` and `VotingRegressor`: members that vote, or whose answers are averaged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+
+from spinney.base.checks import FLAG, NONE, OneOf, Real, Rule, check_weights
+from spinney.base.checks import ArrayLike as ArrayRule
+from spinney.base.errors import InputError
+from spinney.combine.base import RULES, Problem, Team, _BaseCombination, require
+from spinney.combine.out_of_fold import fit_members
+from spinney.combine.responses import Method, answer, choose_method
+from spinney.combine.votes import RiskCoverage, decide, labels_with_rejection, risk_coverage
+from spinney.combine.weights import convex_weights
+from spinney.members.inputs import describe_input
+from spinney.members.rows import count_rows
+from spinney.trees.targets import encode_like, read_target
+
+
+class _BaseVoting(TransformerMixin, _BaseCombination):  # type: ignore[misc]
+    """Weigh the members, and add up what they say."""
+
+    _state_attributes = ("weights_",)
+    _parameter_rules: ClassVar[dict[str, tuple[Rule, ...]]] = RULES | {
+        "weights": (NONE, OneOf("learned"), ArrayRule())
+    }
+
+    weights: Any
+    weights_: NDArray[np.float64]
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, groups: Any = None, **metadata: Any
+    ) -> Self:
+        """Fit a copy of each estimator to X and y, and give or learn the weights of their votes.
+
+        X may be anything that all members take: it is handed to them untouched. Row weights go to every
+        member, and count in learning the weights of the votes. ``groups`` goes to the splitter;
+        ``metadata``, where scikit-learn's metadata routing is on, to those members that ask for it.
+        """
+        problem = self._read(X, y, sample_weight, groups, metadata)
+        methods = self._methods(problem)
+        given = self._given_weights(problem.team)
+        if given is None:
+            members, held_out = self._answers(problem, methods)
+            rows = None if problem.weights is None else problem.weights[held_out.rows]
+            spoken = [self._spoken(one, problem.lesson.classes) for one in held_out.answers]
+            given = convex_weights(spoken, problem.targets()[held_out.rows], rows)
+        elif self._is_prefit():
+            members = list(problem.team.members)
+        else:
+            members = fit_members(problem.team.members, problem.lesson, self.n_jobs, self._title("Fitting"))
+        return self._adopt(
+            estimators_=members,
+            _names=list(problem.team.names),
+            weights_=given,
+            classes_=problem.lesson.classes,
+            **describe_input(X),
+        )
+
+    def _given_weights(self, team: Team) -> NDArray[np.float64] | None:
+        """Give the weights summing to one, None where they are to be learned."""
+        if isinstance(self.weights, str):
+            return None
+        if self.weights is None:
+            return np.full(len(team.members), 1.0 / len(team.members))
+        weights = np.asarray(self.weights, dtype=np.float64)
+        if weights.shape != (len(self.estimators),):
+            raise InputError(
+                f"weights has the shape {weights.shape} for {len(self.estimators)} estimators",
+                fix="Give one weight an estimator, also for one that is dropped.",
+            )
+        weights = weights[list(team.places)]
+        if not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() <= 0:
+            raise InputError("weights are finite numbers of at least 0, and not all 0.")
+        shares: NDArray[np.float64] = weights / weights.sum()
+        return shares
+
+    def _methods(self, problem: Problem) -> list[Method]:
+        return ["predict"] * len(problem.team.members)
+
+    def _spoken(self, answers: NDArray[np.float64], classes: NDArray[Any] | None) -> NDArray[np.float64]:
+        """Turn the answers of a member into what is added up.  (n_rows, width)"""
+        return answers
+
+    def _mean(self, X: Any) -> NDArray[np.float64]:
+        """Add up what the members say about each row, by their weights.  -> (n_rows, width)"""
+        each = self._each(X)
+        return np.asarray(sum(weight * said for weight, said in zip(self.weights_, each, strict=True)))
+
+    def _each(self, X: Any) -> list[NDArray[np.float64]]:
+        """Give what each member says about each row."""
+        self._check_input(X)
+        classes, method = getattr(self, "classes_", None), self._method()
+        return [self._spoken(answer(member, X, method, classes), classes) for member in self.estimators_]
+
+    def _method(self) -> Method:
+        return "predict"
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        if "estimators_" in vars(self):
+            weights = vars(self).get("weights_")
+            valid = isinstance(weights, np.ndarray) and weights.shape == (len(self.estimators_),)
+            require(valid and self.weights_.dtype == np.float64, "there is not one weight a member")
+            require(
+                bool((self.weights_ >= 0).all() and self.weights_.sum() < np.inf), "a weight is no weight"
+            )
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
+        """Name the columns that ``transform`` gives."""
+        check_is_fitted(self)
+        _check_feature_names_in(self, input_features, generate_names=False)
+        stem = type(self).__name__.lower()
+        return np.array([f"{stem}_{name}{end}" for name in self._names for end in self._ends()], dtype=object)
+
+    def _ends(self) -> list[str]:
+        return [""]
+
+
+class VotingClassifier(ClassifierMixin, _BaseVoting):  # type: ignore[misc]
+    """Let classifiers vote.
+
+    With ``voting="hard"`` each member gives its vote to one class, with "soft" it divides it by
+    ``predict_proba``. ``rule="plurality"`` chooses the class with most votes; "majority" asks that it have
+    more than half of them, or more than the share ``quorum``, and else gives ``reject_label``. Of classes
+    with equal votes the first in ``classes_`` is chosen.
+
+    ``weights`` are those of the votes; "learned" are the weights, at least 0 and summing to one, with the
+    least squared error (Brier score) of the shares on out-of-fold predictions, made by ``cv``.
+
+    >>> from spinney import C45Classifier, DecisionTreeClassifier, VotingClassifier
+    >>> members = [("cart", DecisionTreeClassifier()), ("c4.5", C45Classifier())]
+    >>> VotingClassifier(members).fit([[0.0], [1.0]], ["a", "b"]).predict([[0.2]]).tolist()
+    ['a']
+    """
+
+    _task = "classification"
+    _parameter_rules: ClassVar[dict[str, tuple[Rule, ...]]] = _BaseVoting._parameter_rules | {
+        "voting": (OneOf("hard", "soft"),),
+        "rule": (OneOf("plurality", "majority"),),
+        "quorum": (NONE, Real(0.0, 1.0, open_ends=")")),
+        "flatten_transform": (FLAG,),
+    }
+
+    def __init__(
+        self,
+        estimators: Any = None,
+        *,
+        voting: Literal["hard", "soft"] = "hard",
+        weights: ArrayLike | Literal["learned"] | None = None,
+        rule: Literal["plurality", "majority"] = "plurality",
+        quorum: float | None = None,
+        reject_label: Any = None,
+        cv: Any = None,
+        n_jobs: int | None = None,
+        flatten_transform: bool = True,
+        random_state: Any = None,
+        verbose: bool | int = False,
+    ) -> None:
+        self.estimators = estimators
+        self.voting = voting
+        self.weights = weights
+        self.rule = rule
+        self.quorum = quorum
+        self.reject_label = reject_label
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.flatten_transform = flatten_transform
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _read(self, X: Any, y: Any, sample_weight: Any, groups: Any, metadata: Mapping[str, Any]) -> Problem:
+        problem = super()._read(X, y, sample_weight, groups, metadata)
+        if self.rule == "plurality" and self.quorum is not None:
+            raise InputError('A quorum is for rule="majority"; rule="plurality" asks for none.')
+        if self.rule == "majority":
+            assert problem.lesson.classes is not None
+            labels_with_rejection(problem.lesson.classes, self._reject_label())
+        return problem
+
+    def _reject_label(self) -> Any:
+        if self.reject_label is None:
+            raise InputError(
+                'With rule="majority" some rows may have no class with enough votes',
+                fix="Say by reject_label what predict is to give for them.",
+            )
+        return self.reject_label
+
+    def _methods(self, problem: Problem) -> list[Method]:
+        wanted, team = self._method(), problem.team
+        return [
+            choose_method(name, member, wanted, problem.lesson.classes)
+            for name, member in zip(team.names, team.members, strict=True)
+        ]
+
+    def _method(self) -> Method:
+        return "predict" if self.voting == "hard" else "predict_proba"
+
+    def _spoken(self, answers: NDArray[np.float64], classes: NDArray[Any] | None) -> NDArray[np.float64]:
+        if self.voting == "soft":
+            return answers
+        assert classes is not None
+        return np.eye(len(classes))[answers[:, 0].astype(np.intp)]
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Give the share of the votes that each class has: with soft voting, the mean probability.
+
+        -> (n_rows, n_classes)
+        """
+        return self._mean(X)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the class with most votes, or ``reject_label`` where none has enough.  -> (n_rows,)"""
+        shares = self._mean(X)
+        if self.rule == "plurality":
+            labels: NDArray[Any] = self.classes_.take(decide(shares, None))
+            return labels
+        named = labels_with_rejection(self.classes_, self._reject_label())
+        return named[decide(shares, self._least_share())]
+
+    def _least_share(self) -> float:
+        return 0.5 if self.quorum is None else float(self.quorum)
+
+    def coverage(self, X: Any) -> float:
+        """Give the part of the rows that are not rejected; all of them with rule="plurality"."""
+        shares = self._mean(X)
+        answered = decide(shares, None if self.rule == "plurality" else self._least_share()) >= 0
+        return float(answered.mean())
+
+    def risk_coverage(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> RiskCoverage:
+        """Give the error among answered rows for each part of the rows that may be answered.
+
+        Rows are answered from the largest share of the votes downwards; the curve does not depend on ``rule``
+        and ``quorum``, and helps to choose them.
+        """
+        shares = self._mean(X)
+        n_rows = count_rows(X)
+        codes = encode_like(read_target(y, n_rows), [self.classes_])[:, 0]
+        correct = decide(shares, None) == codes
+        return risk_coverage(shares.max(axis=1), correct, check_weights(sample_weight, n_rows))
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Give what each member says.
+
+        Hard voting: the code of its class (n_rows, n_members). Soft voting: its probabilities
+        (n_rows, n_members · n_classes), or without ``flatten_transform`` (n_members, n_rows, n_classes).
+        """
+        each = self._each(X)
+        if self.voting == "hard":
+            return np.column_stack([votes.argmax(axis=1) for votes in each])
+        return np.hstack(each) if self.flatten_transform else np.stack(each)
+
+    def _ends(self) -> list[str]:
+        if self.voting == "hard":
+            return [""]
+        if not self.flatten_transform:
+            raise InputError('With voting="soft" and flatten_transform=False there are no columns to name.')
+        return [str(k) for k in range(len(self.classes_))]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+class VotingRegressor(RegressorMixin, _BaseVoting):  # type: ignore[misc]
+    """Average the predictions of regressors.
+
+    ``weights`` are those of the mean; "learned" are the weights, at least 0 and summing to one, with the
+    least squared error on out-of-fold predictions, made by ``cv``.
+
+    >>> from spinney import DecisionTreeRegressor, ObliqueTreeRegressor, VotingRegressor
+    >>> members = [("cart", DecisionTreeRegressor()), ("oblique", ObliqueTreeRegressor(random_state=0))]
+    >>> VotingRegressor(members).fit([[0.0], [1.0]], [2.0, 4.0]).predict([[0.2]]).tolist()
+    [2.0]
+    """
+
+    _task = "regression"
+
+    def __init__(
+        self,
+        estimators: Any = None,
+        *,
+        weights: ArrayLike | Literal["learned"] | None = None,
+        cv: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool | int = False,
+    ) -> None:
+        self.estimators = estimators
+        self.weights = weights
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Predict the mean of what the members predict.  -> (n_rows,)"""
+        return self._mean(X)[:, 0]
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Give the prediction of each member.  -> (n_rows, n_members)"""
+        return np.hstack(self._each(X))
