@@ -5,6 +5,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from spinney.bagging import BaggingClassifier, BaggingRegressor
+from spinney.boosting import AdaBoostClassifier, AdaBoostRegressor
 from spinney.model.text import export_text
 from spinney.persistence import load, save
 from spinney.trees import (
@@ -22,6 +23,8 @@ except PackageNotFoundError:  # the source tree, not installed
     __version__ = "unknown"
 
 __all__ = [
+    "AdaBoostClassifier",
+    "AdaBoostRegressor",
     "BaggingClassifier",
     "BaggingRegressor",
     "C45Classifier",
