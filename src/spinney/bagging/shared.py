@@ -9,7 +9,10 @@ from numpy.typing import NDArray
 
 from spinney.bagging.draws import Bags
 from spinney.bagging.fitting import bag_weights, take_features
+from spinney.bagging.narrowing import narrow
+from spinney.data.schema import default_names
 from spinney.members.fitting import run_jobs
+from spinney.members.inputs import describe_input
 from spinney.members.rows import take_rows
 from spinney.trees.base import _BaseTree
 
@@ -28,6 +31,10 @@ def fit_trees(
 
     A title asks for a progress bar.
     """
+    if bags.n_columns_drawn < bags.n_columns or bags.bootstrap_columns:
+        names = describe_input(X).get("feature_names_in_", default_names(bags.n_columns))
+        for tree, t in zip(trees, numbers, strict=True):
+            narrow(tree, bags.columns(t), list(names))
     jobs = [(tree, X, y, bags, t, oob_pruning) for tree, t in zip(trees, numbers, strict=True)]
     return run_jobs(_fit_tree, jobs, n_jobs, title)
 
