@@ -79,13 +79,13 @@ def _on_grid(values: Array) -> Array:
 
 
 def softmax(scores: Array) -> Array:
-    """Give shares of 1 whose logarithms differ as the scores (n_rows, n_classes) do.
+    """Give shares of 1 whose logarithms differ as the scores (…, n_classes) do.
 
     >>> softmax(np.zeros((1, 2))).tolist()
     [[0.5, 0.5]]
     """
-    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
 
 
 def couple(code: Code, sides: Array) -> Array:
