@@ -1,0 +1,148 @@
+"""Out-of-bag answers: the mean over members that did not see a row, and no others."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+
+import spinney as sp
+from oracles.naive_bagging import out_of_bag_answers
+from spinney.bagging.out_of_bag import out_of_bag_mean, out_of_bag_score
+from spinney.base.errors import InputError
+
+
+def classes(n=80, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    return X, np.array(["a", "b", "c"])[np.digitize(X[:, 0] + 0.5 * rng.normal(size=n), [-0.5, 0.5])]
+
+
+CLASSIFIERS = {
+    "trees": {},
+    "votes": {"voting": "hard"},
+    "patches": {"max_samples": 0.5, "max_features": 0.5},
+    "pasting": {"bootstrap": False, "max_samples": 0.6},
+    "rows taken": {"estimator": KNeighborsClassifier(3)},
+    "columns twice": {"estimator": KNeighborsClassifier(3), "bootstrap_features": True},
+}
+
+
+@pytest.mark.parametrize("setting", CLASSIFIERS)
+def test_only_members_that_did_not_see_the_row_answer(setting):
+    X, y = classes()
+    model = sp.BaggingClassifier(n_estimators=6, oob_score=True, random_state=1, **CLASSIFIERS[setting])
+    model.fit(X, y)
+
+    def say(member, row):
+        if model.voting == "hard":
+            return (member.predict(row)[:, None] == model.classes_).astype(float)
+        proba = np.zeros((1, 3))
+        proba[:, np.searchsorted(model.classes_, member.classes_)] = member.predict_proba(row)
+        return proba
+
+    expected = out_of_bag_answers(model, X, say)
+    seen_by_all = [row for row, answer in enumerate(expected) if answer is None]
+    assert 0 < len(seen_by_all) < 40
+    answered = np.setdiff1d(np.arange(80), seen_by_all)
+    found = model.oob_decision_function_
+    assert np.isnan(found[seen_by_all]).all()
+    assert_allclose(found[answered], np.array([expected[row] for row in answered]), atol=1e-12)
+    right = model.classes_[found[answered].argmax(axis=1)] == y[answered]
+    assert model.oob_score_ == pytest.approx(right.mean())
+
+
+@pytest.mark.parametrize("estimator", [None, KNeighborsRegressor(2)])
+def test_regressors_too(estimator):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = X @ [1.0, 2.0, 0.0]
+    model = sp.BaggingRegressor(estimator, n_estimators=5, oob_score=True, random_state=0).fit(X, y)
+    expected = out_of_bag_answers(model, X, lambda member, row: member.predict(row))
+    answered = [row for row in range(60) if expected[row] is not None]
+    assert len(answered) < 60
+    assert_allclose(model.oob_prediction_[answered], [expected[row] for row in answered])
+    assert np.isnan(np.delete(model.oob_prediction_, answered)).all()
+    assert model.oob_score_ == pytest.approx(r2_score(y[answered], model.oob_prediction_[answered]))
+
+
+def test_rows_without_weight_are_not_judged():
+    X, y = classes()
+    weights = np.random.default_rng(1).integers(0, 3, 80).astype(float)
+    model = sp.BaggingClassifier(n_estimators=30, oob_score=True, random_state=0).fit(X, y, weights)
+    answers = model.oob_decision_function_
+    answered = ~np.isnan(answers[:, 0])
+    assert not answered[weights == 0].any()
+    predicted = model.classes_[answers[answered].argmax(axis=1)]
+    expected = accuracy_score(y[answered], predicted, sample_weight=weights[answered])
+    assert model.oob_score_ == pytest.approx(expected)
+
+
+def test_a_score_of_ones_own():
+    X, y = classes()
+    seen = []
+
+    def error(truth, predicted):
+        seen.append((truth, predicted))
+        return (truth != predicted).mean()
+
+    model = sp.BaggingClassifier(n_estimators=20, oob_score=error, random_state=0).fit(X, y)
+    default = sp.BaggingClassifier(n_estimators=20, oob_score=True, random_state=0).fit(X, y)
+    assert model.oob_score_ == pytest.approx(1 - default.oob_score_)
+    assert seen[0][0].shape == seen[0][1].shape
+    assert set(seen[0][1]) <= {"a", "b", "c"}
+    weighted = sp.BaggingClassifier(oob_score=error, random_state=0).fit(X, y, np.full(80, 0.5))
+    assert 0 <= weighted.oob_score_ <= 1  # a score without weights is asked without
+
+
+def test_out_of_bag_error_is_near_held_out_error():
+    differences = []
+    for seed in range(8):
+        X, y = classes(900, seed)
+        model = sp.BaggingClassifier(n_estimators=40, oob_score=True, random_state=seed).fit(X[:300], y[:300])
+        differences.append(model.oob_score_ - model.score(X[300:], y[300:]))
+        on_training_rows = model.score(X[:300], y[:300])
+        assert on_training_rows > model.oob_score_ + 0.1
+    # Eight differences, each with a standard deviation of about 0.03.
+    assert abs(np.mean(differences)) < 0.035
+
+
+def test_nothing_out_of_bag_is_an_error():
+    X, y = classes()
+    with pytest.raises(InputError, match="No row was left out"):
+        sp.BaggingClassifier(bootstrap=False, oob_score=True).fit(X, y)
+    with pytest.raises(InputError, match="No row was left out"):
+        out_of_bag_mean(3, [])
+
+
+def test_several_outputs():
+    X, y = classes()
+    both = np.stack([y, np.where(X[:, 1] > 0, "up", "low")], axis=1)
+    model = sp.BaggingClassifier(n_estimators=40, oob_score=True, random_state=0).fit(X, both)
+    first, second = model.oob_decision_function_
+    assert (first.shape, second.shape) == ((80, 3), (80, 2))
+    predicted = np.stack([model.classes_[0][first.argmax(1)], model.classes_[1][second.argmax(1)]], axis=1)
+    assert model.oob_score_ == pytest.approx((predicted == both).all(axis=1).mean())
+
+
+def test_means_and_scores_of_arrays():
+    parts = [([0, 2], np.array([[1.0, 0.0], [0.5, 0.5]])), ([2], np.array([[1.0, 0.0]]))]
+    mean, n_answers = out_of_bag_mean(3, parts)
+    assert_array_equal(mean, [[1.0, 0.0], [np.nan, np.nan], [0.75, 0.25]])
+    assert_array_equal(n_answers, [1, 0, 2])
+    y, predicted, answered = np.array([1, 2, 3]), np.array([1, 0, 0]), np.array([True, False, True])
+    assert out_of_bag_score(accuracy_score, y, predicted, answered) == 0.5
+    assert out_of_bag_score(accuracy_score, y, predicted, answered, np.array([3.0, 1, 1])) == 0.75
+    assert out_of_bag_score(accuracy_score, y, predicted, answered, np.array([3.0, 1, 0])) == 1.0
+
+
+def test_members_that_take_weights_and_that_do_not_leave_the_same_rows_out():
+    X, y = classes()
+    bags = [
+        sp.BaggingClassifier(estimator, random_state=0).fit(X, y).estimators_samples_
+        for estimator in (None, KNeighborsClassifier(), LogisticRegression())
+    ]
+    for of_trees, of_neighbours, of_lines in zip(*bags, strict=True):
+        assert_array_equal(of_trees, of_neighbours)
+        assert_array_equal(of_trees, of_lines)
