@@ -268,8 +268,14 @@ def refit(
     leaf: Node, y: Sequence[float], weights: Sequence[float], score: Floats, settings: Settings
 ) -> None:
     """Give a leaf the value it has in the ensemble: the best one for its rows where that is known, shrunk."""
-    rows, share = leaf.rows, {"absolute": 0.5, "quantile": settings.parameter}.get(settings.loss)
-    if share is not None:
-        residuals = [y[row] - float(score[row]) for row in rows]
-        leaf.value = max(leaf.low, min(leaf.high, middle(residuals, [weights[row] for row in rows], share)))
-    leaf.value *= settings.learning_rate
+    rows = leaf.rows
+    residuals, w = [y[row] - float(score[row]) for row in rows], [weights[row] for row in rows]
+    best = leaf.value
+    if settings.loss in ("absolute", "huber"):
+        best = middle(residuals, w, 0.5)
+    elif settings.loss == "quantile":
+        best = middle(residuals, w, settings.parameter)
+    if settings.loss == "huber":
+        near = [max(-settings.parameter, min(settings.parameter, r - best)) for r in residuals]
+        best += math.fsum(a * b for a, b in zip(near, w, strict=True)) / math.fsum(w)
+    leaf.value = max(leaf.low, min(leaf.high, best)) * settings.learning_rate

@@ -41,29 +41,28 @@ def test_two_writings_of_softmax_agree():
 
 def grow(columns, kinds, y, **settings):
     y = np.array(y, dtype=float)
-    tree = NaiveTree(columns, kinds, -y, np.ones(len(y)), list(range(len(y))), Settings(**settings))
-    return tree, tree.grow()
+    return NaiveTree(columns, kinds, -y, np.ones(len(y)), list(range(len(y))), Settings(**settings)).grow()
 
 
 def test_a_stump_by_hand():
     # ½ (3²/2 + 7²/2 − 10²/4) = ½ (4.5 + 24.5 − 25) = 2
-    tree, root = grow([[1.0, 2.0, 3.0, 4.0]], ["numeric"], [1, 2, 3, 4], max_depth=1)
+    root = grow([[1.0, 2.0, 3.0, 4.0]], ["numeric"], [1, 2, 3, 4], max_depth=1)
     assert (root.split.threshold, root.split.gain) == (2.5, 2.0)
     assert [leaf.value for leaf in leaves(root)] == [1.5, 3.5]
 
 
 def test_regularisation_by_hand():
-    tree, root = grow([[1.0, 2.0]], ["numeric"], [0, 6], l2=1.0, min_gain=1.0)
+    root = grow([[1.0, 2.0]], ["numeric"], [0, 6], l2=1.0, min_gain=1.0)
     assert root.split.gain == pytest.approx(0.5 * (36 / 2 - 36 / 3) - 1.0)
     assert [leaf.value for leaf in leaves(root)] == [0.0, 3.0]
-    assert grow([[1.0, 2.0]], ["numeric"], [0, 6], min_gain=9.0)[1].split is None
-    assert grow([[1.0, 2.0]], ["numeric"], [0, 6], min_hessian=2.0)[1].split is None
+    assert grow([[1.0, 2.0]], ["numeric"], [0, 6], min_gain=9.0).split is None
+    assert grow([[1.0, 2.0]], ["numeric"], [0, 6], min_hessian=2.0).split is None
 
 
 def test_missing_rows_and_categories_go_where_they_do_best():
-    _, root = grow([[1.0, 2.0, None, None]], ["numeric"], [0, 1, 1, 1], max_leaf_nodes=2)
+    root = grow([[1.0, 2.0, None, None]], ["numeric"], [0, 1, 1, 1], max_leaf_nodes=2)
     assert not root.split.missing_left and root.split.left == [0]
-    _, root = grow([[0, 1, 2, 0, 1, 2]], ["categorical"], [5, 1, 5, 5, 1, 5], max_leaf_nodes=2)
+    root = grow([[0, 1, 2, 0, 1, 2]], ["categorical"], [5, 1, 5, 5, 1, 5], max_leaf_nodes=2)
     assert root.split.known_left in ({0, 2}, {1})
 
 
@@ -71,7 +70,7 @@ def test_constraints_hold():
     rng = np.random.default_rng(2)
     x, other = rng.normal(size=30).tolist(), rng.normal(size=30).tolist()
     y = [math.sin(3 * v) + w for v, w in zip(x, other, strict=True)]
-    _, root = grow([x, other], ["numeric"] * 2, y, monotone=[1, 0], interactions=[[0], [1]], max_leaf_nodes=8)
+    root = grow([x, other], ["numeric"] * 2, y, monotone=[1, 0], interactions=[[0], [1]], max_leaf_nodes=8)
     used = set()
 
     def walk(node):
