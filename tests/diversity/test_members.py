@@ -56,8 +56,19 @@ ENSEMBLES = {
     "bagged pipeline": lambda: BaggingClassifier(
         make_pipeline(StandardScaler(), GaussianNB()), 4, max_features=3, random_state=0
     ),
+    "boosted spinney": lambda: AdaBoostClassifier(
+        spinney.DecisionTreeClassifier(max_depth=2), n_estimators=4, random_state=0
+    ),
     "adaboost": lambda: AdaBoostClassifier(ScikitTree(max_depth=1), n_estimators=6, random_state=0),
     "voting": lambda: VotingClassifier(members()),
+    "our bagging": lambda: spinney.BaggingClassifier(n_estimators=4, random_state=0),
+    "our patches": lambda: spinney.BaggingClassifier(
+        GaussianNB(), n_estimators=4, max_features=3, max_samples=0.5, random_state=0
+    ),
+    "our boosting": lambda: spinney.AdaBoostClassifier(
+        spinney.DecisionTreeClassifier(max_depth=2), n_estimators=4
+    ),
+    "our boosted stumps": lambda: spinney.AdaBoostClassifier(n_estimators=4),
     "stacking": lambda: StackingClassifier(members(), cv=3),
     "pipeline": lambda: make_pipeline(StandardScaler(), RandomForestClassifier(5, random_state=0)),
     "search": lambda: GridSearchCV(
@@ -161,11 +172,18 @@ def test_several_outputs_come_last():
 
 
 @pytest.mark.parametrize(
-    "model", [GradientBoostingClassifier(n_estimators=2), GradientBoostingRegressor(n_estimators=2)]
+    "make",
+    [
+        lambda: GradientBoostingClassifier(n_estimators=2),
+        lambda: GradientBoostingRegressor(n_estimators=2),
+        lambda: spinney.AdaBoostClassifier(n_estimators=2, algorithm="logit"),
+    ],
 )
-def test_stages_of_a_sum_are_refused(model):
-    with pytest.raises(InputError, match="do not answer for themselves"):
-        member_predictions(model.fit(X, TARGET), X)
+def test_stages_of_a_sum_are_refused(make):
+    for classes in (2, 3):
+        rows = classes > TARGET
+        with pytest.raises(InputError, match="do not answer for themselves"):
+            member_predictions(make().fit(X[rows], TARGET[rows]), X)
 
 
 @pytest.mark.parametrize(

@@ -46,15 +46,13 @@ def member_predictions(ensemble: Any, X: Any) -> NDArray[Any]:
     """
     ensemble, X = _unwrap(list(ensemble) if isinstance(ensemble, tuple) else ensemble, X)
     members = fitted_members(ensemble)
+    # Spinney's ensembles hand tables on as they are; scikit-learn's hand most members arrays.
+    as_it_is = isinstance(ensemble, list | Persistent)
+    tables = (X if as_it_is or hasattr(one, "feature_names_in_") else _plain(X) for one in members)
     columns = getattr(ensemble, "estimators_features_", None)
-    if columns is None:
-        answers = [_predict(member, X) for member in members]
-    else:
-        table = X if isinstance(ensemble, Persistent) else _plain(X)
-        answers = [
-            _predict(member, take_columns(table, chosen))
-            for member, chosen in zip(members, columns, strict=True)
-        ]
+    if columns is not None:
+        tables = (take_columns(table, chosen) for table, chosen in zip(tables, columns, strict=True))
+    answers = [np.asarray(one.predict(table)) for one, table in zip(members, tables, strict=True)]
     if not isinstance(ensemble, list) and is_classifier(ensemble):
         answers = _decode(ensemble, members, answers)
     return np.stack(answers, axis=1)
@@ -108,8 +106,8 @@ def fitted_members(ensemble: Any) -> list[Any]:
 def _separate(ensemble: Any, found: Iterable[Any]) -> list[Any]:
     """Leave out dropped members; refuse parts of a sum or of a code, which say nothing on their own."""
     divided = isinstance(ensemble, _DIVIDING) or hasattr(ensemble, "code_book_")
-    in_stages = isinstance(found, np.ndarray) and found.ndim == 2
-    members = [] if divided or in_stages else [member for member in found if not isinstance(member, str)]
+    members = [member for member in found if not isinstance(member, str)]
+    in_stages = any(isinstance(member, list | np.ndarray) for member in members)
     if divided or in_stages or (is_classifier(ensemble) and not all(map(is_classifier, members))):
         raise InputError(
             f"The members of {type(ensemble).__name__} do not answer for themselves: each is a part of the "
@@ -130,12 +128,6 @@ def _unwrap(ensemble: Any, X: Any) -> tuple[Any, Any]:
         else:
             break
     return ensemble, X
-
-
-def _predict(member: Any, X: Any) -> NDArray[Any]:
-    """Predict, without names of columns for a member that was fitted without."""
-    named = hasattr(member, "feature_names_in_") or isinstance(member, Persistent)
-    return np.asarray(member.predict(X if named else _plain(X)))
 
 
 def _plain(X: Any) -> Any:
