@@ -6,6 +6,15 @@ from typing import Any
 
 from spinney.bagging import BaggingClassifier, BaggingRegressor
 from spinney.boosting import AdaBoostClassifier, AdaBoostRegressor
+from spinney.combine import (
+    EnsembleSelectionClassifier,
+    EnsembleSelectionRegressor,
+    StackingClassifier,
+    StackingRegressor,
+    VotingClassifier,
+    VotingRegressor,
+    prune_ensemble,
+)
 from spinney.model.text import export_text
 from spinney.persistence import load, save
 from spinney.trees import (
@@ -30,15 +39,22 @@ __all__ = [
     "C45Classifier",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
+    "EnsembleSelectionClassifier",
+    "EnsembleSelectionRegressor",
     "ID3Classifier",
     "ObliqueTreeClassifier",
     "ObliqueTreeRegressor",
+    "StackingClassifier",
+    "StackingRegressor",
+    "VotingClassifier",
+    "VotingRegressor",
     "__version__",
     "datasets",
     "diversity",
     "export_text",
     "load",
     "plotting",
+    "prune_ensemble",
     "save",
 ]
 

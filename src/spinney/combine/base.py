@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABCMeta
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -20,7 +20,15 @@ from sklearn.utils.validation import check_is_fitted
 from spinney.base.checks import FLAG, Rule, Whole, check_parameters, check_weights, thread_count
 from spinney.base.errors import InputError, InputTypeError, ModelFileError, show_value, show_values
 from spinney.base.seeds import draw_seed, stream
-from spinney.combine.out_of_fold import Lesson, OutOfFold, Split, fit_out_of_fold, read_splits, read_splitter
+from spinney.combine.out_of_fold import (
+    Lesson,
+    OutOfFold,
+    Split,
+    answer_out_of_fold,
+    fit_members,
+    read_splits,
+    read_splitter,
+)
 from spinney.combine.responses import Method, answer, class_places
 from spinney.members.cloning import make_member
 from spinney.members.inputs import check_input, encode
@@ -52,6 +60,12 @@ class Problem:
     for_splitter: Mapping[str, Any]
     for_final: Mapping[str, Any]
     seed: int | None
+
+    def only(self, chosen: NDArray[np.intp]) -> Problem:
+        """Give the same problem for the chosen members alone."""
+        team, lesson = self.team, self.lesson
+        part = Team(*(tuple(column[i] for i in chosen) for column in (team.names, team.members, team.places)))
+        return replace(self, team=part, lesson=replace(lesson, metadata=[lesson.metadata[i] for i in chosen]))
 
     def targets(self) -> NDArray[np.float64]:
         """Give the targets as columns: a 1 for the class of each row, or the numbers.  -> (n_rows, width)"""
@@ -227,8 +241,8 @@ class _BaseCombination(MetaEstimatorMixin, _BaseComposition, Persistent, metacla
         splitter = read_splitter(self.cv, lesson.codes, lesson.classes is not None)
         return read_splits(splitter, lesson.X, lesson.codes, problem.for_splitter.get("groups"))
 
-    def _answers(self, problem: Problem, methods: list[Method]) -> tuple[list[Any], OutOfFold]:
-        """Give the fitted members and their answers for rows that they never saw.
+    def _held_out(self, problem: Problem, methods: Sequence[Method]) -> OutOfFold:
+        """Give the answers of the members for rows that they never saw.
 
         With cv="prefit" the rows given are taken to be such.
         """
@@ -238,10 +252,16 @@ class _BaseCombination(MetaEstimatorMixin, _BaseComposition, Persistent, metacla
                 answer(member, lesson.X, method, lesson.classes)
                 for member, method in zip(team.members, methods, strict=True)
             )
-            return list(team.members), OutOfFold(np.arange(len(lesson.y)), answers)
-        return fit_out_of_fold(
-            team.members, lesson, self._splits(problem), methods, self.n_jobs, self._title("Fitting members")
+            return OutOfFold(np.arange(len(lesson.y)), answers)
+        return answer_out_of_fold(
+            team.members, lesson, self._splits(problem), methods, self.n_jobs, self._title("out-of-fold")
         )
+
+    def _fit_members(self, problem: Problem) -> list[Any]:
+        """Give the members, fitted to all rows unless they are already."""
+        if self._is_prefit():
+            return list(problem.team.members)
+        return fit_members(problem.team.members, problem.lesson, self.n_jobs, self._title("members"))
 
     def _title(self, words: str) -> str | None:
         return f"{type(self).__name__}: {words}" if self.verbose else None

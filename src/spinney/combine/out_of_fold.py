@@ -88,31 +88,30 @@ def read_splits(splitter: Any, X: Any, y: NDArray[Any], groups: Any = None) -> l
 def fit_members(
     members: Sequence[Any], lesson: Lesson, n_jobs: int | None, title: str | None = None
 ) -> list[Any]:
-    """Fit each member to all rows."""
+    """Fit a copy of each member to all rows."""
     calls = [(member, lesson.X, lesson.y, lesson.metadata[i]) for i, member in enumerate(members)]
     return run_jobs(_fit, calls, n_jobs, title)
 
 
-def fit_out_of_fold(
+def answer_out_of_fold(
     members: Sequence[Any],
     lesson: Lesson,
     splits: Sequence[Split],
     methods: Sequence[Method],
     n_jobs: int | None,
     title: str | None = None,
-) -> tuple[list[Any], OutOfFold]:
-    """Fit each member once a split, for its answers, and once to all rows; all of this in one row of jobs."""
+) -> OutOfFold:
+    """Fit a copy of each member once a split, and let it answer for the rows that it did not see."""
     calls: list[tuple[Any, ...]] = [
         (member, lesson.X, lesson.y, lesson.metadata[i], split, methods[i], lesson.classes)
-        for split in (*splits, None)
+        for split in splits
         for i, member in enumerate(members)
     ]
     results = run_jobs(_fit_and_answer, calls, n_jobs, title)
-    n = len(members)
     rows = np.concatenate([test for _, test in splits])
     order = np.argsort(rows, kind="stable")
-    answers = tuple(np.concatenate(results[i : len(splits) * n : n])[order] for i in range(n))
-    return results[len(splits) * n :], OutOfFold(rows[order], answers)
+    n = len(members)
+    return OutOfFold(rows[order], tuple(np.concatenate(results[i::n])[order] for i in range(n)))
 
 
 def _fit(member: Any, X: Any, y: NDArray[Any], metadata: Mapping[str, Any]) -> Any:
@@ -125,13 +124,11 @@ def _fit_and_answer(
     X: Any,
     y: NDArray[Any],
     metadata: Mapping[str, Any],
-    split: Split | None,
+    split: Split,
     method: Method,
     classes: NDArray[Any] | None,
-) -> Any:
-    """Fit to the rows of a split and answer for the others; without a split give the fitted member."""
-    if split is None:
-        return _fit(member, X, y, metadata)
+) -> NDArray[np.float64]:
+    """Fit to the rows of a split and answer for the others."""
     train, test = split
     fitted = _fit(member, take_rows(X, train), y[train], _check_method_params(X, dict(metadata), train))
     return answer(fitted, take_rows(X, test), method, classes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -14,22 +15,18 @@ Method = Literal["predict_proba", "decision_function", "predict"]
 METHODS: tuple[Method, ...] = get_args(Method)
 
 
-def choose_method(name: str, estimator: Any, wanted: str, classes: NDArray[Any] | None) -> Method:
-    """Give the method by which a member answers: the one wanted, or with "auto" the first that it has.
-
-    Regressors, ``classes`` None, have only one.
+def choose_method(name: str, estimator: Any, wanted: Sequence[Method]) -> Method:
+    """Give the method by which a member answers: the first of those wanted that it has.
 
     >>> from sklearn.svm import LinearSVC
-    >>> choose_method("svm", LinearSVC(), "auto", np.array([0, 1]))
+    >>> choose_method("svm", LinearSVC(), METHODS)
     'decision_function'
     """
-    if classes is None:
-        return "predict"
-    for method in METHODS if wanted == "auto" else [m for m in METHODS if m == wanted]:
+    for method in wanted:
         if hasattr(estimator, method):
             return method
     raise InputError(
-        f"The member {show_value(name)}, a {type(estimator).__name__}, does not have the method {wanted}",
+        f"The member {show_value(name)}, a {type(estimator).__name__}, has no {' or '.join(wanted)}",
         fix="Choose another method, or another member.",
     )
 
@@ -50,6 +47,17 @@ def answer(member: Any, X: Any, method: Method, classes: NDArray[Any] | None) ->
     if method == "predict":
         return label_codes(member, given, classes).astype(np.float64)[:, None]
     return _by_class(member, np.asarray(given, dtype=np.float64), method, classes)
+
+
+def shares(answers: NDArray[np.float64], method: Method, classes: NDArray[Any] | None) -> NDArray[np.float64]:
+    """Give answers as what can be averaged: a label becomes a 1 in the column of its class.
+
+    >>> shares(np.array([[1.0], [0.0]]), "predict", np.array(["a", "b"])).tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+    if classes is None or method != "predict":
+        return answers
+    return np.eye(len(classes))[answers[:, 0].astype(np.intp)]
 
 
 def label_codes(member: Any, labels: Any, classes: NDArray[Any]) -> NDArray[np.int32]:

@@ -52,7 +52,7 @@ class _BaseStacking(TransformerMixin, _BaseCombination):  # type: ignore[misc]
         problem = self._read(X, y, sample_weight, groups, metadata)
         methods = self._methods(problem)
         final = self._make_final(methods, problem.seed)
-        members, held_out = self._answers(problem, methods)
+        held_out = self._held_out(problem, methods)
         names = self._answer_names(problem.team.names, methods, problem.lesson.classes)
         rows = held_out.rows
         beside = take_rows(X, rows) if self.passthrough else None
@@ -60,7 +60,7 @@ class _BaseStacking(TransformerMixin, _BaseCombination):  # type: ignore[misc]
         others = _check_method_params(X, dict(problem.for_final), rows)
         weights = others.pop("sample_weight", None)
         return self._adopt(
-            estimators_=members,
+            estimators_=self._fit_members(problem),
             _names=list(problem.team.names),
             classes_=problem.lesson.classes,
             stack_method_=methods,
@@ -91,10 +91,10 @@ class _BaseStacking(TransformerMixin, _BaseCombination):  # type: ignore[misc]
 
     def _methods(self, problem: Problem) -> list[Method]:
         team = problem.team
-        return [
-            choose_method(name, member, self.stack_method, problem.lesson.classes)
-            for name, member in zip(team.names, team.members, strict=True)
-        ]
+        if self._task == "regression":
+            return ["predict"] * len(team.members)
+        wanted = METHODS if self.stack_method == "auto" else (self.stack_method,)
+        return [choose_method(*pair, wanted) for pair in zip(team.names, team.members, strict=True)]
 
     def _table(
         self,
@@ -252,7 +252,7 @@ class StackingRegressor(RegressorMixin, _BaseStacking):  # type: ignore[misc]
     >>> from spinney import DecisionTreeRegressor, ObliqueTreeRegressor, StackingRegressor
     >>> members = [("cart", DecisionTreeRegressor()), ("oblique", ObliqueTreeRegressor(random_state=0))]
     >>> X, y = [[0.0], [0.1], [0.9], [1.0]], [1.0, 1.0, 3.0, 3.0]
-    >>> StackingRegressor(members, cv=[([0, 2], [1, 3])]).fit(X, y).predict([[0.2]]).tolist()
+    >>> StackingRegressor(members, cv=[([0, 2], [1, 3])]).fit(X, y).predict([[0.2]]).round(6).tolist()
     [1.0]
     """
 

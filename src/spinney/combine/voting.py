@@ -13,9 +13,9 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from spinney.base.checks import FLAG, NONE, OneOf, Real, Rule, check_weights
 from spinney.base.checks import ArrayLike as ArrayRule
 from spinney.base.errors import InputError
-from spinney.combine.base import RULES, Problem, Team, _BaseCombination, require
-from spinney.combine.out_of_fold import fit_members
-from spinney.combine.responses import Method, answer, choose_method
+from spinney.combine.averaging import _BaseMean
+from spinney.combine.base import RULES, Problem, Team
+from spinney.combine.responses import Method, choose_method
 from spinney.combine.votes import RiskCoverage, decide, labels_with_rejection, risk_coverage
 from spinney.combine.weights import convex_weights
 from spinney.members.inputs import describe_input
@@ -23,16 +23,14 @@ from spinney.members.rows import count_rows
 from spinney.trees.targets import encode_like, read_target
 
 
-class _BaseVoting(TransformerMixin, _BaseCombination):  # type: ignore[misc]
+class _BaseVoting(TransformerMixin, _BaseMean):  # type: ignore[misc]
     """Weigh the members, and add up what they say."""
 
-    _state_attributes = ("weights_",)
     _parameter_rules: ClassVar[dict[str, tuple[Rule, ...]]] = RULES | {
         "weights": (NONE, OneOf("learned"), ArrayRule())
     }
 
     weights: Any
-    weights_: NDArray[np.float64]
 
     def fit(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, groups: Any = None, **metadata: Any
@@ -45,20 +43,16 @@ class _BaseVoting(TransformerMixin, _BaseCombination):  # type: ignore[misc]
         """
         problem = self._read(X, y, sample_weight, groups, metadata)
         methods = self._methods(problem)
-        given = self._given_weights(problem.team)
-        if given is None:
-            members, held_out = self._answers(problem, methods)
+        weights = self._given_weights(problem.team)
+        if weights is None:
+            held_out = self._held_out(problem, methods)
+            spoken = self._spoken(held_out.answers, methods, problem.lesson.classes)
             rows = None if problem.weights is None else problem.weights[held_out.rows]
-            spoken = [self._spoken(one, problem.lesson.classes) for one in held_out.answers]
-            given = convex_weights(spoken, problem.targets()[held_out.rows], rows)
-        elif self._is_prefit():
-            members = list(problem.team.members)
-        else:
-            members = fit_members(problem.team.members, problem.lesson, self.n_jobs, self._title("Fitting"))
+            weights = convex_weights(spoken, problem.targets()[held_out.rows], rows)
         return self._adopt(
-            estimators_=members,
+            estimators_=self._fit_members(problem),
             _names=list(problem.team.names),
-            weights_=given,
+            weights_=weights,
             classes_=problem.lesson.classes,
             **describe_input(X),
         )
@@ -80,37 +74,6 @@ class _BaseVoting(TransformerMixin, _BaseCombination):  # type: ignore[misc]
             raise InputError("weights are finite numbers of at least 0, and not all 0.")
         shares: NDArray[np.float64] = weights / weights.sum()
         return shares
-
-    def _methods(self, problem: Problem) -> list[Method]:
-        return ["predict"] * len(problem.team.members)
-
-    def _spoken(self, answers: NDArray[np.float64], classes: NDArray[Any] | None) -> NDArray[np.float64]:
-        """Turn the answers of a member into what is added up.  (n_rows, width)"""
-        return answers
-
-    def _mean(self, X: Any) -> NDArray[np.float64]:
-        """Add up what the members say about each row, by their weights.  -> (n_rows, width)"""
-        each = self._each(X)
-        return np.asarray(sum(weight * said for weight, said in zip(self.weights_, each, strict=True)))
-
-    def _each(self, X: Any) -> list[NDArray[np.float64]]:
-        """Give what each member says about each row."""
-        self._check_input(X)
-        classes, method = getattr(self, "classes_", None), self._method()
-        return [self._spoken(answer(member, X, method, classes), classes) for member in self.estimators_]
-
-    def _method(self) -> Method:
-        return "predict"
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        if "estimators_" in vars(self):
-            weights = vars(self).get("weights_")
-            valid = isinstance(weights, np.ndarray) and weights.shape == (len(self.estimators_),)
-            require(valid and self.weights_.dtype == np.float64, "there is not one weight a member")
-            require(
-                bool((self.weights_ >= 0).all() and self.weights_.sum() < np.inf), "a weight is no weight"
-            )
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
         """Name the columns that ``transform`` gives."""
@@ -192,21 +155,8 @@ class VotingClassifier(ClassifierMixin, _BaseVoting):  # type: ignore[misc]
             )
         return self.reject_label
 
-    def _methods(self, problem: Problem) -> list[Method]:
-        wanted, team = self._method(), problem.team
-        return [
-            choose_method(name, member, wanted, problem.lesson.classes)
-            for name, member in zip(team.names, team.members, strict=True)
-        ]
-
-    def _method(self) -> Method:
-        return "predict" if self.voting == "hard" else "predict_proba"
-
-    def _spoken(self, answers: NDArray[np.float64], classes: NDArray[Any] | None) -> NDArray[np.float64]:
-        if self.voting == "soft":
-            return answers
-        assert classes is not None
-        return np.eye(len(classes))[answers[:, 0].astype(np.intp)]
+    def _method(self, name: str, member: Any) -> Method:
+        return choose_method(name, member, ("predict" if self.voting == "hard" else "predict_proba",))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Give the share of the votes that each class has: with soft voting, the mean probability.

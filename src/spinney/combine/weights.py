@@ -25,7 +25,7 @@ def convex_weights(
     least-squares solution of ‖Dw‖² + (Σw − 1)², which a finite number of steps finds exactly.
 
     >>> near, far = np.array([[1.0], [2.0]]), np.array([[3.0], [0.0]])
-    >>> convex_weights([near, far], np.array([[1.5], [1.5]])).tolist()
+    >>> convex_weights([near, far], np.array([[1.5], [1.5]])).round(6).tolist()
     [0.75, 0.25]
     """
     errors = np.stack([(answer - target).ravel() for answer in answers], axis=1)
