@@ -49,6 +49,17 @@ LEARNERS = [
     _learner(sp.ObliqueTreeRegressor, random_state=0),
 ]
 
+# Ensembles have no tree_ of their own; tests of what they keep stand beside each family.
+ENSEMBLES = [
+    _learner(sp.BaggingClassifier, random_state=0),
+    _learner(sp.BaggingClassifier, "votes", voting="hard", max_samples=0.8, bootstrap=False, random_state=0),
+    _learner(sp.BaggingClassifier, "C45", estimator=sp.C45Classifier(), n_estimators=3, random_state=0),
+    _learner(sp.BaggingRegressor, random_state=0),
+    _learner(
+        sp.BaggingRegressor, "patches", max_features=0.7, max_samples=0.7, oob_pruning=True, random_state=0
+    ),
+]
+
 # Which rows are held out depends on how many there are, so a weight of 2 is not the same as a row twice.
 HOLDING_OUT = ("pre", "reduced-error", "cost-complexity")
 DETERMINED = [learner for learner in LEARNERS if dict(learner.params).get("pruning") not in HOLDING_OUT]

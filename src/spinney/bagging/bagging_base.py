@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
@@ -128,10 +129,11 @@ class _BaseBagging(MetaEstimatorMixin, BaseEstimator, Persistent, metaclass=ABCM
         (2,)
         """
         check_parameters(type(self).__name__, vars(self), _RULES)
-        estimator, seen = self._check_pattern(), describe_input(X)
-        labels = read_target(y, count_rows(X))
+        estimator, n_rows = self._check_pattern(), _count_some_rows(X)
+        seen, labels = describe_input(X), read_target(y, n_rows)
         targets = self._read_classes(labels)
-        bags = self._draw_bags(X, labels, check_weights(sample_weight, len(labels)), seen)
+        weights = check_weights(sample_weight, n_rows)
+        bags = self._draw_bags(n_rows, seen.get("n_features_in_"), weights, _order(estimator, X, labels))
         members = self._members_so_far(bags, targets)
         numbers = range(len(members), self.n_estimators)
         new = make_members(estimator, self.parameter_distributions, bags, numbers)
@@ -151,36 +153,39 @@ class _BaseBagging(MetaEstimatorMixin, BaseEstimator, Persistent, metaclass=ABCM
             fitted |= self._judge(members, X, labels, bags, targets)
         return self._adopt(fitted)
 
-    def _draw_bags(self, X: Any, y: Array, weights: NDArray[np.float64] | None, seen: dict[str, Any]) -> Bags:
+    def _draw_bags(
+        self,
+        n_rows: int,
+        n_columns: int | None,
+        weights: NDArray[np.float64] | None,
+        order: NDArray[np.int64] | None,
+    ) -> Bags:
         """Settle what bags are drawn from: how many rows and columns, in which order, by which seed."""
-        n_rows, n_columns = len(y), seen.get("n_features_in_", 0)
-        if "n_features_in_" in seen and not n_columns:
+        if n_columns == 0:
             raise InputError(
                 f"Found array with 0 feature(s) (shape=({n_rows}, 0)) while a minimum of 1 is required."
             )
         going_on = self.warm_start and hasattr(self, "estimators_")
-        try:
-            order = row_order(X, y)
-        except InputError:
-            # Not a table that Spinney reads, though the members may: its rows count by their places.
-            order = None
         return Bags(
             seed=self._bags.seed if going_on else draw_seed(self.random_state),
             n_rows=n_rows,
             n_draw=bag_size(self.max_samples, self.bootstrap, n_rows, weights),
             bootstrap=bool(self.bootstrap),
-            n_columns=n_columns,
+            n_columns=n_columns or 0,
             n_columns_drawn=self._count_columns(n_columns),
             bootstrap_columns=bool(self.bootstrap_features),
             weights=weights,
             order=order,
         )
 
-    def _count_columns(self, n_columns: int) -> int:
-        if not n_columns and (self.max_features != 1.0 or self.bootstrap_features):
-            raise InputError("X has no columns that could be drawn.", fix="Set max_features=1.0.")
+    def _count_columns(self, n_columns: int | None) -> int:
+        """Give how many columns are drawn; of what has no columns, such as a list of texts, none."""
+        if n_columns is None:
+            if self.max_features != 1.0 or self.bootstrap_features:
+                raise InputError("X has no columns that could be drawn.", fix="Set max_features=1.0.")
+            return 0
         if not Whole(1).allows(self.max_features):
-            return min(n_columns, max(1, int(self.max_features * n_columns)))
+            return max(1, int(self.max_features * n_columns))
         if self.max_features > n_columns and not self.bootstrap_features:
             raise InputError(f"max_features is {self.max_features}, but X has {n_columns} features.")
         return int(self.max_features)
@@ -270,3 +275,23 @@ class _BaseBagging(MetaEstimatorMixin, BaseEstimator, Persistent, metaclass=ABCM
         tags.input_tags = base.input_tags
         tags.target_tags.multi_output = base.target_tags.multi_output
         return tags
+
+
+def _count_some_rows(X: Any) -> int:
+    n_rows = count_rows(X)
+    if not n_rows:
+        raise InputError("Found array with 0 sample(s) while a minimum of 1 is required.")
+    return n_rows
+
+
+def _order(estimator: Any, X: Any, y: Array) -> NDArray[np.int64] | None:
+    """Give the order of the rows by what they hold, None where Spinney cannot read the table."""
+    if isinstance(estimator, _BaseTree):
+        # Read as the members will read it, so that an error names the column of the whole table.
+        table = estimator._read(X)
+        return row_order(X if issparse(X) else table, y)
+    try:
+        return row_order(X, y)
+    except InputError:
+        # The members may read it all the same. Its rows then count by their places.
+        return None
