@@ -5,7 +5,12 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from spinney.bagging import BaggingClassifier, BaggingRegressor
-from spinney.boosting import AdaBoostClassifier, AdaBoostRegressor
+from spinney.boosting import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+)
 from spinney.combine import (
     EnsembleSelectionClassifier,
     EnsembleSelectionRegressor,
@@ -41,6 +46,8 @@ __all__ = [
     "DecisionTreeRegressor",
     "EnsembleSelectionClassifier",
     "EnsembleSelectionRegressor",
+    "GradientBoostingClassifier",
+    "GradientBoostingRegressor",
     "ID3Classifier",
     "ObliqueTreeClassifier",
     "ObliqueTreeRegressor",

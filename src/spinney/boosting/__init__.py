@@ -2,5 +2,17 @@
 
 from spinney.boosting.adaboost import AdaBoostClassifier
 from spinney.boosting.adaboost_regressor import AdaBoostRegressor
+from spinney.boosting.callbacks import Progress, Round, StopAfter
+from spinney.boosting.checkpoint import Checkpoint
+from spinney.boosting.gradient import GradientBoostingClassifier, GradientBoostingRegressor
 
-__all__ = ["AdaBoostClassifier", "AdaBoostRegressor"]
+__all__ = [
+    "AdaBoostClassifier",
+    "AdaBoostRegressor",
+    "Checkpoint",
+    "GradientBoostingClassifier",
+    "GradientBoostingRegressor",
+    "Progress",
+    "Round",
+    "StopAfter",
+]
