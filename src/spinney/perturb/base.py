@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import get_tags
 
+from spinney.bagging.answers import mean_answer
 from spinney.base.checks import FLAG, NONE, Rule, Whole, check_parameters, check_weights, thread_count
 from spinney.base.errors import InputError
 from spinney.base.seeds import draw_seed, stream
@@ -97,25 +98,12 @@ class _MemberEnsemble(MetaEstimatorMixin, _Ensemble):  # type: ignore[misc]
     def _pattern(self) -> Any:
         """Give the estimator that members are copies of."""
 
-    def _each_answer(self, X: Any, answer: Callable[..., NDArray[Any]], *more: Any) -> Iterator[NDArray[Any]]:
-        """Give ``answer(member, X, *more)`` of each member in turn, no more of them at a time than jobs."""
-        self._check_rows(X)
-        n_jobs = thread_count(self.n_jobs)
-        for begin in range(0, len(self.estimators_), n_jobs):
-            group = self.estimators_[begin : begin + n_jobs]
-            if len(group) == 1:  # a job of its own would only take longer
-                yield answer(group[0], X, *more)
-            else:
-                yield from run_jobs(answer, [(member, X, *more) for member in group], self.n_jobs)
-
-    def _check_rows(self, X: Any) -> None:
-        """Raise an error if X has other features than the table of ``fit``, or is no table at all."""
-        if getattr(X, "ndim", 2) == 1 and hasattr(self, "n_features_in_"):
-            raise InputError(
-                "Expected 2D array, got 1D array instead",
-                fix="Reshape your data: X.reshape(1, -1) is one row, X.reshape(-1, 1) one column.",
-            )
+    def _mean_answer(self, X: Any, answer: Callable[[Any, Any], NDArray[Any]]) -> NDArray[np.float64]:
+        """Give the mean over the members of ``answer(member, X)``.  -> (n_rows, …)"""
         check_input(self, X)
+        n_features = getattr(self, "n_features_in_", 0)
+        everything = [np.arange(n_features)] * len(self.estimators_)
+        return mean_answer(self.estimators_, everything, X, n_features, answer, self.n_jobs)
 
     def _check_state(self) -> None:
         if "estimators_" not in vars(self):

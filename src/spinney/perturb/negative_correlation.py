@@ -220,8 +220,8 @@ class NegativeCorrelationRegressor(RegressorMixin, MultiOutputMixin, _NegativeCo
     n_estimators : int
         Number of networks, M.
     penalty : number from 0 to 1
-        λ. In terms of the strength γ of other texts λ = 2 γ (M − 1) / M, so that its limit 1 is γ = M / (2 (M −
-        1)). Beyond it the objective has no lower bound.
+        λ. With the strength γ of other texts, λ = 2 γ (M − 1) / M, and the limit 1 is γ = M / (2 (M − 1));
+        beyond it the objective has no lower bound.
     hidden_size : int
         Hidden units of each network.
     alpha : number of at least 0
@@ -264,7 +264,7 @@ class NegativeCorrelationRegressor(RegressorMixin, MultiOutputMixin, _NegativeCo
         batch_size: int | Literal["auto"] = "auto",
         max_iter: int = 200,
         tol: float = 1e-4,
-        n_iter_no_change: int = 10,
+        n_iter_no_change: int = 20,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         categorical_features: Any = None,
@@ -350,7 +350,7 @@ class NegativeCorrelationClassifier(ClassifierMixin, _NegativeCorrelation):  # t
         batch_size: int | Literal["auto"] = "auto",
         max_iter: int = 200,
         tol: float = 1e-4,
-        n_iter_no_change: int = 10,
+        n_iter_no_change: int = 20,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         categorical_features: Any = None,

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, is_classifier
-from sklearn.utils.validation import check_is_fitted
 
 from spinney.base.checks import NONE, OneOf, Real, Rule, Whole, check_parameters, check_weights, thread_count
 from spinney.base.checks import ArrayLike as ArrayRule
@@ -16,7 +15,7 @@ from spinney.base.errors import InputError
 from spinney.base.seeds import draw_seed, stream
 from spinney.members.cloning import make_member
 from spinney.members.fitting import fit_member, run_jobs
-from spinney.members.inputs import describe_input, encode
+from spinney.members.inputs import check_input, describe_input, encode
 from spinney.members.rows import count_rows, take_rows
 from spinney.persistence import CorruptModelFile
 from spinney.perturb.base import Estimator, _MemberEnsemble, check_labels, some_rows
@@ -173,12 +172,12 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
         >>> model.margins([[1.0]]).tolist()
         [[-1.0, 1.0, -1.0]]
         """
-        check_is_fitted(self)
+        check_input(self, X)
         if not self.estimators_:
-            self._check_rows(X)
             return np.ones((count_rows(X), self.code_book_.shape[1]))
         method = self._method(self.estimators_[0])
-        return np.stack(list(self._each_answer(X, _margin, method)), axis=1)
+        calls = [(member, X, method) for member in self.estimators_]
+        return np.stack(run_jobs(_margin, calls, self.n_jobs), axis=1)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Give the score of each class: minus its distance or loss, or the logarithm of its probability.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial, reduce
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from spinney.bagging.answers import give_shares, give_votes
 from spinney.base.checks import OneOf, Real
 from spinney.base.errors import InputError
 from spinney.members.inputs import encode
@@ -38,7 +39,8 @@ class OutputFlippingClassifier(ClassifierMixin, _OutputPerturbation):  # type: i
         The share of labels to be changed, on average. It must be below 1 − Σ p², p the share of each class:
         there the labels would be pure chance. "auto" is 0.4 of that, so 0.2 for two classes of one size.
     voting : "hard" or "soft"
-        Count the members' votes, or average their probabilities. Of equal classes the first is predicted.
+        Count the members' votes, or average their probabilities (a member without them votes). Of equal
+        classes the first is predicted.
     bootstrap : bool
         Draw rows with replacement for each member besides.
     random_state : int, numpy generator or None
@@ -117,9 +119,8 @@ class OutputFlippingClassifier(ClassifierMixin, _OutputPerturbation):  # type: i
         -> (n_rows, n_classes)
         """
         check_is_fitted(self)
-        answer = _votes if self.voting == "hard" else _probabilities
-        total: NDArray[np.float64] = reduce(np.add, self._each_answer(X, answer, self.classes_))
-        return total / len(self.estimators_)
+        answer = give_votes if self.voting == "hard" else give_shares
+        return self._mean_answer(X, partial(answer, classes=[self.classes_]))
 
     def _check_state(self) -> None:
         if hasattr(self, "estimators_"):
@@ -143,23 +144,3 @@ def flip_labels(labels: NDArray[Any], units: Units, dealt: float, rng: np.random
     chosen = rng.choice(len(units), n_dealt, replace=False, shuffle=False)
     in_order[chosen] = in_order[rng.permutation(chosen)]
     return units.spread(in_order)
-
-
-def _votes(member: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
-    """Give 1 to the class that a member predicts.  -> (n_rows, n_classes)"""
-    codes = np.searchsorted(classes, member.predict(X))
-    votes = np.zeros((len(codes), len(classes)))
-    votes[np.arange(len(codes)), codes] = 1.0
-    return votes
-
-
-def _probabilities(member: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
-    """Give the member's probabilities, 0 for a class that it has not seen.  -> (n_rows, n_classes)"""
-    if not hasattr(member, "predict_proba"):
-        raise InputError(
-            f'voting is "soft", but {type(member).__name__} has no predict_proba', fix='Set voting="hard".'
-        )
-    known = np.asarray(member.predict_proba(X))
-    answer = np.zeros((len(known), len(classes)))
-    answer[:, np.searchsorted(classes, member.classes_)] = known
-    return answer

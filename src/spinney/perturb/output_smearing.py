@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial, reduce
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin, is_regressor
 from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted
 
+from spinney.bagging.answers import give_numbers
 from spinney.base.checks import Real
 from spinney.persistence import CorruptModelFile
 from spinney.perturb.base import OUTPUT_RULES, Perturb, _OutputPerturbation
@@ -85,13 +85,7 @@ class OutputSmearingRegressor(RegressorMixin, _OutputPerturbation):  # type: ign
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Predict the mean of the members.  -> (n_rows,) or (n_rows, n_outputs)"""
-        check_is_fitted(self)
-        # Divided first: a sum of large numbers might be none.
-        share = 1.0 / len(self.estimators_)
-        total: NDArray[np.float64] = reduce(
-            np.add, (share * answer for answer in self._each_answer(X, _answer))
-        )
-        return total
+        return self._mean_answer(X, give_numbers)
 
     def _check_state(self) -> None:
         if hasattr(self, "estimators_"):
@@ -127,7 +121,3 @@ def _deviation(values: NDArray[np.float64], weights: NDArray[np.float64]) -> NDA
     mean = np.average(scaled, axis=0, weights=weights)
     variance = np.average(np.square(scaled - mean), axis=0, weights=weights)
     return np.asarray(largest * np.sqrt(variance))
-
-
-def _answer(member: Any, X: Any) -> NDArray[np.float64]:
-    return np.asarray(member.predict(X), dtype=np.float64)
