@@ -13,6 +13,7 @@ from spinney.base.errors import InputError, show_value, show_values
 from spinney.boosting.gradient_base import _BaseGradientBoosting
 from spinney.boosting.gradient_parameters import (
     CLASSIFICATION_RULES,
+    POSITIVE_LOSSES,
     REGRESSION_RULES,
     classification_loss,
     regression_loss,
@@ -167,7 +168,7 @@ class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):  # typ
         if (codes < 0).any():
             row = int(np.argmax(codes < 0))
             raise InputError(
-                f"y has the class {show_value(labels[row])}, which is none of those fitted before",
+                f"y holds {show_value(labels[row : row + 1].tolist()[0])}, a class that is not known,",
                 row=row,
                 fix=f"Known classes: {show_values(classes.tolist())}.",
             )
@@ -325,6 +326,11 @@ class GradientBoostingRegressor(RegressorMixin, _BaseGradientBoosting):  # type:
 
     def _make_loss(self, y: Floats, classes: NDArray[Any] | None, weights: Floats | None) -> Loss:
         return regression_loss(self.get_params(deep=False), y, weights)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = isinstance(self.loss, str) and self.loss in POSITIVE_LOSSES
+        return tags
 
     # ---- outputs ----
 

@@ -31,9 +31,8 @@ from spinney.trees.parameters import features_to_try, read_monotone, rows_or_sha
 
 Floats = NDArray[np.float64]
 
-REGRESSION_LOSSES = (
-    "squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie"
-)  # fmt: skip
+POSITIVE_LOSSES = ("poisson", "gamma", "tweedie")
+REGRESSION_LOSSES = ("squared_error", "absolute_error", "huber", "quantile", *POSITIVE_LOSSES)
 CLASSIFICATION_LOSSES = ("log_loss", "exponential")
 _LOSS_OF_ONES_OWN = Kind("an instance of spinney.objectives.Loss", Loss)
 
