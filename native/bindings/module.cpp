@@ -4,5 +4,6 @@
 NB_MODULE(SPINNEY_MODULE, m) {
     register_matrix(m);
     register_grow(m);
+    register_boost(m);
     register_predict(m);
 }

@@ -14,7 +14,9 @@
 
 #include "grow_tree.hpp"
 #include "interrupt.hpp"
+#include "options_dict.hpp"
 #include "register.hpp"
+#include "tree_dict.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -26,21 +28,6 @@ using ClassArray = nb::ndarray<const std::int32_t, nb::ndim<2>, nb::c_contig, nb
 using ValueArray = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using SignVector = nb::ndarray<const std::int8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-template <class T>
-T one_of(const std::map<std::string, T>& choices, const nb::handle& name, T otherwise) {
-    if (name.is_none()) return otherwise;
-    const auto found = choices.find(nb::cast<std::string>(name));
-    if (found == choices.end()) throw nb::value_error("unknown part of a tree");
-    return found->second;
-}
-
-/// Python's whole numbers are unbounded, limits are not.
-template <class T>
-T limit(const nb::handle& number) {
-    return static_cast<T>(
-        std::min<long long>(nb::cast<long long>(number), std::numeric_limits<std::int32_t>::max()));
-}
 
 GrowOptions read_options(const nb::dict& d) {
     GrowOptions o;
@@ -127,60 +114,6 @@ void check(const CodeMatrix& x, const Target& t, const GrowOptions& o, const std
     if (!o.monotone.empty() && o.monotone.size() != d)
         throw nb::value_error("one direction for each feature");
     if (o.n_threads < 1) throw nb::value_error("n_threads must be positive");
-}
-
-/// Hand a vector over to numpy without copying it.
-template <class T>
-nb::object array(std::vector<T> data, std::vector<std::size_t> shape = {}) {
-    auto* kept = new std::vector<T>(std::move(data));
-    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    if (shape.empty()) shape = {kept->size()};
-    return nb::cast(nb::ndarray<nb::numpy, T>(kept->data(), shape.size(), shape.data(), owner));
-}
-
-template <class T, class Get>
-nb::object ledger_column(const std::vector<LedgerRow>& rows, Get&& get) {
-    std::vector<T> column;
-    column.reserve(rows.size());
-    for (const auto& row : rows) column.push_back(static_cast<T>(get(row)));
-    return array(std::move(column));
-}
-
-nb::dict write_ledger(const std::vector<LedgerRow>& rows) {
-    nb::dict d;
-    d["node"] = ledger_column<std::int32_t>(rows, [](const auto& r) { return r.node; });
-    d["feature"] = ledger_column<std::int32_t>(rows, [](const auto& r) { return r.feature; });
-    d["threshold"] = ledger_column<double>(rows, [](const auto& r) { return r.threshold; });
-    d["gain"] = ledger_column<double>(rows, [](const auto& r) { return r.gain; });
-    d["gain_ratio"] = ledger_column<double>(rows, [](const auto& r) { return r.gain_ratio; });
-    d["score"] = ledger_column<double>(rows, [](const auto& r) { return r.score; });
-    d["chosen"] = ledger_column<std::uint8_t>(rows, [](const auto& r) { return r.chosen; });
-    return d;
-}
-
-nb::dict write_tree(FlatTree t) {
-    nb::dict d;
-    const Size n = t.kind.size();
-    d["value"] = array(std::move(t.value), {n, static_cast<Size>(t.n_outputs), static_cast<Size>(t.width)});
-    d["kind"] = array(std::move(t.kind));
-    d["feature"] = array(std::move(t.feature));
-    d["threshold"] = array(std::move(t.threshold));
-    d["first_child"] = array(std::move(t.first_child));
-    d["n_children"] = array(std::move(t.n_children));
-    d["missing"] = array(std::move(t.missing));
-    d["weight"] = array(std::move(t.weight));
-    d["n_samples"] = array(std::move(t.n_samples));
-    d["impurity"] = array(std::move(t.impurity));
-    d["set_begin"] = array(std::move(t.set_begin));
-    d["set_bits"] = array(std::move(t.set_bits));
-    d["branch_begin"] = array(std::move(t.branch_begin));
-    d["branch"] = array(std::move(t.branch));
-    d["term_begin"] = array(std::move(t.term_begin));
-    d["term_feature"] = array(std::move(t.term_feature));
-    d["term_coefficient"] = array(std::move(t.term_coefficient));
-    d["term_fill"] = array(std::move(t.term_fill));
-    d["candidates"] = write_ledger(t.ledger);
-    return d;
 }
 
 nb::dict grow(const CodeMatrix& x, const std::optional<ClassArray>& classes, std::vector<int> n_classes,

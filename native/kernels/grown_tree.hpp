@@ -115,17 +115,16 @@ struct FlatTree {
     int n_outputs = 1, width = 1;
 };
 
-/// Number the nodes of all fragments breadth first (fragment 0 holds the root) and work out what each node
-/// keeps. The result does not depend on how the tree was cut into fragments.
-inline FlatTree flatten(const std::vector<Fragment>& fragments, const Moments& moments,
-                        const Target& target) {
-    struct Place {
-        std::int32_t fragment;
-        Node node;
-    };
-    FlatTree out;
-    out.n_outputs = target.n_outputs;
-    out.width = target.task == Task::classification ? target.max_classes() : 1;
+/// A node of a fragment.
+struct Place {
+    std::int32_t fragment;
+    Node node;
+};
+
+/// Number the nodes of all fragments breadth first (fragment 0 holds the root) and write their tests and
+/// ledger. Gives where each node came from; the result does not depend on how the tree was cut into
+/// fragments.
+inline std::vector<Place> lay_out(FlatTree& out, const std::vector<Fragment>& fragments) {
     const auto resolve = [&](Place p) {
         const auto f = fragments[static_cast<Size>(p.fragment)].nodes[static_cast<Size>(p.node)].fragment;
         return f >= 0 ? Place{f, 0} : p;
@@ -163,7 +162,23 @@ inline FlatTree flatten(const std::vector<Fragment>& fragments, const Moments& m
         out.branch_begin.push_back(static_cast<std::int64_t>(out.branch.size()));
         out.term_begin.push_back(static_cast<std::int64_t>(out.term_feature.size()));
     }
+    for (Size f = 0; f < fragments.size(); ++f)
+        for (LedgerRow row : fragments[f].ledger) {
+            row.node = number[f][static_cast<Size>(row.node)];
+            out.ledger.push_back(row);
+        }
+    std::stable_sort(out.ledger.begin(), out.ledger.end(),
+                     [](const LedgerRow& a, const LedgerRow& b) { return a.node < b.node; });
+    return order;
+}
 
+/// Lay out the fragments and work out what each node keeps.
+inline FlatTree flatten(const std::vector<Fragment>& fragments, const Moments& moments,
+                        const Target& target) {
+    FlatTree out;
+    out.n_outputs = target.n_outputs;
+    out.width = target.task == Task::classification ? target.max_classes() : 1;
+    const std::vector<Place> order = lay_out(out, fragments);
     const Size n = order.size(), m = static_cast<Size>(moments.size());
     std::vector<double> all(n * m, 0.0);
     out.weight.resize(n);
@@ -184,13 +199,6 @@ inline FlatTree flatten(const std::vector<Fragment>& fragments, const Moments& m
                       f.nodes[at].lower, f.nodes[at].upper);
     }
 
-    for (Size f = 0; f < fragments.size(); ++f)
-        for (LedgerRow row : fragments[f].ledger) {
-            row.node = number[f][static_cast<Size>(row.node)];
-            out.ledger.push_back(row);
-        }
-    std::stable_sort(out.ledger.begin(), out.ledger.end(),
-                     [](const LedgerRow& a, const LedgerRow& b) { return a.node < b.node; });
     return out;
 }
 
