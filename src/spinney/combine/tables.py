@@ -38,7 +38,7 @@ def put_beside(answers: NDArray[np.float64], names: Sequence[str], X: Any) -> An
 def _with_text_names(X: Any) -> Any:
     """Name the columns of a pandas frame x0, x1, … where they are not named by text, as scikit-learn does."""
     keys = getattr(X, "columns", ())
-    if all(isinstance(key, str) for key in keys):
+    if not hasattr(X, "set_axis") or all(isinstance(key, str) for key in keys):
         return X
     return X.set_axis([f"x{j}" for j in range(len(keys))], axis=1)
 
