@@ -7,3 +7,4 @@ void register_matrix(nanobind::module_& m);
 void register_grow(nanobind::module_& m);
 void register_boost(nanobind::module_& m);
 void register_predict(nanobind::module_& m);
+void register_ensemble(nanobind::module_& m);

@@ -41,6 +41,30 @@ struct RowBlock {
     }
 };
 
+/// Read a column as numbers, NaN for a missing value.  out (n,) in steps of `step`
+inline void read_column(double* out, Size step, const InputColumn& column, Size begin, Size n) {
+    const char* at =
+        static_cast<const char*>(column.data) + static_cast<std::ptrdiff_t>(begin) * column.stride;
+    const auto read = [&]<class T>(T) {
+        for (Size i = 0; i < n; ++i, at += column.stride) {
+            T value;
+            std::memcpy(&value, at, sizeof(T));
+            out[i * step] = static_cast<double>(value);
+            if (std::is_same_v<T, std::int32_t> && value < 0) {
+                out[i * step] = std::numeric_limits<double>::quiet_NaN();
+            }
+        }
+    };
+    switch (column.type) {
+        case InputColumn::Type::f32:
+            return read(float{});
+        case InputColumn::Type::f64:
+            return read(double{});
+        case InputColumn::Type::category:
+            return read(std::int32_t{});
+    }
+}
+
 /// A part of a row's weight that has come to a node.
 struct Visit {
     Node node;
@@ -306,29 +330,6 @@ class Predictor {
         if (copy.size() < n * d) copy.resize(n * d);
         for (auto j : tree_.used_features) read_column(copy.data() + j, d, table.columns[j], begin, n);
         return {reinterpret_cast<const char*>(copy.data()), static_cast<std::ptrdiff_t>(d * sizeof(double))};
-    }
-
-    static void read_column(double* out, Size step, const InputColumn& column, Size begin, Size n) {
-        const char* at =
-            static_cast<const char*>(column.data) + static_cast<std::ptrdiff_t>(begin) * column.stride;
-        const auto read = [&]<class T>(T) {
-            for (Size i = 0; i < n; ++i, at += column.stride) {
-                T value;
-                std::memcpy(&value, at, sizeof(T));
-                out[i * step] = static_cast<double>(value);
-                if (std::is_same_v<T, std::int32_t> && value < 0) {
-                    out[i * step] = std::numeric_limits<double>::quiet_NaN();
-                }
-            }
-        };
-        switch (column.type) {
-            case InputColumn::Type::f32:
-                return read(float{});
-            case InputColumn::Type::f64:
-                return read(double{});
-            case InputColumn::Type::category:
-                return read(std::int32_t{});
-        }
     }
 
     // Calls leaf(row, node) for a row that ends at one node, mixed(row, ends) for one that ends at several.

@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from spinney.model.ensemble import TreeEnsemble
-from spinney.model.predict import Rows, TreePredictor
+from spinney.model.predict import Rows, TreePredictor, used_columns
+
+# Stages are computed some at a time, since the rows are read anew each time; so much memory may they take.
+_STAGED_BYTES = 1 << 24
 
 
 class EnsemblePredictor:
@@ -27,17 +30,23 @@ class EnsemblePredictor:
     >>> predictor.sum(table, start=np.full((table.n_rows, 1), 0.5))   # doctest: +SKIP
     """
 
-    __slots__ = ("_ensemble", "_outputs_per_round", "_trees")
+    __slots__ = ("_core", "_ensemble", "_outputs_per_round", "_shape", "_step", "_used")
 
     def __init__(self, ensemble: TreeEnsemble, outputs_per_round: int | None = None) -> None:
+        from spinney.native import core
+
         if outputs_per_round is not None and ensemble.value.shape[1:] != (1, 1):
             raise ValueError("outputs_per_round is for trees with one number a node.")
         if outputs_per_round is not None and ensemble.n_trees % outputs_per_round:
             raise ValueError(f"{ensemble.n_trees} trees are no rounds of {outputs_per_round}.")
         self._ensemble, self._outputs_per_round = ensemble, outputs_per_round
-        self._trees = [TreePredictor(tree) for tree in ensemble.trees()]
+        self._step = outputs_per_round or 1  # trees of a round
+        self._shape = (outputs_per_round,) if outputs_per_round else ensemble.value.shape[1:]
+        self._core: Any = core.EnsemblePredictor(ensemble, outputs_per_round or 0)
+        self._used: list[int] = self._core.used_features
 
     def __reduce__(self) -> tuple[type[EnsemblePredictor], tuple[TreeEnsemble, int | None]]:
+        # The packed form belongs to this processor and this version; it is made again from the trees.
         return EnsemblePredictor, (self._ensemble, self._outputs_per_round)
 
     def sum(
@@ -55,8 +64,8 @@ class EnsemblePredictor:
 
         >>> predictor.sum(table, n_trees=50)  # doctest: +SKIP
         """
-        *_, last = self._stages(table, n_threads, weights, n_trees, start)
-        return last
+        total = self._sums(table, n_threads, weights, range(self._count(n_trees)), start, 1)
+        return total.reshape(table.n_rows, *self._shape)
 
     def mean(
         self,
@@ -87,9 +96,14 @@ class EnsemblePredictor:
 
         >>> for stage in predictor.staged_sum(table): ...  # doctest: +SKIP
         """
-        stages = self._stages(table, n_threads, weights, n_trees, start)
-        next(stages)
-        return stages
+        n_stages = self._count(n_trees) // self._step
+        at_once = max(1, _STAGED_BYTES // (8 * max(table.n_rows, 1) * int(np.prod(self._shape))))
+        for first in range(0, n_stages, at_once):
+            end = min(first + at_once, n_stages)
+            trees = range(first * self._step, end * self._step)
+            stages = self._sums(table, n_threads, weights, trees, start, end - first)
+            yield from stages
+            start = stages[-1]
 
     def staged_mean(
         self,
@@ -116,9 +130,8 @@ class EnsemblePredictor:
         >>> predictor.apply(table)[0]  # doctest: +SKIP
         """
         n_trees = self._count(n_trees)
-        leaves = np.empty((table.n_rows, n_trees), dtype=np.int32)
-        for t, tree in enumerate(self._trees[:n_trees]):
-            leaves[:, t] = tree.apply(table, n_threads)
+        columns = used_columns(table, self._used)
+        leaves: NDArray[np.int32] = self._core.apply(columns, n_threads, table.n_rows, n_trees)
         return leaves
 
     def decision_path(self, table: Rows, n_threads: int = 1) -> tuple[Any, NDArray[np.int64]]:
@@ -128,13 +141,8 @@ class EnsemblePredictor:
 
         >>> path, n_nodes_ptr = predictor.decision_path(table)  # doctest: +SKIP
         """
-        paths = [tree.decision_path(table, n_threads) for tree in self._trees]
+        paths = [TreePredictor(tree).decision_path(table, n_threads) for tree in self._ensemble.trees()]
         return sparse.hstack(paths, format="csr"), self._ensemble.tree_begin.copy()
-
-    @property
-    def _step(self) -> int:
-        """Count the trees of a round."""
-        return self._outputs_per_round or 1
 
     def _count(self, n_trees: int | None) -> int:
         most = self._ensemble.n_trees
@@ -150,19 +158,16 @@ class EnsemblePredictor:
             return np.arange(1.0, n_trees + 1.0)
         return np.cumsum(np.asarray(weights, dtype=np.float64)[:n_trees])
 
-    def _stages(
-        self, table: Rows, n_threads: int, weights: Any, n_trees: int | None, start: Any
-    ) -> Iterator[NDArray[np.float64]]:
-        """Give the start and the sum after each round."""
-        n_trees = self._count(n_trees)
-        shape = (self._step, 1, 1) if self._outputs_per_round else (1, *self._ensemble.value.shape[1:])
-        total = np.zeros((table.n_rows, *shape))
+    def _sums(
+        self, table: Rows, n_threads: int, weights: Any, trees: range, start: Any, n_stages: int
+    ) -> NDArray[np.float64]:
+        """Add trees to the start in equal stages, and give the sums after each.  -> (n_stages, n_rows, …)"""
+        if weights is not None:
+            weights = np.ascontiguousarray(weights, dtype=np.float64)
         if start is not None:
-            total += np.asarray(start, dtype=np.float64).reshape(total.shape)
-        result = shape[:1] if self._outputs_per_round else shape[1:]
-        yield total.reshape(table.n_rows, *result).copy()
-        for t in range(n_trees):
-            value = self._trees[t].value(table, n_threads)
-            total[:, t % self._step] += value if weights is None else weights[t] * value
-            if (t + 1) % self._step == 0:
-                yield total.reshape(table.n_rows, *result).copy()
+            start = np.ascontiguousarray(start, dtype=np.float64)
+        columns = used_columns(table, self._used)
+        sums: NDArray[np.float64] = self._core.sum(
+            columns, n_threads, table.n_rows, trees.start, len(trees), n_stages, weights, start
+        )
+        return sums.reshape(n_stages, table.n_rows, *self._shape)

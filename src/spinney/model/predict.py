@@ -58,7 +58,7 @@ class TreePredictor:
 
         >>> predictor.value(table)[:, 0]  # doctest: +SKIP
         """
-        out: NDArray[np.float64] = self._core.values(self._input(table), n_threads, table.n_rows)
+        out: NDArray[np.float64] = self._core.values(used_columns(table, self._used), n_threads, table.n_rows)
         return out
 
     def classes(self, table: Rows, n_threads: int = 1) -> NDArray[np.int64]:
@@ -68,7 +68,7 @@ class TreePredictor:
 
         >>> model.classes_[predictor.classes(table)]  # doctest: +SKIP
         """
-        out: NDArray[np.int64] = self._core.classes(self._input(table), n_threads, table.n_rows)
+        out: NDArray[np.int64] = self._core.classes(used_columns(table, self._used), n_threads, table.n_rows)
         return out[:, 0] if self._n_outputs == 1 else out
 
     def apply(self, table: Rows, n_threads: int = 1) -> NDArray[np.int64]:
@@ -76,7 +76,7 @@ class TreePredictor:
 
         >>> predictor.apply(table)  # doctest: +SKIP
         """
-        out: NDArray[np.int64] = self._core.apply(self._input(table), n_threads, table.n_rows)
+        out: NDArray[np.int64] = self._core.apply(used_columns(table, self._used), n_threads, table.n_rows)
         return out
 
     def decision_path(self, table: Rows, n_threads: int = 1) -> csr_array[np.float64, tuple[int, int]]:
@@ -86,14 +86,17 @@ class TreePredictor:
 
         >>> predictor.decision_path(table)[0].indices  # doctest: +SKIP
         """
-        indptr, indices, shares = self._core.decision_path(self._input(table), n_threads, table.n_rows)
+        indptr, indices, shares = self._core.decision_path(
+            used_columns(table, self._used), n_threads, table.n_rows
+        )
         return csr_array((shares, indices, indptr), shape=(table.n_rows, self._tree.node_count))
 
-    def _input(self, table: Rows) -> NDArray[Any] | list[NDArray[Any] | None]:
-        """Give the block as it is; of columns only those the tree reads, as sparse tables make them late."""
-        if table.block is not None:
-            return table.block
-        columns: list[NDArray[Any] | None] = [None] * len(table.columns)
-        for j in self._used:
-            columns[j] = table.columns[j]
-        return columns
+
+def used_columns(table: Rows, used: Sequence[int]) -> NDArray[Any] | list[NDArray[Any] | None]:
+    """Give the block as it is; of columns only those that trees read, as sparse tables make them late."""
+    if table.block is not None:
+        return table.block
+    columns: list[NDArray[Any] | None] = [None] * len(table.columns)
+    for j in used:
+        columns[j] = table.columns[j]
+    return columns

@@ -55,6 +55,31 @@ class Predictor:
         n_rows: int | None = None,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]: ...
 
+class EnsemblePredictor:
+    """All trees of an ensemble, packed for prediction when first used; columns not used may be None."""
+
+    def __init__(self, ensemble: object, per_round: int) -> None: ...
+    @property
+    def used_features(self) -> list[int]: ...
+    def sum(
+        self,
+        columns: NDArray[Any] | Sequence[NDArray[Any] | None],
+        n_threads: int,
+        n_rows: int,
+        first_tree: int,
+        n_trees: int,
+        n_stages: int,
+        weights: NDArray[np.float64] | None,
+        start: NDArray[np.float64] | None,
+    ) -> NDArray[np.float64]: ...
+    def apply(
+        self,
+        columns: NDArray[Any] | Sequence[NDArray[Any] | None],
+        n_threads: int,
+        n_rows: int,
+        n_trees: int,
+    ) -> NDArray[np.int32]: ...
+
 def build_codes(
     columns: NDArray[Any] | Sequence[NDArray[Any]],
     n_categories: Sequence[int],

@@ -1,0 +1,444 @@
+// Shallow trees over blocks of rows: every test of a tree is asked of all rows at once, one bit a row, and
+// the bits lead each row to its leaf.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "code_features.hpp"
+#include "dtypes.hpp"
+#include "ensemble_layout.hpp"
+
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
+#define SPINNEY_MASKS_AVX512
+#include <immintrin.h>
+#endif
+
+namespace spinney {
+
+/// Trees of at most 256 leaves each, laid out for blocks of 256 rows.
+///
+/// The rows of a block are coded into planes, one byte or two a row. A numeric test is `code > rank`; the
+/// code of a missing value is the highest or, in a second plane for the tests that send it to child 0, 0. A
+/// category feature has a plane for every 254 codes, with 255 for "in no set" and 254 for a missing value,
+/// in the first plane.
+///
+/// Leaves are numbered from left to right: going right at a test adds the leaves on its left to the number.
+class MaskTrees {
+  public:
+    static constexpr Size block = 256, most_leaves = 256;
+
+    /// Tell whether the trees are of a kind that this is made for.
+    static bool suits(const EnsembleView& trees, const EnsembleTraits& traits, const EnsembleCodes& codes) {
+        // Every test of a tree is asked, where a walk asks a few: that pays for small trees only.
+        if (traits.most_leaves > most_leaves || traits.n_leaves > 100 * trees.n_trees()) return false;
+        for (const FeatureCodes& f : codes.features) {
+            if (f.categorical ? f.n_codes > most_parts * part_codes : f.ranks.size() > most_ranks)
+                return false;
+        }
+        return true;
+    }
+
+    MaskTrees(const EnsembleView& trees, const EnsembleCodes& codes) : n_values_(trees.n_values()) {
+        lay_out_planes(codes);
+        NodeCursor cursor;
+        for (Size t = 0; t < trees.n_trees(); ++t) add_tree(trees, codes, t, cursor);
+    }
+
+    Size plane_bytes() const { return plane_bytes_; }
+
+    /// Code the rows of a block into planes; rows beyond n get codes of no meaning.  planes (plane_bytes,)
+    void code_block(std::uint8_t* planes, const EnsembleCodes& codes, std::span<const InputColumn> columns,
+                    Size begin, Size n) const {
+        std::uint32_t code[block];
+        for (Size s = 0; s < planes_.size(); ++s) {
+            const FeatureCodes& f = codes.features[s];
+            f.code(code, columns[f.feature], begin, n);
+            write_planes(planes, planes_[s], f, code, n);
+        }
+    }
+
+    /// Find the leaves of n rows, in left-to-right numbers.  ids (block,); planes as of `code_block`
+    void find_leaves(std::uint8_t* ids, Size t, const std::uint8_t* planes, Size n) const {
+#ifdef SPINNEY_MASKS_AVX512
+        if (n > 128) return find_leaves_wide<4>(ids, trees_[t], planes);
+        if (n > 64) return find_leaves_wide<2>(ids, trees_[t], planes);
+        find_leaves_wide<1>(ids, trees_[t], planes);
+#else
+        for (Size first = 0; first < n; first += 64)
+            find_leaves_narrow(ids + first, trees_[t], planes, first);
+#endif
+    }
+
+    /// Add to each row the value of its leaf, times the weight.  sums (n,), for trees of one value a node
+    void add_values(double* sums, const std::uint8_t* ids, Size t, double weight, Size n) const {
+        const double* const table = &values_[trees_[t].leaves * n_values_];
+#ifdef SPINNEY_MASKS_AVX512
+        const Size leaves = trees_[t].n_branches + 1;
+        if (leaves <= 16) return add_looked_up<2>(sums, ids, table, weight, n);
+        if (leaves <= 32) return add_looked_up<4>(sums, ids, table, weight, n);
+        if (leaves <= 64) return add_looked_up<8>(sums, ids, table, weight, n);
+#endif
+        for (Size i = 0; i < n; ++i) sums[i] += weight * table[ids[i]];
+    }
+
+    /// Do the same for several values a node.  sums (n, n_values)
+    void add_value_rows(double* sums, const std::uint8_t* ids, Size t, double weight, Size n) const {
+        const double* const table = &values_[trees_[t].leaves * n_values_];
+        for (Size i = 0; i < n; ++i, sums += n_values_) {
+            const double* value = table + ids[i] * n_values_;
+            for (Size k = 0; k < n_values_; ++k) sums[k] += weight * value[k];
+        }
+    }
+
+    /// Give the node, within its tree, of a leaf.
+    Node node_of(Size t, std::uint8_t id) const { return leaf_nodes_[trees_[t].leaves + id]; }
+
+  private:
+    static constexpr Size part_codes = 254, most_parts = 8, most_ranks = 65534;
+    // The planes of one feature: numbers have `high`, `low` or both.
+    struct Planes {
+        std::uint32_t high = 0, low = 0, first_part = 0, n_parts = 0;  // in bytes
+        bool wide = false;                                             // two bytes a code
+    };
+    struct ByteTest {
+        std::uint32_t plane;
+        std::uint8_t rank, slot;
+    };
+    struct WordTest {
+        std::uint32_t plane;
+        std::uint16_t rank;
+        std::uint8_t slot;
+    };
+    struct SetTest {
+        std::uint32_t plane, n_parts, bits;  // of each part 32 bytes of `set_bits_`
+        std::uint8_t slot;
+    };
+    // What becomes of the rows of an inner node; an inner node's slot is its place among them.
+    struct Branch {
+        std::uint8_t left, right, leaves_left;
+    };
+    static constexpr std::uint8_t no_slot = 255;  // of a leaf: its rows are noted where nobody looks
+    struct Tree {
+        std::uint32_t bytes, words, sets, branches;  // where each begins
+        std::uint32_t n_bytes, n_words, n_sets, n_branches;
+        Size leaves;
+    };
+
+    // ---- layout ----
+
+    void lay_out_planes(const EnsembleCodes& codes) {
+        std::uint32_t at = 0;
+        const auto take = [&](bool wanted, Size bytes) {
+            const std::uint32_t here = at;
+            at += wanted ? static_cast<std::uint32_t>(bytes) : 0;
+            return here;
+        };
+        for (const FeatureCodes& f : codes.features) {
+            Planes p;
+            if (f.categorical) {
+                p.n_parts =
+                    static_cast<std::uint32_t>(std::max<Size>((f.n_codes + part_codes - 1) / part_codes, 1));
+                p.first_part = take(true, p.n_parts * block);
+            } else {
+                p.wide = f.ranks.size() > 254;
+                p.high = take(f.missing_second, block << p.wide);
+                p.low = take(f.missing_first, block << p.wide);
+            }
+            planes_.push_back(p);
+        }
+        plane_bytes_ = at;
+    }
+
+    void add_tree(const EnsembleView& trees, const EnsembleCodes& codes, Size t, NodeCursor& cursor) {
+        const Size n = trees.size(t), begin = cursor.node;
+        Tree tree{};
+        tree.bytes = static_cast<std::uint32_t>(byte_tests_.size());
+        tree.words = static_cast<std::uint32_t>(word_tests_.size());
+        tree.sets = static_cast<std::uint32_t>(set_tests_.size());
+        tree.branches = static_cast<std::uint32_t>(branches_.size());
+        tree.leaves = leaf_nodes_.size();
+        std::vector<Node> first_child(n, -1);
+        std::vector<std::uint8_t> slot(n, no_slot);
+        std::uint8_t n_inner = 0;
+        cursor.enter_tree();
+        for (Size i = 0; i < n; ++i, cursor.advance(trees)) {
+            if (trees.test(cursor.node) == TestKind::leaf) continue;
+            first_child[i] = cursor.first_child;
+            slot[i] = n_inner++;
+            add_test(trees, codes, cursor, slot[i]);
+        }
+        add_branches(first_child, slot);
+        number_leaves(trees, first_child, begin);
+        tree.n_bytes = static_cast<std::uint32_t>(byte_tests_.size()) - tree.bytes;
+        tree.n_words = static_cast<std::uint32_t>(word_tests_.size()) - tree.words;
+        tree.n_sets = static_cast<std::uint32_t>(set_tests_.size()) - tree.sets;
+        tree.n_branches = n_inner;
+        trees_.push_back(tree);
+    }
+
+    void add_test(const EnsembleView& trees, const EnsembleCodes& codes, const NodeCursor& at,
+                  std::uint8_t slot) {
+        const auto feature = static_cast<Size>(trees.feature[at.node]);
+        const Planes& p = planes_[codes.slot_of_feature[feature]];
+        if (trees.test(at.node) == TestKind::category_set) {
+            set_tests_.push_back(
+                {p.first_part, p.n_parts, static_cast<std::uint32_t>(set_bits_.size()), slot});
+            add_set(trees, at, p.n_parts);
+            return;
+        }
+        const std::uint32_t plane = trees.missing(at.node) == 0 ? p.low : p.high;
+        const std::uint32_t rank = codes.of(trees.feature[at.node]).ranks.rank(trees.threshold[at.node]);
+        if (p.wide) {
+            word_tests_.push_back({plane, static_cast<std::uint16_t>(rank), slot});
+        } else {
+            byte_tests_.push_back({plane, static_cast<std::uint8_t>(rank), slot});
+        }
+    }
+
+    void add_set(const EnsembleView& trees, const NodeCursor& at, Size n_parts) {
+        const Size first = set_bits_.size();
+        set_bits_.resize(first + 32 * n_parts, 0);
+        const auto begin = static_cast<Size>(trees.set_begin[at.n_sets]);
+        const Size n_codes = 64 * (static_cast<Size>(trees.set_begin[at.n_sets + 1]) - begin);
+        const auto set = [&](Size part, Size bit) {
+            set_bits_[first + 32 * part + bit / 8] |= static_cast<std::uint8_t>(1u << bit % 8);
+        };
+        for (Size c = 0; c < std::min(n_codes, n_parts * part_codes); ++c) {
+            if (trees.set_bits[begin + c / 64] >> c % 64 & 1) set(c / part_codes, c % part_codes);
+        }
+        if (trees.missing(at.node) == 0) set(0, part_codes);
+    }
+
+    // Counts leaves from the bottom up: breadth-first, children come after their parents.
+    void add_branches(const std::vector<Node>& first_child, const std::vector<std::uint8_t>& slot) {
+        leaves_below_.assign(first_child.size(), 1);
+        for (Size i = first_child.size(); i-- > 0;) {
+            if (first_child[i] < 0) continue;
+            const auto left = static_cast<Size>(first_child[i]);
+            leaves_below_[i] = leaves_below_[left] + leaves_below_[left + 1];
+        }
+        for (Size i = 0; i < first_child.size(); ++i) {
+            if (first_child[i] < 0) continue;
+            const auto left = static_cast<Size>(first_child[i]);
+            branches_.push_back({slot[left], slot[left + 1], static_cast<std::uint8_t>(leaves_below_[left])});
+        }
+    }
+
+    void number_leaves(const EnsembleView& trees, const std::vector<Node>& first_child, Size begin) {
+        std::vector<Size> first_leaf(first_child.size(), 0);
+        const Size before = leaf_nodes_.size();
+        // Values are looked up in tables of 16, 32 or 64.
+        const Size room = std::max<Size>(std::bit_ceil(leaves_below_[0]), 16);
+        leaf_nodes_.resize(before + room, 0);
+        values_.resize((before + room) * n_values_, 0.0);
+        for (Size i = 0; i < first_child.size(); ++i) {
+            if (first_child[i] >= 0) {
+                const auto left = static_cast<Size>(first_child[i]);
+                first_leaf[left] = first_leaf[i];
+                first_leaf[left + 1] = first_leaf[i] + leaves_below_[left];
+                continue;
+            }
+            const Size leaf = before + first_leaf[i];
+            leaf_nodes_[leaf] = static_cast<Node>(i);
+            std::copy_n(&trees.value[(begin + i) * n_values_], n_values_, &values_[leaf * n_values_]);
+        }
+    }
+
+    // ---- rows ----
+
+    static void write_planes(std::uint8_t* planes, const Planes& p, const FeatureCodes& f,
+                             const std::uint32_t* code, Size n) {
+        if (f.categorical) {
+            for (Size part = 0; part < p.n_parts; ++part) {
+                write_part(planes + p.first_part + part * block, f, code, n, part);
+            }
+        } else if (p.wide) {
+            write_ranks(reinterpret_cast<std::uint16_t*>(planes + p.high),
+                        reinterpret_cast<std::uint16_t*>(planes + p.low), f, code, n);
+        } else {
+            write_ranks(planes + p.high, planes + p.low, f, code, n);
+        }
+    }
+
+    template <class T>
+    static void write_ranks(T* high, T* low, const FeatureCodes& f, const std::uint32_t* code, Size n) {
+        if (f.missing_second) {
+            for (Size i = 0; i < n; ++i) high[i] = static_cast<T>(code[i]);
+        }
+        if (f.missing_first) {
+            for (Size i = 0; i < n; ++i) low[i] = static_cast<T>(code[i] == missing_code ? 0 : code[i]);
+        }
+    }
+
+    static void write_part(std::uint8_t* plane, const FeatureCodes& f, const std::uint32_t* code, Size n,
+                           Size part) {
+        const auto first = static_cast<std::uint32_t>(part * part_codes);
+        const std::uint32_t end = std::min<std::uint32_t>(f.n_codes, first + part_codes);
+        for (Size i = 0; i < n; ++i) {
+            const bool here = code[i] >= first && code[i] < end;
+            const bool missing = part == 0 && code[i] == missing_code;
+            plane[i] = static_cast<std::uint8_t>(here ? code[i] - first : missing ? part_codes : 255);
+        }
+    }
+
+    // ---- tests and branches ----
+
+#ifdef SPINNEY_MASKS_AVX512
+    // One bit a row: rows 64 s to 64 s + 63 are the bits of word s.
+    template <int S>
+    void find_leaves_wide(std::uint8_t* ids, const Tree& tree, const std::uint8_t* planes) const {
+        alignas(64) std::uint64_t right[256][S], here[256][S];
+        for (Size i = tree.bytes, end = i + tree.n_bytes; i < end; ++i) {
+            const ByteTest test = byte_tests_[i];
+            const __m512i rank = _mm512_set1_epi8(static_cast<char>(test.rank));
+            const std::uint8_t* codes = planes + test.plane;
+            for (int s = 0; s < S; ++s) {
+                right[test.slot][s] = _mm512_cmpgt_epu8_mask(_mm512_loadu_si512(codes + 64 * s), rank);
+            }
+        }
+        for (Size i = tree.words, end = i + tree.n_words; i < end; ++i) {
+            const WordTest test = word_tests_[i];
+            const __m512i rank = _mm512_set1_epi16(static_cast<short>(test.rank));
+            const std::uint8_t* codes = planes + test.plane;
+            for (int s = 0; s < S; ++s) {
+                const auto low = _mm512_cmpgt_epu16_mask(_mm512_loadu_si512(codes + 128 * s), rank);
+                const auto high = _mm512_cmpgt_epu16_mask(_mm512_loadu_si512(codes + 128 * s + 64), rank);
+                right[test.slot][s] = _mm512_kunpackd(high, low);
+            }
+        }
+        for (Size i = tree.sets, end = i + tree.n_sets; i < end; ++i)
+            ask_set<S>(right[set_tests_[i].slot], set_tests_[i], planes);
+        __m512i id[S];
+        for (int s = 0; s < S; ++s) id[s] = _mm512_setzero_si512();
+        for (int s = 0; s < S; ++s) here[0][s] = ~0ull;
+        const Branch* const branches = &branches_[tree.branches];
+        for (Size i = 0; i < tree.n_branches; ++i) {
+            const Branch branch = branches[i];
+            const __m512i step = _mm512_set1_epi8(static_cast<char>(branch.leaves_left));
+            for (int s = 0; s < S; ++s) {
+                const std::uint64_t rows = here[i][s], to_right = rows & right[i][s];
+                here[branch.left][s] = rows ^ to_right;
+                here[branch.right][s] = to_right;
+                id[s] = _mm512_mask_add_epi8(id[s], to_right, id[s], step);
+            }
+        }
+        for (int s = 0; s < S; ++s) _mm512_storeu_si512(ids + 64 * s, id[s]);
+    }
+
+    // A byte of a set is found by its number, code / 8, in two shuffles of sixteen; then its bit, code % 8.
+    template <int S>
+    void ask_set(std::uint64_t* right, const SetTest& test, const std::uint8_t* planes) const {
+        const __m512i bit_of = _mm512_set1_epi64(static_cast<long long>(0x8040201008040201ull));
+        std::uint64_t inside[S] = {};
+        for (Size part = 0; part < test.n_parts; ++part) {
+            const std::uint8_t* bits = &set_bits_[test.bits + 32 * part];
+            const __m512i low =
+                _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(bits)));
+            const __m512i high =
+                _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(bits + 16)));
+            for (int s = 0; s < S; ++s) {
+                const __m512i codes =
+                    _mm512_loadu_si512(planes + test.plane + part * block + 64 * static_cast<Size>(s));
+                const __m512i number = _mm512_and_si512(_mm512_srli_epi16(codes, 3), _mm512_set1_epi8(15));
+                const __mmask64 upper = _mm512_movepi8_mask(codes);  // codes of 128 and more
+                const __m512i byte =
+                    _mm512_mask_shuffle_epi8(_mm512_shuffle_epi8(low, number), upper, high, number);
+                const __m512i bit = _mm512_shuffle_epi8(bit_of, _mm512_and_si512(codes, _mm512_set1_epi8(7)));
+                inside[s] |= _mm512_test_epi8_mask(byte, bit);
+            }
+        }
+        for (int s = 0; s < S; ++s) right[s] = ~inside[s];
+    }
+
+    // Look values up in Tables registers of eight.
+    template <int Tables>
+    static void add_looked_up(double* sums, const std::uint8_t* ids, const double* table, double weight,
+                              Size n) {
+        __m512d values[Tables];
+        const __m512d scale = _mm512_set1_pd(weight);
+        for (int k = 0; k < Tables; ++k) values[k] = _mm512_mul_pd(scale, _mm512_loadu_pd(table + 8 * k));
+        for (Size i = 0; i < n; i += 8) {
+            const __mmask8 rows = n - i >= 8 ? 0xff : static_cast<__mmask8>((1u << (n - i)) - 1);
+            const __m512i id =
+                _mm512_cvtepu8_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(ids + i)));
+            __m512d value = _mm512_permutex2var_pd(values[0], id, values[1]);
+            for (int k = 2; k < Tables; k += 2) {
+                const auto later = _mm512_cmpge_epu64_mask(id, _mm512_set1_epi64(8 * k));
+                value =
+                    _mm512_mask_mov_pd(value, later, _mm512_permutex2var_pd(values[k], id, values[k + 1]));
+            }
+            _mm512_mask_storeu_pd(sums + i, rows,
+                                  _mm512_add_pd(_mm512_maskz_loadu_pd(rows, sums + i), value));
+        }
+    }
+#else
+    using Bytes = std::uint8_t __attribute__((vector_size(64)));
+    using Words = std::uint16_t __attribute__((vector_size(128)));
+
+    template <class V>
+    static V load(const void* from) {
+        V v;
+        std::memcpy(&v, from, sizeof(V));
+        return v;
+    }
+
+    // One byte a row, all bits set or none, for 64 rows from `first` on.
+    void find_leaves_narrow(std::uint8_t* ids, const Tree& tree, const std::uint8_t* planes,
+                            Size first) const {
+        Bytes right[256], here[256];
+        for (Size i = tree.bytes, end = i + tree.n_bytes; i < end; ++i) {
+            const ByteTest test = byte_tests_[i];
+            right[test.slot] = reinterpret_cast<Bytes>(load<Bytes>(planes + test.plane + first) > test.rank);
+        }
+        for (Size i = tree.words, end = i + tree.n_words; i < end; ++i) {
+            const WordTest test = word_tests_[i];
+            const auto codes = load<Words>(planes + test.plane + 2 * first);
+            right[test.slot] = __builtin_convertvector(reinterpret_cast<Words>(codes > test.rank), Bytes);
+        }
+        for (Size i = tree.sets, end = i + tree.n_sets; i < end; ++i) {
+            right[set_tests_[i].slot] = ask_set(set_tests_[i], planes, first);
+        }
+        Bytes id = {};
+        here[0] = ~Bytes{};
+        for (Size i = 0; i < tree.n_branches; ++i) {
+            const Branch branch = branches_[tree.branches + i];
+            const Bytes rows = here[i], to_right = rows & right[i];
+            here[branch.left] = rows ^ to_right;
+            here[branch.right] = to_right;
+            id += to_right & branch.leaves_left;
+        }
+        std::memcpy(ids, &id, sizeof(id));
+    }
+
+    Bytes ask_set(const SetTest& test, const std::uint8_t* planes, Size first) const {
+        std::uint8_t outside[64];
+        std::memset(outside, 0xff, sizeof(outside));
+        for (Size part = 0; part < test.n_parts; ++part) {
+            const std::uint8_t* bits = &set_bits_[test.bits + 32 * part];
+            const std::uint8_t* codes = planes + test.plane + part * block + first;
+            for (Size i = 0; i < 64; ++i) {
+                outside[i] &= static_cast<std::uint8_t>((bits[codes[i] / 8] >> codes[i] % 8 & 1) - 1);
+            }
+        }
+        return load<Bytes>(outside);
+    }
+#endif
+
+    Size n_values_, plane_bytes_ = 0;
+    std::vector<Planes> planes_;  // as the features of the codes
+    std::vector<Tree> trees_;
+    std::vector<ByteTest> byte_tests_;
+    std::vector<WordTest> word_tests_;
+    std::vector<SetTest> set_tests_;
+    std::vector<std::uint8_t> set_bits_;
+    std::vector<Branch> branches_;
+    std::vector<Node> leaf_nodes_;  // left to right, room for a power of two a tree
+    std::vector<double> values_;    // (leaves, n_values)
+    std::vector<Size> leaves_below_;
+};
+
+}  // namespace spinney
