@@ -140,12 +140,13 @@ def test_any_scorer_by_name(scoring):
     X, y = rows()
     eval_X, eval_y = rows(seed=1)
     model = overfitting(scoring=scoring, n_estimators=10).fit(X, y, eval_set=(eval_X, eval_y))
+    decisions = list(model.staged_decision_function(eval_X))
     stages = list(model.staged_predict_proba(eval_X))
-    score = {
-        "roc_auc": lambda proba: roc_auc_score(eval_y, proba[:, 1]),
-        "neg_log_loss": lambda proba: -log_loss(eval_y, proba),
-    }.get(scoring, lambda proba: np.mean(model.classes_[proba.argmax(axis=1)] == eval_y))
-    assert_allclose(model.validation_score_[1 : len(stages) + 1], [score(proba) for proba in stages])
+    expected = {
+        "roc_auc": [roc_auc_score(eval_y, scores) for scores in decisions],
+        "neg_log_loss": [-log_loss(eval_y, proba) for proba in stages],
+    }.get(scoring, [np.mean(model.classes_[proba.argmax(axis=1)] == eval_y) for proba in stages])
+    assert_allclose(model.validation_score_[1 : len(stages) + 1], expected)
 
 
 def test_a_scorer_as_a_function_sees_the_rows_themselves():

@@ -27,7 +27,7 @@ class Settings:
     growth: str = "best"
     max_leaf_nodes: int = 31
     max_depth: int = 10**9
-    min_samples_leaf: int = 1
+    min_samples_leaf: float = 0.0  # counted by weight
     min_hessian: float = 0.0
     l2: float = 0.0
     min_gain: float = 0.0
@@ -122,12 +122,13 @@ def middle(values: Sequence[float], weights: Sequence[float], share: float) -> f
 
 @dataclass
 class NaiveTree:
-    """Grow one tree on given gradients and hessians (n_rows,), weights applied; rows of weight 0 are out."""
+    """Grow one tree on gradients and hessians (n_rows,), weights applied, of the rows that are alive."""
 
     columns: Sequence[Column]
     kinds: Sequence[str]
     gradient: Floats
     hessian: Floats
+    weights: Floats
     alive: Rows
     settings: Settings
 
@@ -150,7 +151,9 @@ class NaiveTree:
         for feature in sorted(node.allowed):
             for split in self._ways(feature, node.rows):
                 parts = split.left, split.right
-                if min(map(len, parts)) < max(1, s.min_samples_leaf):
+                if not all(parts):
+                    continue
+                if min(math.fsum(self.weights[part]) for part in parts) < s.min_samples_leaf:
                     continue
                 if min(math.fsum(self.hessian[part]) for part in parts) < s.min_hessian:
                     continue
@@ -254,7 +257,8 @@ def boost(
         trees = []
         for k in range(scores.shape[1]):
             w = np.array(weights)
-            tree = NaiveTree(columns, kinds, gradient[:, k] * w, hessian[:, k] * w, alive, settings).grow()
+            slopes = gradient[:, k] * w, hessian[:, k] * w
+            tree = NaiveTree(columns, kinds, *slopes, w, alive, settings).grow()
             for leaf in leaves(tree):
                 refit(leaf, y, weights, scores[:, k], settings)
                 steps[leaf.rows, k] = leaf.value

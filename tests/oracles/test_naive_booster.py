@@ -41,7 +41,8 @@ def test_two_writings_of_softmax_agree():
 
 def grow(columns, kinds, y, **settings):
     y = np.array(y, dtype=float)
-    return NaiveTree(columns, kinds, -y, np.ones(len(y)), list(range(len(y))), Settings(**settings)).grow()
+    ones = np.ones(len(y))
+    return NaiveTree(columns, kinds, -y, ones, ones, list(range(len(y))), Settings(**settings)).grow()
 
 
 def test_a_stump_by_hand():
@@ -57,6 +58,7 @@ def test_regularisation_by_hand():
     assert [leaf.value for leaf in leaves(root)] == [0.0, 3.0]
     assert grow([[1.0, 2.0]], ["numeric"], [0, 6], min_gain=9.0).split is None
     assert grow([[1.0, 2.0]], ["numeric"], [0, 6], min_hessian=2.0).split is None
+    assert grow([[1.0, 2.0]], ["numeric"], [0, 6], min_samples_leaf=2.0).split is None
 
 
 def test_missing_rows_and_categories_go_where_they_do_best():
