@@ -11,6 +11,8 @@ from diversity.tables import problems, random_votes
 from spinney.base.errors import InputError
 from spinney.diversity import error_ambiguity, kohavi_wolpert
 from spinney.diversity.ambiguity import vote_ambiguity
+from spinney.diversity.cloud import errors_of
+from spinney.diversity.counting import count_pairs
 from spinney.diversity.votes import read_votes
 
 NUMBERS = st.floats(-1e6, 1e6)
@@ -114,11 +116,16 @@ def test_bad_input_is_named(arguments, options, message):
         error_ambiguity(*arguments, **options)
 
 
+def of_votes(predictions, y, weights=None):
+    votes = read_votes(predictions, y, sample_weight=weights)
+    return vote_ambiguity(votes, count_pairs(votes), errors_of(count_pairs(votes.judged())))
+
+
 @given(problems())
 def test_votes_as_vectors_of_0_and_1(problem):
     """One row at a time: half of squared distances between vectors."""
     rows, y, weights = problem
-    parts = vote_ambiguity(read_votes(rows, y, sample_weight=weights))
+    parts = of_votes(rows, y, weights)
     labels = sorted({*y, *(answer for row in rows for answer in row)})
     given_weights = np.ones(len(rows)) if weights is None else np.array(weights, dtype=float)
     kept = given_weights > 0
@@ -145,6 +152,6 @@ def test_votes_as_vectors_of_0_and_1(problem):
 
 def test_the_ambiguity_of_votes_is_their_variance():
     predictions, y = random_votes(200, 7, 4)
-    parts = vote_ambiguity(read_votes(predictions, y))
+    parts = of_votes(predictions, y)
     assert parts.ambiguity == pytest.approx(kohavi_wolpert(predictions))
     assert parts.mean_error == pytest.approx(np.mean(predictions != y[:, None]))

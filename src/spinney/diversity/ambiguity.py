@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from spinney.base.checks import check_weights
 from spinney.base.errors import InputError
 from spinney.base.frames import to_frame
+from spinney.diversity.counting import PairCounts
 from spinney.diversity.members import member_weights
 from spinney.diversity.votes import Votes, check_size, read_matrix
 from spinney.diversity.whole import share_blocks, unlike_votes
@@ -110,29 +111,26 @@ def _average(
     return ErrorAmbiguity(error, mean_error, ambiguity, *by_row, error_by_member, ambiguity_by_member, shares)
 
 
-def vote_ambiguity(votes: Votes) -> ErrorAmbiguity:
+def vote_ambiguity(votes: Votes, counts: PairCounts, errors: Values) -> ErrorAmbiguity:
     """Decompose the votes of classifiers, each a vector with a 1 for its class and 0 for the others.
 
     The error is half the squared distance from the vector of the true class: that of one member is 1 where it
     is wrong, so Ē is the mean error rate; that of all is half the Brier score of the shares of votes; and Ā
-    is the variance of Kohavi and Wolpert on labels.
+    is the variance of Kohavi and Wolpert on labels. counts are those of the labels, errors (n_members,) the
+    members' error rates.
     """
-    truth, codes = np.asarray(votes.truth), votes.codes
-    weights = np.ones(votes.n_rows) if votes.weights is None else votes.weights
+    truth = np.asarray(votes.truth)
     error, right, spread = (np.empty(votes.n_rows) for _ in range(3))
-    apart = np.zeros(votes.n_members)
     for rows, shares in share_blocks(votes):
-        places = np.arange(len(shares))
-        spread[rows], right[rows] = unlike_votes(shares), shares[places, truth[rows]]
-        # One vote is half of 1 − 2 p_k + Σ p² away from the shares, and Σ p² is 1 less twice the spread.
-        apart += (1 - spread[rows] - shares[places, codes[:, rows]]) @ weights[rows]
-        shares[places, truth[rows]] -= 1
+        true = np.arange(len(shares)), truth[rows]
+        spread[rows], right[rows] = unlike_votes(shares), shares[true]
+        shares[true] -= 1
         error[rows] = np.einsum("ij,ij->i", shares, shares) / 2
-    wrong = np.array([(member != truth) @ weights for member in codes])
+    # A vote for k is half of 1 − 2 p_k + Σ p² away from the shares, which is 1 − p_k − spread; and the mean of
+    # p_k over rows is how much a member agrees with all members, itself among them.
+    apart = 1 - counts.agree.mean(axis=1) / counts.total - votes.mean(spread)
     equal = np.full(votes.n_members, 1 / votes.n_members)
-    return _average(
-        (error, 1 - right, spread), wrong / votes.total, apart / votes.total, equal, votes.weights
-    )
+    return _average((error, 1 - right, spread), errors, apart, equal, votes.weights)
 
 
 def read_numbers(matrix: NDArray[Any]) -> Values:

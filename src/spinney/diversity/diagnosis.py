@@ -199,7 +199,7 @@ def _diagnose_classifiers(ensemble: Any, X: Any, y: Any, sample_weight: Any) -> 
         difficulty=difficulty_of(judged),
         generalized_diversity=generalized_diversity_of(judged),
         coincident_failure=coincident_failure_of(judged),
-        ambiguity=vote_ambiguity(votes),
+        ambiguity=vote_ambiguity(votes, of_labels, errors),
         kappa_error=points_of(of_labels, errors),
         independent_error=ensemble_error(votes.n_members, mean_error),
         hoeffding_bound=ensemble_error(votes.n_members, mean_error, "hoeffding"),
