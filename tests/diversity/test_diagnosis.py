@@ -153,6 +153,13 @@ def test_a_matrix_of_numbers_is_of_regressors_where_y_is_continuous():
     assert constant.correlation.tolist() == [[1, 0], [0, 1]]
 
 
+def test_says_what_is_missing():
+    with pytest.raises(InputError, match="y is None"):
+        diagnose([["a", "b"]], None, None)
+    with pytest.raises(InputError, match="no estimators_"):
+        diagnose(np.zeros((2, 2)), np.zeros((2, 2)), [0, 1])
+
+
 def test_one_member_is_not_diverse():
     with pytest.raises(InputError, match="at least 2 members"):
         diagnose([["a"], ["b"]], None, ["a", "b"])

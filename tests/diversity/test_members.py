@@ -68,6 +68,9 @@ ENSEMBLES = {
     "our boosting": lambda: spinney.AdaBoostClassifier(
         spinney.DecisionTreeClassifier(max_depth=2), n_estimators=4
     ),
+    "our voting": lambda: spinney.VotingClassifier(members()),
+    "our stacking": lambda: spinney.StackingClassifier(members(), cv=3),
+    "our selection": lambda: spinney.EnsembleSelectionClassifier(members(), cv=3),
     "our boosted stumps": lambda: spinney.AdaBoostClassifier(n_estimators=4),
     "stacking": lambda: StackingClassifier(members(), cv=3),
     "pipeline": lambda: make_pipeline(StandardScaler(), RandomForestClassifier(5, random_state=0)),

@@ -126,7 +126,7 @@ def vote_ambiguity(votes: Votes, counts: PairCounts, errors: Values) -> ErrorAmb
         spread[rows], right[rows] = unlike_votes(shares), shares[true]
         shares[true] -= 1
         error[rows] = np.einsum("ij,ij->i", shares, shares) / 2
-    # A vote for k is half of 1 − 2 p_k + Σ p² away from the shares, which is 1 − p_k − spread; and the mean of
+    # A vote for k is half of 1 − 2 p_k + Σ p² away from the shares, that is 1 − p_k − spread; and the mean of
     # p_k over rows is how much a member agrees with all members, itself among them.
     apart = 1 - counts.agree.mean(axis=1) / counts.total - votes.mean(spread)
     equal = np.full(votes.n_members, 1 / votes.n_members)

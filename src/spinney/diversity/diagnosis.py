@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_regressor
-from sklearn.utils.multiclass import type_of_target
 
 from spinney.base.checks import check_weights
 from spinney.base.errors import InputError, show_value
@@ -28,6 +27,7 @@ from spinney.diversity.pairwise import (
     correlation_of,
     disagreement_of,
     double_fault_of,
+    judge,
     kappa_of,
     pair_mean,
     q_statistic_of,
@@ -55,7 +55,7 @@ class Diagnosis:
     disagreement are of labels, the other measures of right and wrong answers. Pairwise measures are matrices
     (n_members, n_members). ``independent_error`` is what so many voters with the mean error would have if
     they erred independently, ``hoeffding_bound`` the bound on it. ``ambiguity`` takes the votes apart, E =
-    Ē − Ā, as vectors of 0 and 1.
+    Ē − Ā, as vectors of 0 and 1. Rows of weight 0 are left out, also of what is by row.
     """
 
     n_rows: int
@@ -149,9 +149,9 @@ def diagnose(
     """Measure everything at once: how accurate the members of a fitted ensemble are, and how diverse.
 
     ``ensemble`` is a fitted ensemble, a list of fitted estimators (their vote or mean is the ensemble), or,
-    with X None, a matrix of predictions (n_rows, n_members). Classifiers give a :class:`Diagnosis`,
-    regressors a :class:`RegressionDiagnosis`. Take rows that the ensemble was not fitted to. ``weights`` are
-    regressors' weights in the mean, as in :func:`error_ambiguity`.
+    with X None, a matrix of predictions (n_rows, n_members), of regressors if y has numbers that are not
+    whole. Classifiers give a :class:`Diagnosis`, regressors a :class:`RegressionDiagnosis`. Take rows that
+    the ensemble was not fitted to. ``weights`` are those of regressors, as in :func:`error_ambiguity`.
 
     >>> diagnosis = diagnose([["a", "a"], ["a", "b"], ["b", "b"], ["a", "b"]], None, ["a", "a", "b", "b"])
     >>> diagnosis.error_by_member.tolist(), diagnosis.generalized_diversity
@@ -168,10 +168,10 @@ def diagnose(
 
 def _is_regression(ensemble: Any, X: Any, y: Any) -> bool:
     if X is None:
-        return str(type_of_target(y)).startswith("continuous")
-    if isinstance(ensemble, list | tuple):
-        return bool(ensemble) and is_regressor(ensemble[0])
-    return bool(is_regressor(ensemble))
+        target = np.asarray(y)
+        return target.dtype.kind == "f" and bool(np.any(target != np.trunc(target)))
+    model = ensemble[0] if isinstance(ensemble, list | tuple) and ensemble else ensemble
+    return hasattr(model, "predict") and bool(is_regressor(model))
 
 
 # ---- classifiers ----
@@ -179,7 +179,7 @@ def _is_regression(ensemble: Any, X: Any, y: Any) -> bool:
 
 def _diagnose_classifiers(ensemble: Any, X: Any, y: Any, sample_weight: Any) -> Diagnosis:
     votes = read_votes(ensemble, y, X, sample_weight, min_members=2)
-    judged = votes.judged()
+    judged = judge(votes, y)
     of_labels, of_right = count_pairs(votes), count_pairs(judged)
     table, errors = pair_table(of_right), errors_of(of_right)
     mean_error = float(errors.mean())

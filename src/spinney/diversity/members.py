@@ -8,27 +8,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
-from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
-from sklearn.ensemble._forest import ForestClassifier
-from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
-from sklearn.multioutput import ClassifierChain, MultiOutputClassifier, MultiOutputRegressor, RegressorChain
 
 from spinney.base.errors import InputError, InputTypeError
 from spinney.members.rows import take_columns
 from spinney.persistence import Persistent
 
+# Classes of scikit-learn, by name: importing them takes longer than all of Spinney.
 # These fit their members to the codes 0 … K−1 of the classes.
-_CODING = (BaggingClassifier, ForestClassifier, StackingClassifier, VotingClassifier)
+_CODING = {"BaggingClassifier", "ForestClassifier", "StackingClassifier", "VotingClassifier"}
 # The members of these answer other questions than the whole: one bit of a code, or one output.
-_DIVIDING = (
-    ClassifierChain,
-    MultiOutputClassifier,
-    MultiOutputRegressor,
-    OneVsOneClassifier,
-    OneVsRestClassifier,
-    OutputCodeClassifier,
-    RegressorChain,
-)
+_DIVIDING = {
+    "ClassifierChain",
+    "MultiOutputClassifier",
+    "MultiOutputRegressor",
+    "OneVsOneClassifier",
+    "OneVsRestClassifier",
+    "OutputCodeClassifier",
+    "RegressorChain",
+}
 
 
 def member_predictions(ensemble: Any, X: Any) -> NDArray[Any]:
@@ -105,7 +102,7 @@ def fitted_members(ensemble: Any) -> list[Any]:
 
 def _separate(ensemble: Any, found: Iterable[Any]) -> list[Any]:
     """Leave out dropped members; refuse parts of a sum or of a code, which say nothing on their own."""
-    divided = isinstance(ensemble, _DIVIDING) or hasattr(ensemble, "code_book_")
+    divided = _is_one_of(ensemble, _DIVIDING) or hasattr(ensemble, "code_book_")
     members = [member for member in found if not isinstance(member, str)]
     in_stages = any(isinstance(member, list | np.ndarray) for member in members)
     if divided or in_stages or (is_classifier(ensemble) and not all(map(is_classifier, members))):
@@ -135,6 +132,13 @@ def _plain(X: Any) -> Any:
     return np.asarray(X) if hasattr(X, "columns") else X
 
 
+def _is_one_of(ensemble: Any, names: set[str]) -> bool:
+    """Tell whether an ensemble is of one of scikit-learn's classes, or of a class made from one."""
+    return any(
+        base.__name__ in names and base.__module__.startswith("sklearn.") for base in type(ensemble).__mro__
+    )
+
+
 def _decode(ensemble: Any, members: Sequence[Any], answers: list[NDArray[Any]]) -> list[NDArray[Any]]:
     """Give answers in the labels of the ensemble, where its members were fitted to codes of them."""
     classes = getattr(ensemble, "classes_", None)
@@ -155,5 +159,5 @@ def _speak_codes(
     for member, answer in zip(members, answers, strict=True):
         spoken |= set(np.unique(getattr(member, "classes_", answer)).tolist())
     if spoken <= labels and spoken <= codes and labels != codes:
-        return isinstance(ensemble, _CODING) and getattr(ensemble, "cv", None) != "prefit"
+        return _is_one_of(ensemble, _CODING) and getattr(ensemble, "cv", None) != "prefit"
     return not spoken <= labels and spoken <= codes

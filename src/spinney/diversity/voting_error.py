@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import binom
+from scipy.special import bdtr
 
 from spinney.base.checks import InvalidParameterError, OneOf, check_parameters
 from spinney.base.errors import InputError, show_value
@@ -72,7 +72,7 @@ def _of_votes(members: NDArray[np.float64], errors: NDArray[np.float64], method:
     if np.any((errors < 0) | (errors > 1)):
         raise InvalidParameterError("error", errors.tolist(), "error rates from 0 to 1", "ensemble_error")
     if method == "binomial":
-        return binom.cdf(members // 2, members, 1.0 - errors)
+        return bdtr(members // 2, members.astype(np.int64), 1.0 - errors)
     lead = np.maximum(0.0, 1.0 - 2.0 * errors)
     return np.exp(-0.5 * members * lead**2)
 
