@@ -47,7 +47,7 @@ def scores(make, problem, seeds):
 
 
 def agree(ours, theirs):
-    """Tell whether the mean of paired differences is within its noise, a little under four standard errors."""
+    """Tell whether the mean of paired differences is within its noise."""
     difference = ours - theirs
     return abs(difference.mean()) < 3.5 * difference.std(ddof=1) / np.sqrt(len(difference))
 
