@@ -22,6 +22,13 @@ from spinney.combine import (
 )
 from spinney.model.text import export_text
 from spinney.persistence import load, save
+from spinney.perturb import (
+    NegativeCorrelationClassifier,
+    NegativeCorrelationRegressor,
+    OutputCodeClassifier,
+    OutputFlippingClassifier,
+    OutputSmearingRegressor,
+)
 from spinney.trees import (
     C45Classifier,
     DecisionTreeClassifier,
@@ -49,8 +56,13 @@ __all__ = [
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
     "ID3Classifier",
+    "NegativeCorrelationClassifier",
+    "NegativeCorrelationRegressor",
     "ObliqueTreeClassifier",
     "ObliqueTreeRegressor",
+    "OutputCodeClassifier",
+    "OutputFlippingClassifier",
+    "OutputSmearingRegressor",
     "StackingClassifier",
     "StackingRegressor",
     "VotingClassifier",

@@ -49,14 +49,46 @@ LEARNERS = [
     _learner(sp.ObliqueTreeRegressor, random_state=0),
 ]
 
+_TREES = [("cart", sp.DecisionTreeClassifier(max_depth=4)), ("c4.5", sp.C45Classifier())]
+_NUMBER_TREES = [("deep", sp.DecisionTreeRegressor()), ("shallow", sp.DecisionTreeRegressor(max_depth=3))]
+
 # Ensembles have no tree_ of their own; tests of what they keep stand beside each family.
 ENSEMBLES = [
+    _learner(sp.VotingClassifier, estimators=_TREES),
+    _learner(sp.VotingClassifier, "learned", estimators=_TREES, voting="soft", weights="learned", cv=3),
+    _learner(sp.VotingRegressor, estimators=_NUMBER_TREES),
+    _learner(sp.StackingClassifier, estimators=_TREES),
+    _learner(
+        sp.StackingClassifier,
+        "tree",
+        estimators=_TREES,
+        final_estimator=sp.DecisionTreeClassifier(max_depth=3),
+        passthrough=True,
+        cv=2,
+        random_state=0,
+    ),
+    _learner(sp.StackingRegressor, estimators=_NUMBER_TREES),
+    _learner(sp.EnsembleSelectionClassifier, estimators=_TREES),
+    _learner(sp.EnsembleSelectionRegressor, "bags", estimators=_NUMBER_TREES, n_bags=3, random_state=0),
     _learner(sp.BaggingClassifier, random_state=0),
     _learner(sp.BaggingClassifier, "votes", voting="hard", max_samples=0.8, bootstrap=False, random_state=0),
     _learner(sp.BaggingClassifier, "C45", estimator=sp.C45Classifier(), n_estimators=3, random_state=0),
     _learner(sp.BaggingRegressor, random_state=0),
     _learner(
         sp.BaggingRegressor, "patches", max_features=0.7, max_samples=0.7, oob_pruning=True, random_state=0
+    ),
+    _learner(sp.OutputFlippingClassifier, n_estimators=9, random_state=0),
+    _learner(
+        sp.OutputFlippingClassifier, "soft", n_estimators=5, voting="soft", bootstrap=True, random_state=0
+    ),
+    _learner(sp.OutputSmearingRegressor, n_estimators=9, random_state=0),
+    _learner(sp.OutputCodeClassifier, random_state=0),
+    _learner(sp.OutputCodeClassifier, "pairs", code="one-vs-one", decoding="hamming", random_state=0),
+    _learner(sp.OutputCodeClassifier, "coupled", code="sparse", decoding="probability", random_state=0),
+    _learner(sp.NegativeCorrelationClassifier, n_estimators=4, max_iter=60, random_state=0),
+    _learner(sp.NegativeCorrelationRegressor, n_estimators=4, max_iter=60, random_state=0),
+    _learner(
+        sp.NegativeCorrelationRegressor, "stopping", n_estimators=3, early_stopping=True, random_state=0
     ),
 ]
 

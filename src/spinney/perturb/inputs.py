@@ -97,7 +97,8 @@ class InputCoding(Persistent):
             column, width = table.column(j), int(self.widths[j])
             if feature.kind == "numeric":
                 missing = np.isnan(column)
-                standard = (column / self.size[j] - self.center[j]) / self.scale[j]
+                with np.errstate(over="ignore"):
+                    standard = (column / self.size[j] - self.center[j]) / self.scale[j]
                 coded[:, begin] = np.where(missing, 0.0, np.clip(standard, -_FARTHEST, _FARTHEST))
             else:
                 n_categories = len(feature.categories)

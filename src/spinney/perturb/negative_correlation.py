@@ -129,7 +129,7 @@ class _NegativeCorrelation(_Ensemble):
         n_held = max(1, round(self.validation_fraction * n_rows))
         if n_held >= n_rows:
             raise InputError(
-                f"Holding out {n_held} of {n_rows} distinct rows leaves none to learn from",
+                f"Holding out {n_held} of {n_rows} sample(s) leaves none to learn from",
                 fix="Set early_stopping=False or a smaller validation_fraction.",
             )
         order = stream(seed, VALIDATION).permutation(n_rows)
@@ -286,7 +286,10 @@ class NegativeCorrelationRegressor(RegressorMixin, MultiOutputMixin, _NegativeCo
     ) -> tuple[Array, dict[str, Any]]:
         size, center, scale = np.array([moments(column, weights) for column in target.T]).T
         goal = (target / size - center) / scale
-        return goal, {"target_center_": center * size, "target_scale_": scale * size}
+        # Of a constant there is nothing to learn: it is the answer, to the last bit.
+        constant = (target == target[0]).all(axis=0)
+        center, scale = np.where(constant, target[0], center * size), np.where(constant, 0.0, scale * size)
+        return goal, {"target_center_": center, "target_scale_": scale}
 
     def predict(self, X: Any) -> Array:
         """Predict the mean of the networks.  -> (n_rows,) or (n_rows, n_outputs)"""
