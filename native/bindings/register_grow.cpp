@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "grow_tree.hpp"
+#include "grow_forest.hpp"
 #include "interrupt.hpp"
 #include "options_dict.hpp"
 #include "register.hpp"
@@ -27,6 +27,8 @@ namespace {
 using ClassArray = nb::ndarray<const std::int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using ValueArray = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Wholes = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Seeds = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using SignVector = nb::ndarray<const std::int8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 GrowOptions read_options(const nb::dict& d) {
@@ -116,23 +118,120 @@ void check(const CodeMatrix& x, const Target& t, const GrowOptions& o, const std
     if (o.n_threads < 1) throw nb::value_error("n_threads must be positive");
 }
 
-nb::dict grow(const CodeMatrix& x, const std::optional<ClassArray>& classes, std::vector<int> n_classes,
-              const std::optional<ValueArray>& values, const std::optional<Vector>& weights,
-              const nb::dict& options) {
-    if (classes.has_value() == values.has_value()) throw nb::value_error("give classes or values");
-    const GrowOptions o = read_options(options);
-    const Target target = read_target(classes, std::move(n_classes), values, weights);
-    check(x, target, o, weights);
-    const bool ordered = nb::cast<bool>(options["ordered"]);
-    FlatTree tree;
-    run_interruptible([&](Interrupt& interrupt) { tree = grow_tree(x, target, o, ordered, interrupt); });
-    return write_tree(std::move(tree));
+/// The codes of a table with what growth makes of them once; keeps the matrix alive.
+class Grower {
+  public:
+    explicit Grower(const CodeMatrix& x) : x_(x), grower_(x) {}
+
+    nb::dict grow(const std::optional<ClassArray>& classes, std::vector<int> n_classes,
+                  const std::optional<ValueArray>& values, const std::optional<Vector>& weights,
+                  const nb::dict& options) {
+        const Job job = read(classes, std::move(n_classes), values, weights, options);
+        FlatTree tree;
+        run_interruptible([&](Interrupt& interrupt) {
+            if (!job.ordered) grower_.prepare(job.options.n_threads);
+            tree = grower_.grow(job.target, job.options, job.ordered, interrupt);
+        });
+        return write_tree(std::move(tree));
+    }
+
+    nb::list grow_forest(const std::optional<ClassArray>& classes, std::vector<int> n_classes,
+                         const std::optional<ValueArray>& values, const nb::dict& options, const Bag& bag,
+                         const Seeds& bag_seeds, const Seeds& tree_seeds,
+                         const std::optional<Vector>& factors, bool balanced) {
+        const Job job = read(classes, std::move(n_classes), values, factors, options);
+        if (bag.n_rows() != x_.n_rows) throw nb::value_error("the bag is one of another table");
+        if (bag_seeds.size() != tree_seeds.size()) throw nb::value_error("two seeds for each tree");
+        if (balanced && !classes) throw nb::value_error("only classes can be balanced");
+        const ForestPlan plan{bag,
+                              {bag_seeds.data(), bag_seeds.size()},
+                              {tree_seeds.data(), tree_seeds.size()},
+                              factors ? factors->data() : nullptr,
+                              balanced};
+        std::vector<FlatTree> trees;
+        run_interruptible([&](Interrupt& interrupt) {
+            if (!job.ordered) grower_.prepare(job.options.n_threads);
+            trees = spinney::grow_forest(grower_, job.target, job.options, job.ordered, plan, interrupt);
+        });
+        nb::list out;
+        for (FlatTree& tree : trees) out.append(write_tree(std::move(tree)));
+        return out;
+    }
+
+    nb::object order_rows(const std::optional<ClassArray>& classes, const std::optional<ValueArray>& values,
+                          int n_threads) const {
+        const Target target = read_target(classes, {}, values, {});
+        if (target.n_rows != x_.n_rows) throw nb::value_error("one target for each row");
+        return array(row_order(x_, target, n_threads));
+    }
+
+  private:
+    struct Job {
+        GrowOptions options;
+        Target target;
+        bool ordered;
+    };
+    Job read(const std::optional<ClassArray>& classes, std::vector<int> n_classes,
+             const std::optional<ValueArray>& values, const std::optional<Vector>& weights,
+             const nb::dict& options) const {
+        if (classes.has_value() == values.has_value()) throw nb::value_error("give classes or values");
+        Job job{read_options(options), read_target(classes, std::move(n_classes), values, weights),
+                nb::cast<bool>(options["ordered"])};
+        check(x_, job.target, job.options, weights);
+        return job;
+    }
+
+    const CodeMatrix& x_;
+    TreeGrower grower_;
+};
+
+Bag make_bag(Size n_rows, Size n_draw, bool bootstrap, const std::optional<Wholes>& order,
+             const std::optional<Wholes>& copies, const std::optional<Vector>& chances) {
+    const auto span = [&](const auto& given) {
+        if (given->size() != n_rows) throw nb::value_error("one number for each row");
+        return std::span(given->data(), n_rows);
+    };
+    if (n_rows == 0 || n_rows > std::numeric_limits<Row>::max())
+        throw nb::value_error("no such number of rows");
+    if (order)
+        for (const auto row : span(order))
+            if (row < 0 || static_cast<Size>(row) >= n_rows) throw nb::value_error("a row that is not there");
+    Bag bag(n_rows, n_draw, bootstrap, order ? span(order) : std::span<const std::int64_t>{});
+    if (copies) bag.set_copies(span(copies));
+    if (chances) bag.set_chances(span(chances));
+    return bag;
+}
+
+nb::object draw(const Bag& bag, std::uint64_t seed) {
+    std::vector<std::uint32_t> counts;
+    {
+        nb::gil_scoped_release unlock;
+        bag.draw(counts, seed);
+    }
+    return array(std::vector<std::int64_t>(counts.begin(), counts.end()));
 }
 
 }  // namespace
 }  // namespace spinney
 
 void register_grow(nb::module_& m) {
-    m.def("grow", &spinney::grow, "matrix"_a, "classes"_a.none(), "n_classes"_a, "values"_a.none(),
-          "weights"_a.none(), "options"_a);
+    using spinney::Bag;
+    using spinney::Grower;
+    nb::class_<Bag>(m, "Bag")
+        .def(
+            "__init__",
+            [](Bag* self, spinney::Size n_rows, spinney::Size n_draw, bool bootstrap,
+               const std::optional<spinney::Wholes>& order, const std::optional<spinney::Wholes>& copies,
+               const std::optional<spinney::Vector>& chances) {
+                new (self) Bag(spinney::make_bag(n_rows, n_draw, bootstrap, order, copies, chances));
+            },
+            "n_rows"_a, "n_draw"_a, "bootstrap"_a, "order"_a.none(), "copies"_a.none(), "chances"_a.none())
+        .def("draw", &spinney::draw, "seed"_a);
+    nb::class_<Grower>(m, "Grower")
+        .def(nb::init<const spinney::CodeMatrix&>(), "matrix"_a, nb::keep_alive<1, 2>())
+        .def("grow", &Grower::grow, "classes"_a.none(), "n_classes"_a, "values"_a.none(), "weights"_a.none(),
+             "options"_a)
+        .def("grow_forest", &Grower::grow_forest, "classes"_a.none(), "n_classes"_a, "values"_a.none(),
+             "options"_a, "bag"_a, "bag_seeds"_a, "tree_seeds"_a, "factors"_a.none(), "balanced"_a)
+        .def("order_rows", &Grower::order_rows, "classes"_a.none(), "values"_a.none(), "n_threads"_a);
 }

@@ -39,14 +39,8 @@ inline double weight_of(const GrowContext& c, const Stat* sum) {
     return static_cast<double>(c.s.weight_steps(sum)) * c.s.weight_unit;
 }
 
-/// Are all rows of the node alike in y?
-inline bool pure(const GrowContext& c, const Stat* total, std::span<const Row> rows) {
-    const auto m = static_cast<Size>(c.target.n_outputs);
-    if (c.s.task == Task::regression) {
-        const double* first = c.target.values + rows[0] * m;
-        return std::all_of(rows.begin() + 1, rows.end(),
-                           [&](Row r) { return std::equal(first, first + m, c.target.values + r * m); });
-    }
+/// Do the sums hold one class only, in each output?
+inline bool pure_classes(const GrowContext& c, const Stat* total) {
     if (c.s.layout == Layout::packed) {
         const Stat n = total[0] & 0xFFFFFFFFll, second = total[0] >> 32;
         return second == 0 || second == n;
@@ -61,14 +55,21 @@ inline bool pure(const GrowContext& c, const Stat* total, std::span<const Row> r
     return true;
 }
 
-/// Must the node stay a leaf, whatever its features?
-inline bool must_stop(const GrowContext& c, const NodeState& node, const Stat* total,
-                      std::span<const Row> rows) {
+/// Have n rows, those that row_at(i) gives, the same y?
+template <class RowAt>
+bool pure_values(const GrowContext& c, Size n, RowAt&& row_at) {
+    const auto m = static_cast<Size>(c.target.n_outputs);
+    const double* first = c.target.values + row_at(0) * m;
+    for (Size i = 1; i < n; ++i)
+        if (!std::equal(first, first + m, c.target.values + row_at(i) * m)) return false;
+    return true;
+}
+
+/// Must a node of n rows stay a leaf, whatever its features and its y?
+inline bool must_stop(const GrowContext& c, const NodeState& node, const Stat* total, Size n) {
     const GrowOptions& o = c.options;
-    if (node.depth >= o.max_depth || rows.size() < o.min_samples_split) return true;
-    const double weight = weight_of(c, total);
-    if (rows.size() < 2 * o.min_samples_leaf) return true;
-    return weight < 2 * o.min_weight_leaf || pure(c, total, rows);
+    return node.depth >= o.max_depth || n < o.min_samples_split || n < 2 * o.min_samples_leaf ||
+           weight_of(c, total) < 2 * o.min_weight_leaf;
 }
 
 /// The limits of children, in the units of the sums.
@@ -83,6 +84,9 @@ inline Limits make_limits(const GrowContext& c, const NodeState& node) {
     return limits;
 }
 
+/// The address, within a node's, of the draws of features.
+inline constexpr std::uint64_t kFeatureDraws = 0xFEA7;
+
 /// The order in which the node's features are looked at: all of them, or drawn without replacement.
 inline std::vector<std::int32_t> feature_order(const GrowContext& c, const NodeState& node) {
     std::vector<std::int32_t> order;
@@ -91,7 +95,7 @@ inline std::vector<std::int32_t> feature_order(const GrowContext& c, const NodeS
     for (std::int32_t f = 0; f < d; ++f)
         if (node.used.empty() || !node.used[static_cast<Size>(f)]) order.push_back(f);
     if (static_cast<int>(order.size()) > c.options.max_features) {
-        Draws draws(mix(node.address, 0xFEA7));
+        Draws draws(mix(node.address, kFeatureDraws));
         for (Size i = 0; i + 1 < order.size(); ++i)
             std::swap(order[i], order[i + draws.below(static_cast<std::uint32_t>(order.size() - i))]);
     }
@@ -164,16 +168,20 @@ inline NodeState child_state(const GrowContext& c, const NodeState& parent, cons
     return out;
 }
 
-/// Write down what is known of a node when it is met; leaves also need their moments.
+/// Write down what is known of a node when it is met; leaves also need their moments. `sum`, where it is
+/// given, holds them already.
 inline void record_node(const GrowContext& c, Fragment& f, const NodeState& state, const NodeRows& rows,
-                        bool leaf) {
+                        bool leaf, const Stat* sum = nullptr) {
     GrownNode& n = f.nodes[static_cast<Size>(state.id)];
     n.n_samples = static_cast<std::int64_t>(rows.rows.size());
     n.lower = state.lower;
     n.upper = state.upper;
-    if (leaf || !c.moments.mergeable())
-        c.moments.of_rows(
-            f.moments.data() + static_cast<Size>(state.id) * static_cast<Size>(c.moments.size()), rows);
+    if (!leaf && c.moments.mergeable()) return;
+    double* out = f.moments.data() + static_cast<Size>(state.id) * static_cast<Size>(c.moments.size());
+    if (sum)
+        c.moments.of_sum(out, sum);
+    else
+        c.moments.of_rows(out, rows);
 }
 
 /// Say where the values will go that the node has not met, missing ones or categories: to the child with more
@@ -212,7 +220,7 @@ void best_first(const GrowContext& c, Work root, Search&& search, Divide&& divid
         heap.pop_back();
         auto children = divide(node);
         leaves += children.size() - 1;
-        for (Work& child : children) meet(std::move(child));
+        for (auto& child : children) meet(std::move(child));
     }
     for (const Work& node : heap) leave(node);
 }

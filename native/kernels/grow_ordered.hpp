@@ -107,9 +107,14 @@ class OrderedGrower {
         with_judge(c_.options.criterion, c_.s, [&]<Layout L, class>() {
             for (Size i = 0; i < node.rows.size(); ++i) add_entry<L>(node.total.data(), c_.s, statistics, i);
         });
-        const bool stop = must_stop(c_, node.state, node.total.data(), node.rows);
+        const bool stop = must_stop(c_, node.state, node.total.data(), node.rows.size()) || is_pure(node);
         if (!stop) choose_test(f, node, n_threads, slot);
         record_node(c_, f, node.state, node.view(), !node.best.found());
+    }
+
+    bool is_pure(const Work& node) const {
+        if (c_.s.task == Task::classification) return pure_classes(c_, node.total.data());
+        return pure_values(c_, node.rows.size(), [&](Size i) { return node.rows[i]; });
     }
 
     void choose_test(Fragment& f, Work& node, int n_threads, int own_slot) {

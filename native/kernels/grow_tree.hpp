@@ -63,39 +63,63 @@ class ScaledTarget {
 
 }  // namespace detail
 
-/// Grow one tree. `ordered` asks for the general grower; the other takes byte codes and additive criteria
-/// only.
-inline FlatTree grow_tree(const CodeMatrix& x, const Target& given, GrowOptions options, bool ordered,
+/// Grows trees on the codes of one table, with what they can share made once.
+class TreeGrower {
+  public:
+    explicit TreeGrower(const CodeMatrix& x) : x_(x) {}
+
+    /// Make what the fast grower reads; `grow` may then be called by many threads.
+    void prepare(int n_threads) {
+        const auto is_byte = [](const CodeColumn& column) { return column.width == 1; };
+        if (codes_.line.empty() && std::all_of(x_.columns.begin(), x_.columns.end(), is_byte))
+            codes_ = tile_codes(x_, n_threads);
+    }
+
+    /// Grow one tree. `ordered` asks for the general grower; the other takes byte codes and additive criteria
+    /// only.
+    FlatTree grow(const Target& given, GrowOptions options, bool ordered, Interrupt& interrupt) const {
+        const detail::ScaledTarget scaled(given, options.criterion);
+        const Target& target = scaled.target;
+        if (options.fractional) {
+            // Parts of rows are not counted but weighed; the tolerance keeps thirds that add up to a whole.
+            options.min_weight_leaf = std::max(options.min_weight_leaf,
+                                               static_cast<double>(options.min_samples_leaf) * (1 - 1e-12));
+            options.min_samples_leaf = 1;
+        }
+        options.min_weight_leaf *= scaled.weight_factor;
+        options.min_impurity_decrease = scaled.scale_impurity(options.min_impurity_decrease);
+        options.min_gain = scaled.scale_impurity(options.min_gain);
+        const Statistics s = make_statistics(target, options.min_samples_leaf > 1, options.fractional,
+                                             options.criterion != CriterionName::poisson);
+        const Moments moments(target, s, options.criterion);
+        std::vector<Row> rows;
+        rows.reserve(x_.n_rows);
+        double weight = 0;
+        for (Size r = 0; r < x_.n_rows; ++r) {
+            if (!(target.weight(r) > 0)) continue;
+            rows.push_back(static_cast<Row>(r));
+            weight += target.weight(r);
+        }
+        const GrowContext context{x_, target, s, options, moments, interrupt, weight};
+        const bool fast = !ordered && !codes_.line.empty() && HistogramGrower::takes(context);
+        FlatTree tree = flatten(fast ? HistogramGrower(context, codes_).grow(std::move(rows))
+                                     : OrderedGrower(context).grow(std::move(rows)),
+                                moments, target);
+        scaled.restore(tree);
+        return tree;
+    }
+
+  private:
+    const CodeMatrix& x_;
+    CodeTiles codes_;
+};
+
+/// Grow one tree.
+inline FlatTree grow_tree(const CodeMatrix& x, const Target& target, const GrowOptions& options, bool ordered,
                           Interrupt& interrupt) {
-    const detail::ScaledTarget scaled(given, options.criterion);
-    const Target& target = scaled.target;
-    if (options.fractional) {
-        // Parts of rows are not counted but weighed; the tolerance keeps thirds that add up to a whole.
-        options.min_weight_leaf =
-            std::max(options.min_weight_leaf, static_cast<double>(options.min_samples_leaf) * (1 - 1e-12));
-        options.min_samples_leaf = 1;
-    }
-    options.min_weight_leaf *= scaled.weight_factor;
-    options.min_impurity_decrease = scaled.scale_impurity(options.min_impurity_decrease);
-    options.min_gain = scaled.scale_impurity(options.min_gain);
-    const Statistics s = make_statistics(target, options.min_samples_leaf > 1, options.fractional,
-                                         options.criterion != CriterionName::poisson);
-    const Moments moments(target, s, options.criterion);
-    std::vector<Row> rows;
-    rows.reserve(x.n_rows);
-    double weight = 0;
-    for (Size r = 0; r < x.n_rows; ++r) {
-        if (!(target.weight(r) > 0)) continue;
-        rows.push_back(static_cast<Row>(r));
-        weight += target.weight(r);
-    }
-    const GrowContext context{x, target, s, options, moments, interrupt, weight};
-    const bool fast = !ordered && HistogramGrower::takes(context);
-    FlatTree tree = flatten(
-        fast ? HistogramGrower(context).grow(std::move(rows)) : OrderedGrower(context).grow(std::move(rows)),
-        moments, target);
-    scaled.restore(tree);
-    return tree;
+    TreeGrower grower(x);
+    if (!ordered) grower.prepare(options.n_threads);
+    return grower.grow(target, options, ordered, interrupt);
 }
 
 }  // namespace spinney

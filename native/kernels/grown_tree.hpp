@@ -113,6 +113,14 @@ struct FlatTree {
     std::vector<double> term_coefficient, term_fill;
     std::vector<LedgerRow> ledger;
     int n_outputs = 1, width = 1;
+
+    void reserve(Size n) {
+        kind.reserve(n);
+        for (auto* v : {&feature, &first_child, &n_children, &missing}) v->reserve(n);
+        threshold.reserve(n);
+        n_samples.reserve(n);
+        for (auto* v : {&set_begin, &branch_begin, &term_begin}) v->reserve(n + 1);
+    }
 };
 
 /// A node of a fragment.
@@ -129,7 +137,12 @@ inline std::vector<Place> lay_out(FlatTree& out, const std::vector<Fragment>& fr
         const auto f = fragments[static_cast<Size>(p.fragment)].nodes[static_cast<Size>(p.node)].fragment;
         return f >= 0 ? Place{f, 0} : p;
     };
-    std::vector<Place> order{resolve({0, 0})};
+    Size most = 0;
+    for (const Fragment& f : fragments) most += f.nodes.size();
+    out.reserve(most);
+    std::vector<Place> order;
+    order.reserve(most);
+    order.push_back(resolve({0, 0}));
     std::vector<std::vector<std::int32_t>> number(fragments.size());
     for (Size f = 0; f < fragments.size(); ++f) number[f].assign(fragments[f].nodes.size(), -1);
     for (Size i = 0; i < order.size(); ++i) {

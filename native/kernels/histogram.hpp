@@ -1,41 +1,56 @@
 // Histograms of integer statistics over byte codes: the inner loop of fast growth.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <vector>
 
 #include "matrix.hpp"
 #include "statistics.hpp"
+#include "threads.hpp"
 
 namespace spinney {
+
+/// Sixteen features of 256 one-word bins fill a 32 KB cache.
+inline constexpr Size kTileFeatures = 16;
 
 /// A few neighbouring features, codes row by row, so that a row's codes share a cache line and the tile's
 /// histogram stays in the first-level cache.
 struct Tile {
     Size first = 0;                   // feature
     Size n = 0;                       // features
-    std::vector<std::uint8_t> codes;  // (n_rows, n)
+    std::vector<std::uint8_t> codes;  // (n_rows, n), and room for one more row of the widest tile
 };
 
-/// Byte codes and statistics of some rows, in the forms that growth reads.
+/// The byte codes of some rows in the form that growth reads; made once and shared by all trees.
 ///
-///   line[f] + code is the line of a histogram that counts `code` of feature f; there are n_lines of `width`
-///   words.
-struct HistogramData {
+///   line[f] + code is the line of a histogram that counts `code` of feature f; there are n_lines of them.
+struct CodeTiles {
     Size n_rows = 0;
     std::vector<Tile> tiles;
     std::vector<std::uint32_t> line;  // (n_features + 1,)
-    std::vector<std::uint16_t> slot;
-    std::vector<Stat> words;  // (n_rows, row_words)
     Size n_lines() const { return line.back(); }
+
+    /// Where the codes of one feature are: row r's is at first[r * step].
+    struct Place {
+        const std::uint8_t* first;
+        Size step;
+        std::uint8_t at(Row row) const { return first[row * step]; }
+    };
+    Place place(Size feature) const {
+        // Tiles differ by one feature at most, so the guess is right or one short.
+        Size t = feature * tiles.size() / (line.size() - 1);
+        while (feature >= tiles[t].first + tiles[t].n) ++t;
+        while (feature < tiles[t].first) --t;
+        return {tiles[t].codes.data() + (feature - tiles[t].first), tiles[t].n};
+    }
 };
 
-/// Sixteen features of 256 one-word bins fill a 32 KB cache.
-inline constexpr Size kTileFeatures = 16;
-
-inline HistogramData make_histogram_data(const CodeMatrix& x, const Statistics& s) {
-    HistogramData out;
+/// Tiles of the right sizes, not yet filled.
+inline CodeTiles make_tiles(const CodeMatrix& x) {
+    CodeTiles out;
     const Size d = x.columns.size();
     out.n_rows = x.n_rows;
     out.line.assign(1, 0);
@@ -45,16 +60,14 @@ inline HistogramData make_histogram_data(const CodeMatrix& x, const Statistics& 
         Tile tile;
         tile.first = t * d / n_tiles;
         tile.n = (t + 1) * d / n_tiles - tile.first;
-        tile.codes.resize(x.n_rows * tile.n);
+        tile.codes.resize(x.n_rows * tile.n + kTileFeatures);
         out.tiles.push_back(std::move(tile));
     }
-    out.slot = s.slot;
-    out.words = s.words;
     return out;
 }
 
 /// Copy the codes of rows begin..end into the tiles.
-inline void fill_tiles(HistogramData& out, const CodeMatrix& x, Size begin, Size end) {
+inline void fill_tiles(CodeTiles& out, const CodeMatrix& x, Size begin, Size end) {
     for (Tile& tile : out.tiles)
         for (Size f = 0; f < tile.n; ++f) {
             const std::uint8_t* from = x.columns[tile.first + f].as<std::uint8_t>();
@@ -63,27 +76,55 @@ inline void fill_tiles(HistogramData& out, const CodeMatrix& x, Size begin, Size
         }
 }
 
-/// The chosen rows of `all`, as data of their own.
-inline HistogramData compact(const HistogramData& all, std::span<const Row> rows, const Statistics& s) {
-    HistogramData out;
-    out.n_rows = rows.size();
-    out.line = all.line;
-    const auto row_words = static_cast<Size>(s.row_words);
-    for (const Tile& tile : all.tiles) {
-        Tile own{tile.first, tile.n, std::vector<std::uint8_t>(rows.size() * tile.n)};
-        for (Size i = 0; i < rows.size(); ++i)
-            std::copy_n(tile.codes.data() + rows[i] * tile.n, tile.n, own.codes.data() + i * tile.n);
-        out.tiles.push_back(std::move(own));
-    }
-    out.words.resize(rows.size() * row_words);
-    for (Size i = 0; i < rows.size(); ++i)
-        std::copy_n(all.words.data() + rows[i] * row_words, row_words, out.words.data() + i * row_words);
-    if (!all.slot.empty()) {
-        out.slot.resize(rows.size());
-        for (Size i = 0; i < rows.size(); ++i) out.slot[i] = all.slot[rows[i]];
-    }
+inline CodeTiles tile_codes(const CodeMatrix& x, int n_threads) {
+    CodeTiles out = make_tiles(x);
+    constexpr Size block = 4096;
+    Pool::shared().parallel_for(n_threads, (x.n_rows + block - 1) / block, [&](Size i, int) {
+        fill_tiles(out, x, i * block, std::min(x.n_rows, (i + 1) * block));
+    });
     return out;
 }
+
+/// What growth reads of some rows, borrowed: their codes, and what each adds to a sum.
+struct HistogramData {
+    const CodeTiles& codes;
+    const Stat* words;          // (n_rows, row_words)
+    const std::uint16_t* slot;  // (n_rows,) for slots
+
+    HistogramData(const CodeTiles& codes, const Statistics& s)
+        : codes(codes), words(s.words.data()), slot(s.slot.data()) {}
+    HistogramData(const CodeTiles& codes, const Stat* words, const std::uint16_t* slot)
+        : codes(codes), words(words), slot(slot) {}
+};
+
+/// The chosen rows of a table, as data of their own.
+struct CompactData {
+    CodeTiles codes;
+    std::vector<Stat> words;
+    std::vector<std::uint16_t> slot;
+
+    CompactData(const HistogramData& all, std::span<const Row> rows, const Statistics& s) {
+        codes.n_rows = rows.size();
+        codes.line = all.codes.line;
+        const auto row_words = static_cast<Size>(s.row_words);
+        for (const Tile& tile : all.codes.tiles) {
+            Tile own{tile.first, tile.n, std::vector<std::uint8_t>(rows.size() * tile.n + kTileFeatures)};
+            // A fixed length is one instruction; what is too much is overwritten by the next row.
+            for (Size i = 0; i < rows.size(); ++i)
+                std::memcpy(own.codes.data() + i * tile.n, tile.codes.data() + rows[i] * tile.n,
+                            kTileFeatures);
+            codes.tiles.push_back(std::move(own));
+        }
+        words.resize(rows.size() * row_words);
+        for (Size i = 0; i < rows.size(); ++i)
+            for (Size w = 0; w < row_words; ++w)
+                words[i * row_words + w] = all.words[rows[i] * row_words + w];
+        if (s.layout != Layout::slots) return;
+        slot.resize(rows.size());
+        for (Size i = 0; i < rows.size(); ++i) slot[i] = all.slot[rows[i]];
+    }
+    HistogramData view() const { return {codes, words.data(), slot.data()}; }
+};
 
 namespace detail {
 
@@ -93,9 +134,14 @@ inline void add_words(Stat* line, const HistogramData& data, Row row, int row_wo
     if constexpr (L == Layout::packed) {
         line[0] += data.words[row];
     } else {
-        const Stat* w = data.words.data() + row * static_cast<Size>(row_words);
+        const Stat* w = data.words + row * static_cast<Size>(row_words);
         Stat* at = line;
         if constexpr (L == Layout::slots) at += data.slot[row] * row_words;
+        if (row_words == 2) {  // one addition of both
+            using Two = Stat __attribute__((vector_size(16), aligned(8)));
+            *reinterpret_cast<Two*>(at) += *reinterpret_cast<const Two*>(w);
+            return;
+        }
         for (int i = 0; i < row_words; ++i) at[i] += w[i];
     }
 }
@@ -106,7 +152,7 @@ inline void add_words(Stat* line, const HistogramData& data, Row row, int row_wo
 template <Layout L>
 void add_rows(Stat* hist, const HistogramData& data, const Tile& tile, std::span<const Row> rows,
               const Statistics& s) {
-    const std::uint32_t* line = data.line.data() + tile.first;
+    const std::uint32_t* line = data.codes.line.data() + tile.first;
     const Size n = tile.n, width = static_cast<Size>(s.width);
     const int row_words = s.row_words;
     constexpr Size ahead = 12;
@@ -132,7 +178,7 @@ template <Layout L>
 void add_rows_marked(Stat* hist, Occupied* occupied, std::span<const std::uint32_t> chosen,
                      const HistogramData& data, const Tile& tile, std::span<const Row> rows,
                      const Statistics& s) {
-    const std::uint32_t* line = data.line.data() + tile.first;
+    const std::uint32_t* line = data.codes.line.data() + tile.first;
     const Size width = static_cast<Size>(s.width);
     for (const Row row : rows) {
         const std::uint8_t* codes = tile.codes.data() + row * tile.n;
@@ -141,6 +187,21 @@ void add_rows_marked(Stat* hist, Occupied* occupied, std::span<const std::uint32
             occupied[j][code / 64] |= std::uint64_t{1} << (code % 64);
             detail::add_words<L>(hist + (line[chosen[j]] + code) * width, data, row, s.row_words);
         }
+    }
+}
+
+/// Do as add_rows for the features `chosen` (places in the tile).
+template <Layout L>
+void add_rows_chosen(Stat* hist, std::span<const std::uint32_t> chosen, const HistogramData& data,
+                     const Tile& tile, std::span<const Row> rows, const Statistics& s) {
+    const std::uint32_t* line = data.codes.line.data() + tile.first;
+    const Size width = static_cast<Size>(s.width);
+    std::array<Stat*, kTileFeatures> first;
+    for (Size j = 0; j < chosen.size(); ++j) first[j] = hist + line[chosen[j]] * width;
+    for (const Row row : rows) {
+        const std::uint8_t* codes = tile.codes.data() + row * tile.n;
+        for (Size j = 0; j < chosen.size(); ++j)
+            detail::add_words<L>(first[j] + codes[chosen[j]] * width, data, row, s.row_words);
     }
 }
 

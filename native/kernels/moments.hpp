@@ -60,6 +60,14 @@ class Moments {
             medians(out, node);
     }
 
+    /// Are the scaled sums of a node its moments already?
+    bool exact() const {
+        return target_.task == Task::classification && s_.weight_unit == 1.0 && s_.layout != Layout::dense;
+    }
+
+    /// out (size,) from the scaled sums of a node, where they are exact.
+    void of_sum(double* out, const Stat* sum) const { s_.decode(sum, out); }
+
     /// out += child.
     void merge(double* out, const double* child) const {
         if (target_.task == Task::classification) {

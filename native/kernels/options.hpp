@@ -38,6 +38,9 @@ struct GrowOptions {
     std::uint64_t seed = 0;
     int n_threads = 1;
     LedgerLevel ledger = LedgerLevel::off;
+
+    /// Will anybody look at gain ratios?
+    bool wants_ratio() const { return gain_ratio || ledger != LedgerLevel::off; }
 };
 
 /// What a gain is worth when the test that brings it costs this much.

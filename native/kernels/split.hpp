@@ -26,7 +26,8 @@ struct Candidate {
     double gain_ratio = 0;
     std::int32_t feature = -1;
     Test test = Test::leaf;
-    Code cut = 0;  // numeric: codes up to this go to child 0
+    Code cut = 0;    // numeric: codes up to this go to child 0
+    Code after = 0;  // numeric: the next code there is, while the threshold is not yet worked out
     double threshold = 0;
     std::int32_t missing = -1;  // child of missing values; −1 while the node has none
     bool unseen_left = false;   // category set: categories that the node never saw go to child 0
@@ -54,14 +55,12 @@ struct Limits {
     }
 };
 
-/// An array on the stack, or on the heap when it is larger than expected.
+/// An array on the stack, or on the heap when it is larger than expected. Its first content is anything.
 template <class T, Size Expected = 16>
 class Buffer {
   public:
     explicit Buffer(Size n)
-        : heap_(n > Expected ? n : 0), data_(n > Expected ? heap_.data() : stack_.data()) {
-        std::fill_n(data_, n, T{});
-    }
+        : heap_(n > Expected ? n : 0), data_(n > Expected ? heap_.data() : stack_.data()) {}
     Buffer(const Buffer&) = delete;
     Buffer& operator=(const Buffer&) = delete;
     T* data() { return data_; }
@@ -116,8 +115,8 @@ class Judge {
         }
     }
 
-    /// The same for eight divisions at once.  words (width, kLanes), out (kLanes,)
-    [[gnu::always_inline]] void eight(double* out, const Stat* words) {
+    /// The same for eight divisions at once.  words (width, kLanes)
+    [[gnu::always_inline]] Lanes eight(const Stat* words) {
         const auto load = [&](int word) {
             StatLanes v;
             std::memcpy(&v, words + word * static_cast<int>(kLanes), sizeof v);
@@ -138,8 +137,7 @@ class Judge {
             ok = lanes_of_sums(load);
         }
         if (limits_.monotone) ok &= monotone(lane_l_.data(), lane_r_.data());
-        const Lanes value = where(ok, criterion_.pair(lane_l_.data(), lane_r_.data()), Lanes{} + kImpossible);
-        std::memcpy(out, &value, sizeof value);
+        return where(ok, criterion_.pair(lane_l_.data(), lane_r_.data()), Lanes{} + kImpossible);
     }
 
     double quality(const Stat* sum) {
@@ -242,6 +240,13 @@ inline double split_information(double left, double right) {
 
 }  // namespace detail
 
+/// Draw the place of a random cut between the values of two codes.
+inline double draw_cut(const CodeColumn& c, Code least, Code greatest, std::uint64_t address) {
+    const double lo = c.greatest(least), hi = c.least(greatest), u = Draws(address).uniform();
+    // Not lo + u·(hi − lo), which could be infinite; and rounding must not reach hi.
+    return std::min(lo * (1 - u) + hi * u, std::nextafter(hi, lo));
+}
+
 /// Everything a search on one feature of one node needs.
 struct Search {
     const Statistics& s;
@@ -254,6 +259,7 @@ struct Search {
     double known_share = 1.0;  // ρ, with fractional rows
     double node_weight_share = 1.0;
     std::uint64_t address = 0;  // of the random draws
+    Stat* keep_left = nullptr;  // (width,) gets the left sum of the best division, where it is asked for
 };
 
 /// Turn the best division into a candidate. `left` is its left sum.
@@ -263,10 +269,13 @@ void finish(Candidate& out, J& judge, const Search& q, double pair, const Stat* 
     out.feature = q.feature;
     out.gain = q.known_share * (pair - base) / w;
     out.improvement = q.node_weight_share * out.gain;
-    const double wl = judge.weight(left);
-    const double information = detail::split_information(wl, w - wl);
-    out.gain_ratio = information > 0 ? out.gain / information : 0.0;
+    if (q.options.wants_ratio()) {
+        const double wl = judge.weight(left);
+        const double information = detail::split_information(wl, w - wl);
+        out.gain_ratio = information > 0 ? out.gain / information : 0.0;
+    }
     out.score = price(q.options, out.gain, q.feature);
+    if (q.keep_left) std::copy_n(left, q.s.width, q.keep_left);
 }
 
 /// Sweep the cuts of a numeric feature in ascending order.
@@ -277,6 +286,7 @@ Candidate sweep_numeric(J& judge, const Search& q, Stream& stream, Each&& each) 
     const Size width = static_cast<Size>(q.s.width);
     Buffer<Stat, 24> sums(2 * width);
     Stat *left = sums.data(), *best_left = left + width;
+    std::fill_n(left, width, 0);
 
     Candidate out;
     Code before = 0;
@@ -299,8 +309,7 @@ Candidate sweep_numeric(J& judge, const Search& q, Stream& stream, Each&& each) 
     Buffer<Stat, 24 * kLanes> words(width * kLanes);
     Size n_waiting = 0;
     const auto judge_waiting = [&] {
-        std::array<double, kLanes> value;
-        judge.eight(value.data(), words.data());
+        const Lanes value = judge.eight(words.data());
         for (Size i = 0; i < n_waiting; ++i) {
             const Cut& cut = waiting[i];
             each([&] { return threshold(cut.before, cut.after); }, value[i], cut.missing,
@@ -327,12 +336,7 @@ Candidate sweep_numeric(J& judge, const Search& q, Stream& stream, Each&& each) 
     };
     // A random splitter tries one place only; it is drawn between the first bin and the last.
     const bool random = q.options.random_splitter;
-    double drawn = 0;
-    if (random) {
-        const double lo = c.greatest(before), hi = c.least(stream.last()), u = Draws(q.address).uniform();
-        // Not lo + u·(hi − lo), which could be infinite; and rounding must not reach hi.
-        drawn = std::min(lo * (1 - u) + hi * u, std::nextafter(hi, lo));
-    }
+    const double drawn = random ? draw_cut(c, before, stream.last(), q.address) : 0.0;
     for (; stream.more(); stream.next(before, left)) {
         const Code after = stream.peek();
         if (random && drawn >= c.least(after)) continue;

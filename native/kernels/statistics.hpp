@@ -33,8 +33,8 @@ struct Target {
 
 /// How the sums of a set of rows are laid out in `width` words.
 ///
-///   packed   two classes, unit weights: one word, count in the low half and the second class in the high
-///   half slots    one output: each row adds `row_words` words at the place of its class dense    each row
+///   packed   two classes, whole weights: one word, the weight in the low half, the second class's in the
+///   high slots    one output: each row adds `row_words` words at the place of its class dense    each row
 ///   adds every word: [w, w·y1, …] or the classes of all outputs one after the other
 enum class Layout : std::uint8_t { packed, slots, dense };
 
@@ -48,6 +48,7 @@ struct Statistics {
     int width = 1;        // words of a sum
     int count_word = -1;  // place of the row count within the row's words, −1 when not kept
     bool unit_weights = true;
+    double max_weight = 1.0;          // of a row
     double weight_unit = 1.0;         // what one step of a weight word is worth
     std::vector<double> value_unit;   // the same for each output's sums
     std::vector<double> value_shift;  // subtracted from y before scaling
@@ -81,7 +82,7 @@ struct Statistics {
 
     /// The whole weight of row r in steps.
     Stat row_weight(Size r) const {
-        if (layout == Layout::packed) return 1;
+        if (layout == Layout::packed) return words[r] & 0xFFFFFFFFll;
         const Stat* w = row(r);
         return layout == Layout::slots || task == Task::regression ? w[0]
                                                                    : *std::max_element(w, w + row_words);
@@ -139,6 +140,7 @@ inline void scale_weights(Statistics& out, const Target& target) {
     for (Size r = 0; r < target.n_rows; ++r) {
         const double w = target.weight(r);
         total += w;
+        out.max_weight = std::max(out.max_weight, w);
         whole = whole && w == std::floor(w);
         unit = unit && w == 1.0;
     }
@@ -152,12 +154,24 @@ inline Stat weight_in_steps(const Statistics& s, double w) {
     return w > 0 ? std::max<Stat>(1, std::llround(w / s.weight_unit)) : 0;
 }
 
+/// Do two classes of whole weights fit into the halves of a word?
+inline bool packable(const Statistics& s, const Target& target) {
+    if (target.n_outputs != 1 || target.n_classes[0] != 2 || s.count_word >= 0) return false;
+    if (s.unit_weights) return true;
+    double total = 0;
+    for (Size r = 0; r < target.n_rows; ++r) total += target.weight(r);
+    return s.weight_unit == 1.0 && total < 0x1.0p31;
+}
+
 inline void fill_classes(Statistics& out, const Target& target, bool fractional) {
     const Size n = target.n_rows;
-    if (target.n_outputs == 1 && target.n_classes[0] == 2 && out.unit_weights && !fractional) {
+    if (packable(out, target) && !fractional) {
         out.layout = Layout::packed;
         out.words.resize(n);
-        for (Size r = 0; r < n; ++r) out.words[r] = 1 + (static_cast<Stat>(target.classes[r]) << 32);
+        for (Size r = 0; r < n; ++r) {
+            const auto w = static_cast<Stat>(target.weight(r));
+            out.words[r] = w + ((target.classes[r] ? w : 0) << 32);
+        }
         return;
     }
     if (target.n_outputs == 1) {

@@ -30,6 +30,7 @@ struct OneNode {
           s(make_statistics(sample.target, true, false, criterion != CriterionName::poisson)) {
         std::mt19937_64 g(seed + 1);
         options.criterion = criterion;
+        options.ledger = LedgerLevel::features;  // so that gain ratios are worked out
         column.kind = kind;
         column.n_bins = n_bins;
         for (Size r = 0; r < n; ++r)

@@ -68,6 +68,30 @@ TEST(both_growers_give_the_same_bits) {
     }
 }
 
+TEST(both_growers_give_the_same_bits_on_bootstraps) {
+    // What forests ask for: whole weights, many of them zero, a few features in each node, deep trees.
+    for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(check::rounds(60)); ++seed) {
+        const Size n = seed % 20 == 7 ? 12000 : 40 + seed * 30;
+        const Table table(seed, n, 3 + seed % 30, seed % 4 == 3 ? 2 : 0, seed % 3 == 0);
+        const int n_classes = static_cast<int>(seed % 3 == 2 ? 0 : seed % 2 ? 2 : 2 + seed % 40);
+        Goal goal(table, seed + 1, n_classes, 1, false);
+        std::vector<double> counts(n, 0.0);
+        std::mt19937_64 g(seed);
+        for (Size i = 0; i < n; ++i) counts[g() % n] += seed % 5 == 4 ? 300.0 : 1.0;
+        goal.target.weights = counts.data();
+        GrowOptions o;
+        o.criterion = n_classes == 0 ? CriterionName::squared_error
+                      : seed % 4     ? CriterionName::gini
+                                     : CriterionName::entropy;
+        o.max_features = static_cast<int>(1 + seed % 4);
+        o.random_splitter = seed % 7 > 3;
+        o.min_samples_leaf = 1 + seed % 6 / 5;
+        o.seed = seed;
+        const CodeMatrix x = table.codes(255);
+        CHECK(same_tree(grow(x, goal, o, true), grow(x, goal, o, false)));
+    }
+}
+
 TEST(threads_change_nothing) {
     for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(std::max(2, check::rounds(8))); ++seed) {
         const Table table(seed, 9000, 4, 2, true);

@@ -24,8 +24,8 @@ std::vector<Stat> naive_histogram(const CodeMatrix& x, const Statistics& s, cons
 template <Layout L>
 std::vector<Stat> tiled_histogram(const HistogramData& data, const Statistics& s,
                                   const std::vector<Row>& rows) {
-    std::vector<Stat> out(data.n_lines() * static_cast<Size>(s.width), 0);
-    for (const Tile& tile : data.tiles) add_rows<L>(out.data(), data, tile, rows, s);
+    std::vector<Stat> out(data.codes.n_lines() * static_cast<Size>(s.width), 0);
+    for (const Tile& tile : data.codes.tiles) add_rows<L>(out.data(), data, tile, rows, s);
     return out;
 }
 
@@ -34,15 +34,20 @@ template <Layout L>
 std::vector<Stat> marked_histogram(const HistogramData& data, const Statistics& s,
                                    const std::vector<Row>& rows) {
     const Size width = static_cast<Size>(s.width);
-    std::vector<Stat> out(data.n_lines() * width, 0);
-    for (const Tile& tile : data.tiles) {
+    std::vector<Stat> out(data.codes.n_lines() * width, 0);
+    for (const Tile& tile : data.codes.tiles) {
         std::vector<std::uint32_t> chosen;
         for (Size f = tile.n; f-- > 0;) chosen.push_back(static_cast<std::uint32_t>(f));
         std::vector<Occupied> occupied(chosen.size(), Occupied{});
         add_rows_marked<L>(out.data(), occupied.data(), chosen, data, tile, rows, s);
+        std::vector<Stat> unmarked(out.size(), 0);
+        add_rows_chosen<L>(unmarked.data(), chosen, data, tile, rows, s);
+        const auto begin = static_cast<long>(data.codes.line[tile.first] * width),
+                   end = static_cast<long>(data.codes.line[tile.first + tile.n] * width);
+        CHECK(std::equal(unmarked.begin() + begin, unmarked.begin() + end, out.begin() + begin));
         for (Size j = 0; j < chosen.size(); ++j) {
-            const Size f = tile.first + chosen[j], lines = data.line[f + 1] - data.line[f];
-            CHECK(occupied[j] == find_occupied(out.data() + data.line[f] * width, lines, s.width));
+            const Size f = tile.first + chosen[j], lines = data.codes.line[f + 1] - data.codes.line[f];
+            CHECK(occupied[j] == find_occupied(out.data() + data.codes.line[f] * width, lines, s.width));
             std::uint64_t any = 0;
             for (auto word : occupied[j]) any |= word;
             CHECK_EQUAL(any != 0, !rows.empty());
@@ -54,16 +59,19 @@ std::vector<Stat> marked_histogram(const HistogramData& data, const Statistics& 
 template <Layout L>
 void check_layout(std::uint64_t seed, const CodeMatrix& x, const Statistics& s) {
     CHECK(s.layout == L);
-    HistogramData data = make_histogram_data(x, s);
-    fill_tiles(data, x, 0, x.n_rows / 2);  // in two pieces, as threads do
-    fill_tiles(data, x, x.n_rows / 2, x.n_rows);
+    CodeTiles codes = make_tiles(x);
+    fill_tiles(codes, x, 0, x.n_rows / 2);  // in two pieces, as threads do
+    fill_tiles(codes, x, x.n_rows / 2, x.n_rows);
+    const HistogramData data(codes, s);
     Size features = 0;
-    for (const Tile& tile : data.tiles) {
+    for (const Tile& tile : codes.tiles) {
         CHECK_EQUAL(tile.first, features);
         CHECK(tile.n >= 1 && tile.n <= kTileFeatures);
         features += tile.n;
     }
     CHECK_EQUAL(features, x.columns.size());
+    for (Size f = 0; f < features; ++f)
+        for (Row r = 0; r < x.n_rows; r += 97) CHECK_EQUAL(codes.place(f).at(r), x.columns[f].at(r));
 
     std::mt19937_64 g(seed);
     std::vector<Row> all, some, others;
@@ -82,11 +90,11 @@ void check_layout(std::uint64_t seed, const CodeMatrix& x, const Statistics& s) 
     CHECK(rest == naive_histogram(x, s, others));
 
     // The chosen rows as data of their own, numbered from 0.
-    const HistogramData own = compact(data, some, s);
-    CHECK_EQUAL(own.n_rows, some.size());
+    const CompactData own(data, some, s);
+    CHECK_EQUAL(own.codes.n_rows, some.size());
     std::vector<Row> places(some.size());
     std::iota(places.begin(), places.end(), Row{0});
-    CHECK(tiled_histogram<L>(own, s, places) == part);
+    CHECK(tiled_histogram<L>(own.view(), s, places) == part);
 }
 
 }  // namespace

@@ -180,8 +180,7 @@ TEST(eight_at_once_have_the_bits_of_one) {
                 for (Size w = 0; w < width; ++w) words[w * kLanes + k] = one[w];
                 lefts.push_back(one);
             }
-            double out[kLanes];
-            judge.eight(out, words.data());
+            const Lanes out = judge.eight(words.data());
             for (Size k = 0; k < kLanes; ++k) CHECK_EQUAL(out[k], judge(lefts[k].data()));
         });
     });

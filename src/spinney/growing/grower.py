@@ -53,12 +53,61 @@ def code_table(
     return matrix
 
 
-def grow(matrix: core.CodeMatrix, target: Target, plan: GrowPlan, n_threads: int = 1) -> Grown:
-    """Grow one tree by the plan. The result is the same for any number of threads."""
+class Grower:
+    """Grow any number of trees on one coded table; what they can share is made once.
+
+    Many threads may grow with one grower. The trees are the same for any number of threads.
+
+    >>> from spinney.data import read_table
+    >>> matrix = code_table(read_table([[0.0], [1.0]]), None, 255, 1)
+    >>> grower = Grower(matrix)
+    >>> target = Target(classes=np.array([[0], [1]], np.int32), n_classes=(2,))
+    >>> grower.grow(target, GrowPlan(criterion="gini")).tree.node_count
+    3
+    """
+
+    def __init__(self, matrix: core.CodeMatrix) -> None:
+        self._n_features = matrix.n_columns
+        self._core = core.Grower(matrix)
+
+    def grow(self, target: Target, plan: GrowPlan, n_threads: int = 1) -> Grown:
+        """Grow one tree by the plan."""
+        grown = self._core.grow(
+            target.classes, target.n_classes, target.values, target.weights, _options(plan, n_threads)
+        )
+        candidates = grown["candidates"]
+        return Grown(self._tree(grown), {**candidates, "chosen": candidates["chosen"].view(np.bool_)})
+
+    def grow_forest(
+        self,
+        target: Target,
+        plan: GrowPlan,
+        bag: core.Bag,
+        seeds: tuple[NDArray[np.uint64], NDArray[np.uint64]],
+        n_threads: int = 1,
+        *,
+        balanced: bool = False,
+    ) -> list[TreeArrays]:
+        """Grow a tree for each pair of seeds, of its bag and of its own draws; a thread grows a tree.
+
+        A row weighs as often as it is in the bag, times its weight in the target. ``balanced`` makes the
+        classes of each bag weigh the same.
+        """
+        bag_seeds, tree_seeds = seeds
+        grown = self._core.grow_forest(
+            target.classes, target.n_classes, target.values, _options(plan, n_threads), bag, bag_seeds,
+            tree_seeds, target.weights, balanced,
+        )  # fmt: skip
+        return [self._tree(tree) for tree in grown]
+
+    def order_rows(self, target: Target, n_threads: int = 1) -> NDArray[np.int64]:
+        """Give the rows in an order of their own: that of a hash of their codes and targets.  -> (n_rows,)"""
+        return self._core.order_rows(target.classes, target.values, n_threads)
+
+    def _tree(self, grown: dict[str, Any]) -> TreeArrays:
+        return TreeArrays(n_features=self._n_features, **{name: grown[name] for name in TREE_FIELDS})
+
+
+def _options(plan: GrowPlan, n_threads: int) -> dict[str, Any]:
     options = {name: getattr(plan, name) for name in plan.__dataclass_fields__}
-    options["n_threads"] = n_threads
-    options["ordered"] = plan.needs_ordered_grower
-    grown = core.grow(matrix, target.classes, list(target.n_classes), target.values, target.weights, options)
-    tree = TreeArrays(n_features=matrix.n_columns, **{name: grown[name] for name in TREE_FIELDS})
-    candidates = grown["candidates"]
-    return Grown(tree, {**candidates, "chosen": candidates["chosen"].view(np.bool_)})
+    return {**options, "n_threads": n_threads, "ordered": plan.needs_ordered_grower}

@@ -80,6 +80,44 @@ class EnsemblePredictor:
         n_trees: int,
     ) -> NDArray[np.int32]: ...
 
+class Bag:
+    def __init__(
+        self,
+        n_rows: int,
+        n_draw: int,
+        bootstrap: bool,
+        order: NDArray[np.int64] | None,
+        copies: NDArray[np.int64] | None,
+        chances: NDArray[np.float64] | None,
+    ) -> None: ...
+    def draw(self, seed: int) -> NDArray[np.int64]: ...
+
+class Grower:
+    def __init__(self, matrix: CodeMatrix) -> None: ...
+    def grow(
+        self,
+        classes: NDArray[np.int32] | None,
+        n_classes: Sequence[int],
+        values: NDArray[np.float64] | None,
+        weights: NDArray[np.float64] | None,
+        options: Mapping[str, Any],
+    ) -> dict[str, Any]: ...
+    def grow_forest(
+        self,
+        classes: NDArray[np.int32] | None,
+        n_classes: Sequence[int],
+        values: NDArray[np.float64] | None,
+        options: Mapping[str, Any],
+        bag: Bag,
+        bag_seeds: NDArray[np.uint64],
+        tree_seeds: NDArray[np.uint64],
+        factors: NDArray[np.float64] | None,
+        balanced: bool,
+    ) -> list[dict[str, Any]]: ...
+    def order_rows(
+        self, classes: NDArray[np.int32] | None, values: NDArray[np.float64] | None, n_threads: int
+    ) -> NDArray[np.int64]: ...
+
 def build_codes(
     columns: NDArray[Any] | Sequence[NDArray[Any]],
     n_categories: Sequence[int],
@@ -87,14 +125,6 @@ def build_codes(
     max_bins: int,
     n_threads: int,
 ) -> CodeMatrix: ...
-def grow(
-    matrix: CodeMatrix,
-    classes: NDArray[np.int32] | None,
-    n_classes: Sequence[int],
-    values: NDArray[np.float64] | None,
-    weights: NDArray[np.float64] | None,
-    options: Mapping[str, Any],
-) -> dict[str, Any]: ...
 def available_cpus() -> int: ...
 
 class Booster:

@@ -21,7 +21,7 @@ from spinney.base.ledger import CandidateLedger
 from spinney.base.seeds import draw_seed
 from spinney.data.schema import Schema, read_table
 from spinney.data.table import Table
-from spinney.growing.grower import Grown, code_table, grow
+from spinney.growing.grower import Grower, Grown, code_table
 from spinney.growing.plan import GrowPlan
 from spinney.model import cost, pruning
 from spinney.model.predict import TreePredictor
@@ -138,10 +138,10 @@ class _BaseTree(MultiOutputMixin, BaseEstimator, Persistent, metaclass=ABCMeta):
             problem = replace(problem, weights=problem.full_weights - validation.weights)
         matrix = code_table(table, problem.weights, self.max_bins, n_threads)
         problem = problem.with_missing([matrix.has_missing(j) for j in range(matrix.n_columns)])
-        plan, schema = self._plan(problem), problem.table.schema
+        plan, schema, grower = self._plan(problem), problem.table.schema, Grower(matrix)
 
         def regrow(weights: NDArray[np.float64] | None, plan: GrowPlan) -> Grown:
-            return grow(matrix, problem.target(weights), plan, n_threads)
+            return grower.grow(problem.target(weights), plan, n_threads)
 
         grown = regrow(problem.weights, plan)
         alpha = self._choose_alpha(

@@ -1,0 +1,72 @@
+// Many trees on one table: each thread grows a tree of its own, to the rows of its own bag.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "bag.hpp"
+#include "grow_tree.hpp"
+
+namespace spinney {
+
+/// What the trees of a forest differ in, and what they share beside the table and the options.
+struct ForestPlan {
+    const Bag& bag;
+    std::span<const std::uint64_t> bag_seeds;   // (n_trees,)
+    std::span<const std::uint64_t> tree_seeds;  // (n_trees,)
+    const double* factors = nullptr;            // (n_rows,) by which a row's count is multiplied, or null
+    bool balanced = false;                      // weigh the classes of each bag to be equal
+};
+
+namespace detail {
+
+/// Multiply the weights such that the classes of each output weigh the same in this bag, as scikit-learn's
+/// "balanced_subsample" does: n / (classes met × rows of the class), rows counted as often as they were
+/// drawn.
+inline void balance_classes(std::vector<double>& weights, const std::vector<std::uint32_t>& counts,
+                            const Target& target) {
+    const auto m = static_cast<Size>(target.n_outputs);
+    for (Size o = 0; o < m; ++o) {
+        std::vector<double> per_class(static_cast<Size>(target.n_classes[o]), 0.0);
+        double n = 0;
+        for (Size r = 0; r < weights.size(); ++r) {
+            per_class[static_cast<Size>(target.classes[r * m + o])] += counts[r];
+            n += counts[r];
+        }
+        double met = 0;
+        for (const double k : per_class) met += k > 0;
+        for (Size r = 0; r < weights.size(); ++r)
+            if (counts[r] > 0)
+                weights[r] *= n / (met * per_class[static_cast<Size>(target.classes[r * m + o])]);
+    }
+}
+
+}  // namespace detail
+
+/// Grow a tree for each pair of seeds. The trees do not depend on the number of threads.
+inline std::vector<FlatTree> grow_forest(const TreeGrower& grower, const Target& target, GrowOptions options,
+                                         bool ordered, const ForestPlan& plan, Interrupt& interrupt) {
+    std::vector<FlatTree> out(plan.tree_seeds.size());
+    const int n_threads = options.n_threads;
+    Pool::shared().parallel_for(
+        n_threads, out.size(),
+        [&](Size t, int) {
+            std::vector<std::uint32_t> counts;
+            plan.bag.draw(counts, plan.bag_seeds[t]);
+            std::vector<double> weights(counts.begin(), counts.end());
+            if (plan.factors)
+                for (Size r = 0; r < weights.size(); ++r) weights[r] *= plan.factors[r];
+            if (plan.balanced) detail::balance_classes(weights, counts, target);
+            Target own = target;
+            own.weights = weights.data();
+            GrowOptions own_options = options;
+            own_options.seed = plan.tree_seeds[t];
+            // Within a task of the pool a loop runs in place, unless this is the only tree.
+            out[t] = grower.grow(own, own_options, ordered, interrupt);
+        },
+        &interrupt);
+    return out;
+}
+
+}  // namespace spinney

@@ -1,0 +1,342 @@
+// Searches of one numeric feature in one node without missing values, each for one shape of node: few rows, a
+// histogram, one random cut.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "histogram.hpp"
+#include "split.hpp"
+
+namespace spinney {
+
+using ShortLanes = std::uint16_t __attribute__((vector_size(64)));
+
+inline constexpr Code kNoCode = ~Code{0};
+
+/// The best cut of a feature: codes up to `before` go left, `after` is the next code there is.
+struct CodeCut {
+    double pair = kImpossible;  // what Judge says of it
+    Code before = 0, after = kNoCode;
+    bool constant = true;  // the node has one value only
+    bool found() const { return pair > kImpossible; }
+};
+
+/// Few rows of a node side by side. Each row is a lane: what goes left when the cut is at the row's own code
+/// is a sum over all rows, and comparing every row with every other needs neither sorting nor a histogram.
+template <Layout L>
+class FewRows {
+  public:
+    // Class weights fit 16 bits, sums of numbers take 64.
+    using Number = std::conditional_t<L == Layout::dense, Stat, std::uint16_t>;
+    static constexpr Size most_rows = L == Layout::dense ? 32 : 64;
+    static constexpr Size most_words = L == Layout::dense ? 4 : 32;
+
+    /// Can rows of such statistics be taken at all?
+    static bool takes(const Statistics& s) {
+        if constexpr (L == Layout::dense) return static_cast<Size>(s.width) <= most_words;
+        return s.weight_unit == 1.0 && s.row_words == 1 && static_cast<Size>(s.n_channels) <= most_words;
+    }
+    /// And those of a node of this size and total weight?
+    static bool takes(Size n, Stat weight_steps) {
+        return n <= most_rows && (L == Layout::dense || weight_steps <= 0xFFFF);
+    }
+
+    /// Remember what the rows add.  words, slot: as in HistogramData
+    void load(std::span<const Row> rows, const Stat* words, const std::uint16_t* slot, const Statistics& s) {
+        n_ = rows.size();
+        width_ = L == Layout::packed ? 2 : static_cast<Size>(s.width);
+        for (Size i = 0; i < n_; ++i) {
+            const Row row = rows[i];
+            if constexpr (L == Layout::packed) {
+                const Stat word = words[row];
+                const auto weight = static_cast<Number>(word & 0xFFFF);
+                const auto second = static_cast<Number>(word >> 32);
+                adds_[0][i] = static_cast<Number>(weight - second);
+                adds_[1][i] = second;
+            } else if constexpr (L == Layout::slots) {
+                adds_[0][i] = static_cast<Number>(words[row]);
+                slot_[i] = slot[row];
+            } else {
+                for (Size w = 0; w < width_; ++w) adds_[w][i] = words[row * width_ + w];
+            }
+        }
+    }
+
+    /// Read the rows' codes; false: a value is missing.
+    template <class Codes>
+    bool read(std::span<const Row> rows, const Codes& codes, Code missing) {
+        Number least = static_cast<Number>(missing), greatest = 0;
+        for (Size i = 0; i < n_; ++i) {
+            const Number code = codes.at(rows[i]);
+            code_[i] = code;
+            least = std::min(least, code);
+            greatest = std::max(greatest, code);
+        }
+        // Lanes without a row: as if their cut were above all codes, which leaves nothing on the right.
+        for (Size i = n_; i % lanes != 0; ++i) code_[i] = static_cast<Number>(0x7FFF);
+        constant_ = least == greatest;
+        return greatest != static_cast<Number>(missing);
+    }
+
+    /// Find the best cut of the codes read last. The next code is left to `after`, the left sum to `left_of`.
+    template <class J>
+    CodeCut search(J& judge) {
+        CodeCut out;
+        out.constant = constant_;
+        if (constant_) return out;
+        add_up();
+        alignas(64) std::array<Stat, most_words * kLanes> words;
+        Lanes best = Lanes{} + kImpossible;
+        StatLanes best_code = StatLanes{} + 0xFFFF;
+        for (Size begin = 0; begin < n_; begin += kLanes) {
+            read_sums(words.data(), begin);
+            const Lanes value = judge.eight(words.data());
+            const StatLanes code = widened(code_.data() + begin);
+            // The first of equal cuts in order of code; the rows are in any order.
+            const StatLanes better = (value > best) | ((value == best) & (code < best_code));
+            best = where(better, value, best);
+            best_code = better ? code : best_code;
+        }
+        for (Size i = 0; i < kLanes; ++i) {
+            const auto code = static_cast<Code>(best_code[i]);
+            if (best[i] > out.pair || (best[i] == out.pair && code < out.before)) {
+                out.pair = best[i];
+                out.before = code;
+            }
+        }
+        return out;
+    }
+
+    /// The least code above a cut.
+    Code after(Code before) const {
+        Code out = kNoCode;
+        for (Size i = 0; i < n_; ++i) {
+            const auto code = static_cast<Code>(code_[i]);
+            out = code > before ? std::min(out, code) : out;
+        }
+        return out;
+    }
+
+    /// The sum of what a cut that was just searched leaves on the left.  sum (width,)
+    void left_of(Stat* sum, Code before) const {
+        const Size lane = static_cast<Size>(
+            std::find(code_.begin(), code_.end(), static_cast<Number>(before)) - code_.begin());
+        alignas(64) std::array<Stat, most_words * kLanes> words;
+        read_sums(words.data(), lane / kLanes * kLanes);
+        const Size n_words = L == Layout::packed ? 1 : width_;
+        for (Size w = 0; w < n_words; ++w) sum[w] = words[w * kLanes + lane % kLanes];
+    }
+
+  private:
+    static constexpr Size lanes = 64 / sizeof(Number);
+    using Vector = std::conditional_t<L == Layout::dense, StatLanes, ShortLanes>;
+
+    static Vector load_vector(const Number* from) {
+        Vector v;
+        std::memcpy(&v, from, sizeof v);
+        return v;
+    }
+
+    static StatLanes widened(const Number* from) {
+        if constexpr (L == Layout::dense) {
+            return load_vector(from);
+        } else {
+            // By way of 32 bits: the compiler knows no instruction for both steps at once.
+            using Eight = std::uint16_t __attribute__((vector_size(16)));
+            using EightInts = std::int32_t __attribute__((vector_size(32)));
+            Eight v;
+            std::memcpy(&v, from, sizeof v);
+            return __builtin_convertvector(__builtin_convertvector(v, EightInts), StatLanes);
+        }
+    }
+
+    /// sums_[w][lane] = Σ over rows with a code up to the lane's own of what they add to word w.
+    void add_up() {
+        for (Size begin = 0; begin < n_; begin += lanes) {
+            const Vector own = load_vector(code_.data() + begin);
+            if constexpr (L == Layout::slots) {
+                for (Size w = 0; w < width_; ++w) std::fill_n(sums_[w].data() + begin, lanes, Number{0});
+                for (Size j = 0; j < n_; ++j) {
+                    Number* sum = sums_[slot_[j]].data() + begin;
+                    const Vector here = own >= code_[j] ? Vector{} + adds_[0][j] : Vector{};
+                    const Vector now = load_vector(sum) + here;
+                    std::memcpy(sum, &now, sizeof now);
+                }
+            } else {
+                for (Size w = 0; w + 1 < width_; w += 2) add_two(own, begin, w);
+                if (width_ % 2) add_one(own, begin, width_ - 1);
+            }
+        }
+    }
+    void add_two(const Vector& own, Size begin, Size w) {
+        Vector a{}, b{};
+        for (Size j = 0; j < n_; ++j) {
+            const auto left = own >= code_[j];
+            a += left ? Vector{} + adds_[w][j] : Vector{};
+            b += left ? Vector{} + adds_[w + 1][j] : Vector{};
+        }
+        std::memcpy(sums_[w].data() + begin, &a, sizeof a);
+        std::memcpy(sums_[w + 1].data() + begin, &b, sizeof b);
+    }
+    void add_one(const Vector& own, Size begin, Size w) {
+        Vector a{};
+        for (Size j = 0; j < n_; ++j) a += own >= code_[j] ? Vector{} + adds_[w][j] : Vector{};
+        std::memcpy(sums_[w].data() + begin, &a, sizeof a);
+    }
+
+    /// The sums of eight lanes as Judge takes them.  words (width, kLanes)
+    void read_sums(Stat* words, Size begin) const {
+        if constexpr (L == Layout::packed) {
+            const StatLanes second = widened(sums_[1].data() + begin),
+                            word = widened(sums_[0].data() + begin) + second + (second << 32);
+            std::memcpy(words, &word, sizeof word);
+        } else {
+            for (Size w = 0; w < width_; ++w) {
+                const StatLanes v = widened(sums_[w].data() + begin);
+                std::memcpy(words + w * kLanes, &v, sizeof v);
+            }
+        }
+    }
+
+    Size n_ = 0, width_ = 1;
+    bool constant_ = true;
+    alignas(64) std::array<Number, most_rows> code_;
+    alignas(64) std::array<std::array<Number, most_rows>, L == Layout::slots ? 1 : most_words> adds_;
+    alignas(64) std::array<std::array<Number, most_rows>, most_words> sums_;
+    std::array<std::uint16_t, most_rows> slot_;
+};
+
+/// Searches the lines of one numeric feature by their running sums, kept in the form that Judge takes.
+class LineSearch {
+  public:
+    explicit LineSearch(Size width)
+        : width_(width), sum_(width), words_((256 / kLanes + 1) * kLanes * width) {}
+
+    /// Find the best cut among the lines in use, of which `occupied` tells; null: look at every line.
+    /// lines (n_bins, width), left (width,)
+    template <class J>
+    CodeCut search(J& judge, const Stat* lines, Size n_bins, const Occupied* occupied, Stat* left) {
+        n_ = 0;
+        std::fill_n(sum_.data(), width_, 0);
+        if (width_ == 1)
+            add_up<1>(lines, n_bins, occupied);
+        else if (width_ == 2)
+            add_up<2>(lines, n_bins, occupied);
+        else
+            add_up<0>(lines, n_bins, occupied);
+        CodeCut out;
+        out.constant = n_ < 2;
+        if (n_ < 2) return out;
+        // The last cut leaves nothing on the right; the rest of the last eight are made like it.
+        for (Size i = n_; i % kLanes != 0; ++i)
+            for (Size w = 0; w < width_; ++w) word(i, w) = sum_[w];
+        Size best = 0;
+        for (Size begin = 0; begin + 1 < n_; begin += kLanes) {
+            const Lanes value = judge.eight(words_.data() + begin * width_);
+            for (Size i = 0; i < kLanes; ++i)
+                if (value[i] > out.pair) {
+                    out.pair = value[i];
+                    best = begin + i;
+                }
+        }
+        if (!out.found()) return out;
+        out.before = code_[best];
+        out.after = code_[best + 1];
+        for (Size w = 0; w < width_; ++w) left[w] = word(best, w);
+        return out;
+    }
+
+  private:
+    Stat& word(Size i, Size w) { return words_[(i / kLanes * width_ + w) * kLanes + i % kLanes]; }
+
+    /// Write down the running sum after each line in use. Width: of a line, or 0 when known only at run time.
+    template <Size Width>
+    void add_up(const Stat* lines, Size n_bins, const Occupied* occupied) {
+        const Size width = Width ? Width : width_;
+        Stat* sum = sum_.data();
+        const auto add = [&](Size b) {
+            const Stat* line = lines + b * width;
+            Stat* to = words_.data() + n_ / kLanes * kLanes * width + n_ % kLanes;
+            Stat any = 0;
+            for (Size w = 0; w < width; ++w) {
+                any |= line[w];
+                sum[w] += line[w];
+                to[w * kLanes] = sum[w];
+            }
+            code_[n_] = static_cast<std::uint8_t>(b);
+            n_ += any != 0;
+        };
+        if (!occupied) {
+            for (Size b = 0; b < n_bins; ++b) add(b);
+            return;
+        }
+        for (Size w = 0; w < occupied->size(); ++w)
+            for (std::uint64_t bits = (*occupied)[w]; bits; bits &= bits - 1)
+                add(w * 64 + static_cast<Size>(std::countr_zero(bits)));
+    }
+
+    Size width_, n_ = 0;
+    std::vector<Stat> sum_, words_;
+    std::array<std::uint8_t, 256 + 1> code_;
+};
+
+/// The last code whose values begin at or below a place drawn between the values of two codes.
+inline Code last_code_below(const CodeColumn& column, double drawn, Code least, Code greatest) {
+    const auto first = column.lo.begin();
+    return static_cast<Code>(std::upper_bound(first + least + 1, first + greatest, drawn) - first) - 1;
+}
+
+/// The features of a tile side by side: what a random cut of each needs, all in one pass over the rows.
+class TileLanes {
+  public:
+    using Bytes = std::uint8_t __attribute__((vector_size(kTileFeatures)));
+    using Shorts = std::uint16_t __attribute__((vector_size(2 * kTileFeatures)));
+
+    /// The least and the greatest code of every feature among some rows.
+    static void ranges(Bytes& least, Bytes& greatest, const Tile& tile, std::span<const Row> rows) {
+        least = Bytes{} + static_cast<std::uint8_t>(255);
+        greatest = Bytes{};
+        for (const Row row : rows) {
+            const Bytes code = load(tile, row);
+            least = least < code ? least : code;
+            greatest = greatest > code ? greatest : code;
+        }
+    }
+
+    /// Sums of packed words, weights below 256, over the rows whose codes are at or below a cut of their own
+    /// in every feature.  left (kTileFeatures,), words (n_rows,)
+    static void left_sums(Stat* left, const Tile& tile, std::span<const Row> rows, const Bytes& last,
+                          const Stat* words) {
+        constexpr Size chunk = 256;  // as many rows as 16 bits hold the weights of
+        std::fill_n(left, kTileFeatures, 0);
+        for (Size begin = 0; begin < rows.size(); begin += chunk) {
+            Shorts weight{}, second{};
+            for (Size i = begin; i < std::min(rows.size(), begin + chunk); ++i) {
+                using Signs = std::int16_t __attribute__((vector_size(2 * kTileFeatures)));
+                const auto below = __builtin_convertvector(load(tile, rows[i]) <= last, Signs);
+                const auto goes_left = std::bit_cast<Shorts>(below);
+                const Stat word = words[rows[i]];
+                weight += goes_left & static_cast<std::uint16_t>(word);
+                second += goes_left & static_cast<std::uint16_t>(word >> 32);
+            }
+            for (Size f = 0; f < kTileFeatures; ++f)
+                left[f] += static_cast<Stat>(weight[f]) + (static_cast<Stat>(second[f]) << 32);
+        }
+    }
+
+  private:
+    static Bytes load(const Tile& tile, Row row) {
+        Bytes out;
+        std::memcpy(&out, tile.codes.data() + row * tile.n, sizeof out);
+        return out;
+    }
+};
+
+}  // namespace spinney
