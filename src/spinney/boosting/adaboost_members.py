@@ -21,7 +21,7 @@ from spinney.base.seeds import draw_seed
 from spinney.boosting.row_weights import RowWeights
 from spinney.data.schema import read_table
 from spinney.data.table import Table
-from spinney.growing.grower import code_table, grow
+from spinney.growing.grower import Grower, code_table
 from spinney.members.cloning import make_member
 from spinney.members.fitting import fit_member, takes_weights
 from spinney.members.rows import count_rows, take_rows
@@ -106,8 +106,9 @@ class SharedTrees:
 
     def prepare(self, weights: NDArray[np.float64]) -> None:
         """Code the table: bins hold about the same weight each, as it is at first."""
-        self.matrix = code_table(self.table, weights, self.estimator.max_bins, self.n_threads)
-        missing = [self.matrix.has_missing(j) for j in range(self.matrix.n_columns)]
+        matrix = code_table(self.table, weights, self.estimator.max_bins, self.n_threads)
+        self.grower = Grower(matrix)
+        missing = [matrix.has_missing(j) for j in range(matrix.n_columns)]
         self.table = self.table.with_schema(self.table.schema.with_missing(missing))
 
     @staticmethod
@@ -136,7 +137,7 @@ class SharedTrees:
             self.n_threads,
         )
         plan = member._plan(problem)
-        tree = grow(self.matrix, problem.target(problem.weights), plan, self.n_threads).tree
+        tree = self.grower.grow(problem.target(problem.weights), plan, self.n_threads).tree
         return self.adopt(member, tree, task, plan.max_features)
 
     def adopt(self, member: Any, tree: Any, task: Task, max_features: int) -> Any:
