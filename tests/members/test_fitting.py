@@ -1,6 +1,9 @@
 """Members get row weights by whichever argument takes them; parallel results come in order."""
 
 import os
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -88,3 +91,21 @@ def test_the_configuration_of_the_caller_reaches_the_workers():
 def test_a_wrong_number_of_jobs_is_refused():
     with pytest.raises(ValueError, match="n_jobs is 0"):
         run_jobs(pow, [(1, 2)], 0)
+
+
+_PROGRAM = """
+import os, signal, threading
+import numpy as np
+import spinney as sp
+from spinney.members.fitting import fit_member, run_jobs
+
+X, y = np.random.default_rng(0).normal(size=(100_000, 10)), np.arange(100_000) % 2
+threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+run_jobs(fit_member, [(sp.DecisionTreeClassifier(), X, y) for _ in range(8)], 2)
+"""
+
+
+def test_a_program_that_is_interrupted_amid_threads_ends_as_any_other():
+    run = subprocess.run([sys.executable, "-c", _PROGRAM], capture_output=True, text=True, check=False)
+    assert run.returncode == -signal.SIGINT
+    assert run.stderr.endswith("KeyboardInterrupt\n")

@@ -71,7 +71,7 @@ def test_series_and_lists_have_rows_too():
     assert take_rows(["a", "b", "c"], [True, False, True]) == ["a", "c"]
 
 
-@pytest.mark.parametrize("wrong", [None, 3.0, np.array(1.0)])
+@pytest.mark.parametrize("wrong", [None, 3.0, np.array(1.0), {}, {"a": [1]}, "text"])
 def test_what_has_no_rows_is_refused(wrong):
     with pytest.raises(ValueError, match="2D array"):
         count_rows(wrong)

@@ -18,7 +18,14 @@ from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import check_is_fitted
 
 from spinney.base.checks import FLAG, Rule, Whole, check_parameters, check_weights, thread_count
-from spinney.base.errors import InputError, InputTypeError, ModelFileError, show_value, show_values
+from spinney.base.errors import (
+    InputError,
+    InputTypeError,
+    ModelFileError,
+    SpinneyError,
+    show_value,
+    show_values,
+)
 from spinney.base.seeds import draw_seed, stream
 from spinney.combine.out_of_fold import (
     Lesson,
@@ -31,7 +38,7 @@ from spinney.combine.out_of_fold import (
 )
 from spinney.combine.responses import Method, answer, class_places
 from spinney.members.cloning import make_member
-from spinney.members.inputs import check_input, encode
+from spinney.members.inputs import check_input, describe_input, encode
 from spinney.members.rows import count_rows
 from spinney.persistence import Persistent
 from spinney.trees.targets import encode_classes, encode_like, encode_values, read_target
@@ -128,12 +135,23 @@ class _BaseCombination(MetaEstimatorMixin, _BaseComposition, Persistent, metacla
         thread_count(self.n_jobs)
         seed = None if self.random_state is None else draw_seed(self.random_state)
         team = self._team(seed)
-        n_rows = count_rows(X)
+        n_rows = self._count(X)
         labels, codes, classes = self._read_target(y, n_rows, team)
         weights = check_weights(sample_weight, n_rows)
         for_members, for_splitter, for_final = self._route(team, weights, groups, metadata)
         lesson = Lesson(X, labels, codes, classes, for_members)
         return Problem(team, lesson, weights, for_splitter, for_final, seed)
+
+    def _count(self, X: Any) -> int:
+        """Count the rows; that there are none, or no columns, folds would hide from the members."""
+        n_rows, width = count_rows(X), describe_input(X).get("n_features_in_")
+        for number, what in ((n_rows, "sample"), (width, "feature")):
+            if number == 0:
+                shape = (n_rows, width)
+                raise InputError(
+                    f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required."
+                )
+        return n_rows
 
     def _team(self, seed: int | None) -> Team:
         """Read the estimators; those that are to be fitted get their seeds."""
@@ -253,9 +271,16 @@ class _BaseCombination(MetaEstimatorMixin, _BaseComposition, Persistent, metacla
                 for member, method in zip(team.members, methods, strict=True)
             )
             return OutOfFold(np.arange(len(lesson.y)), answers)
-        return answer_out_of_fold(
-            team.members, lesson, self._splits(problem), methods, self.n_jobs, self._title("out-of-fold")
-        )
+        splits = self._splits(problem)
+        try:
+            return answer_out_of_fold(
+                team.members, lesson, splits, methods, self.n_jobs, self._title("out-of-fold")
+            )
+        except SpinneyError as error:
+            if error.row is not None:
+                # It counts the rows of a fold; fitting to all of them meets it at its true place.
+                self._fit_members(problem)
+            raise
 
     def _fit_members(self, problem: Problem) -> list[Any]:
         """Give the members, fitted to all rows unless they are already."""

@@ -82,12 +82,11 @@ class _BaseStacking(TransformerMixin, _BaseCombination):  # type: ignore[misc]
         if self.final_estimator is None:
             return self._default_final(methods)
         fits = is_classifier if self._task == "classification" else is_regressor
-        if isinstance(self.final_estimator, type) or not fits(self.final_estimator):
+        final = self.final_estimator
+        if isinstance(final, type) or not hasattr(final, "fit") or not fits(final):
             kind = "classifier" if self._task == "classification" else "regressor"
-            raise InputError(
-                f"The final_estimator should be a {kind}. Got {show_value(self.final_estimator)}."
-            )
-        return self._make(self.final_estimator, len(self.estimators), seed)
+            raise InputError(f"The final_estimator should be a {kind}. Got {show_value(final)}.")
+        return self._make(final, len(self.estimators), seed)
 
     def _methods(self, problem: Problem) -> list[Method]:
         team = problem.team

@@ -11,6 +11,8 @@ from scipy.optimize import nnls
 
 from spinney.base.errors import InputError
 
+_LARGEST = 1e150
+
 
 def convex_weights(
     answers: Sequence[NDArray[np.float64]],
@@ -28,6 +30,8 @@ def convex_weights(
     >>> convex_weights([near, far], np.array([[1.5], [1.5]])).round(6).tolist()
     [0.75, 0.25]
     """
+    for numbers in (target, *answers):
+        _check_size(numbers)
     errors = np.stack([(answer - target).ravel() for answer in answers], axis=1)
     if row_weights is not None:
         errors *= np.sqrt(np.repeat(row_weights, target.shape[1]))[:, None]
@@ -56,20 +60,23 @@ def least_squares(
     shares = np.full(len(target), 1.0) if row_weights is None else row_weights
     used = shares > 0
     features, target, shares = features[used], target[used], shares[used] / shares.sum()
-    middle = shares @ features if intercept else np.zeros(features.shape[1])
-    level = float(shares @ target) if intercept else 0.0
-    root = np.sqrt(shares)
-    system = np.column_stack([features - middle, target - level]) * root[:, None]
-    corner = _triangle(system)
+    system = np.column_stack([features, target])
+    _check_size(system)
+    center = shares @ system if intercept else np.zeros(system.shape[1])
+    corner = _triangle((system - center) * np.sqrt(shares)[:, None])
     matrix, right = corner[:, :-1], corner[:, -1]
     coefficients = _non_negative(matrix, right) if positive else _shortest(matrix, right)
-    return coefficients, level - float(middle @ coefficients)
+    return coefficients, float(center[-1] - center[:-1] @ coefficients)
+
+
+def _check_size(system: NDArray[np.float64]) -> None:
+    # The squares of the largest numbers are infinite.
+    if not (np.abs(system) <= _LARGEST).all():
+        raise InputError("The answers of members, or the targets, are too large for least squares.")
 
 
 def _triangle(system: NDArray[np.float64]) -> NDArray[np.float64]:
     """Give a system of at most as many equations as it has columns, with the same squared lengths."""
-    if not np.isfinite(system).all():
-        raise InputError("The answers of members, or the targets, are too large for least squares.")
     if system.shape[0] <= system.shape[1]:
         return system
     return np.asarray(np.linalg.qr(system, mode="r"))

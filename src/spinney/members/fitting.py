@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import inspect
+import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -71,10 +73,18 @@ def run_jobs(
     thread_count(n_jobs)  # refuses what is no number of jobs
     prefer = "threads" if all(map(_in_threads, calls)) else "processes"
     workers = Parallel(n_jobs=n_jobs, prefer=prefer, return_as="generator")
-    results = workers(delayed(function)(*call) for call in calls)
-    if title is None:
-        return list(results)
-    return list(track(results, title, len(calls), console=Console(stderr=True)))
+    others = threading.enumerate()
+    try:
+        results = workers(delayed(function)(*call) for call in calls)
+        if title is None:
+            return list(results)
+        return list(track(results, title, len(calls), console=Console(stderr=True)))
+    except KeyboardInterrupt:
+        # Threads cannot be stopped from outside. Whoever goes on need not wait for them, but a process that
+        # ended while they are in the core would be aborted.
+        for thread in set(threading.enumerate()) - set(others):
+            atexit.register(thread.join)
+        raise
 
 
 def _weight_argument(estimator: Any) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ def count_rows(X: Any) -> int:
     >>> count_rows([[1, 2], [3, 4], [5, 6]])
     3
     """
+    if isinstance(X, str | bytes | Mapping | Set):
+        raise InputTypeError(f"Expected 2D array, or another table, got {type(X).__name__} instead.")
     try:
         return int(_num_samples(X))
     except TypeError as error:
