@@ -1,8 +1,10 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 
 from diversity.tables import random_votes
-from spinney.diversity import counting
+from spinney.diversity import counting, kappa
 from spinney.diversity.counting import agreements_by_bits, agreements_by_products, count_pairs, pair_table
 from spinney.diversity.votes import read_votes
 
@@ -36,6 +38,19 @@ def test_weights_are_added_exactly(n_classes, greatest):
     assert counts.total == weights.sum()
     by_class = [[weights[member == code].sum() for code in range(n_classes)] for member in predictions.T]
     assert counts.by_class.tolist() == by_class
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_memory_is_one_byte_a_vote_and_blocks(weighted):
+    n_rows, n_members = 100_000, 100
+    predictions = np.random.default_rng(0).integers(0, 3, (n_rows, n_members), dtype=np.int8)
+    weights = np.ones(n_rows) if weighted else None
+    tracemalloc.start()
+    kappa(predictions, sample_weight=weights)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # 10 MB of codes and 24 MB of a block; a whole matrix of float32 would be 40 MB more than the codes.
+    assert peak < n_rows * n_members + 30 * 2**20
 
 
 def test_numpy_1_counts_by_products(monkeypatch):

@@ -46,6 +46,14 @@ def test_codes_are_as_narrow_as_the_classes_allow(n_classes, itemsize):
     assert np.array_equal(votes.classes[votes.codes[0]], labels[:, 0])
 
 
+@pytest.mark.parametrize("n_classes", [1, 16, 17, 40])
+def test_many_texts_get_the_codes_of_few(n_classes):
+    labels = np.array([f"t{code:02}" for code in range(n_classes)])
+    codes = np.random.default_rng(0).permutation(np.arange(200) % n_classes)[:, None]
+    for given in (labels[codes], labels.astype(object)[codes], labels.astype("S")[codes]):
+        assert np.array_equal(read_votes(given).codes[0], codes[:, 0])
+
+
 def test_blocks_do_not_change_the_codes(monkeypatch):
     labels = np.random.default_rng(0).integers(0, 600, (50, 7))
     y = np.arange(50) + 590

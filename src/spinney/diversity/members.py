@@ -11,11 +11,12 @@ from sklearn.base import is_classifier
 
 from spinney.base.errors import InputError, InputTypeError
 from spinney.members.rows import take_columns
-from spinney.persistence import Persistent
 
 # Classes of scikit-learn, by name: importing them takes longer than all of Spinney.
 # These fit their members to the codes 0 … K−1 of the classes.
 _CODING = {"BaggingClassifier", "ForestClassifier", "StackingClassifier", "VotingClassifier"}
+# These hand their members arrays, whatever they are given; all others hand tables on as they are.
+_CONVERTING = {"BaseBagging", "BaseForest", "BaseWeightBoosting"}
 # The members of these answer other questions than the whole: one bit of a code, or one output.
 _DIVIDING = {
     "ClassifierChain",
@@ -43,13 +44,12 @@ def member_predictions(ensemble: Any, X: Any) -> NDArray[Any]:
     """
     ensemble, X = _unwrap(list(ensemble) if isinstance(ensemble, tuple) else ensemble, X)
     members = fitted_members(ensemble)
-    # Spinney's ensembles hand tables on as they are; scikit-learn's hand most members arrays.
-    as_it_is = isinstance(ensemble, list | Persistent)
-    tables = (X if as_it_is or hasattr(one, "feature_names_in_") else _plain(X) for one in members)
-    columns = getattr(ensemble, "estimators_features_", None)
-    if columns is not None:
-        tables = (take_columns(table, chosen) for table, chosen in zip(tables, columns, strict=True))
-    answers = [np.asarray(one.predict(table)) for one, table in zip(members, tables, strict=True)]
+    table = _plain(X) if _is_one_of(ensemble, _CONVERTING) else X
+    columns = getattr(ensemble, "estimators_features_", [None] * len(members))
+    answers = [
+        np.asarray(member.predict(table if chosen is None else take_columns(table, chosen)))
+        for member, chosen in zip(members, columns, strict=True)
+    ]
     if not isinstance(ensemble, list) and is_classifier(ensemble):
         answers = _decode(ensemble, members, answers)
     return np.stack(answers, axis=1)

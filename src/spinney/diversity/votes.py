@@ -15,6 +15,7 @@ from spinney.diversity.members import member_predictions
 from spinney.trees.targets import encode_classes, read_target
 
 _BLOCK_VALUES = 1 << 20
+_FEW_LABELS = 16
 _EXACT_BITS = 53  # whole numbers of so many bits are exact in float64, and so are their sums
 
 
@@ -162,41 +163,66 @@ def _encode(matrix: NDArray[Any], truth: NDArray[Any] | None, weights: NDArray[n
 def _codes(block: NDArray[Any], code_of: dict[Any, int], first_row: int) -> NDArray[np.int32]:
     """Code a block (n_rows, n_members), adding to code_of the labels that are new."""
     flat = block.ravel()
-    _check_labels(flat, block.shape[1], first_row)
-    if flat.dtype.kind in "biuf":
-        encoded = encode_classes(flat)
-        labels, places = encoded.classes[0].tolist(), encoded.codes[:, 0]
-    else:
-        # Looking labels up takes a fraction of the time of sorting them.
-        items = flat.tolist()
-        labels = list(dict.fromkeys(items))
-        place_of = {label: place for place, label in enumerate(labels)}
-        places = np.fromiter(map(place_of.__getitem__, items), np.int32, len(items))
-    table = np.array([code_of.setdefault(label, len(code_of)) for label in labels], dtype=np.int32)
-    return table[places].reshape(block.shape)
-
-
-def _check_labels(flat: NDArray[Any], n_members: int, first_row: int) -> None:
-    """Raise an error that names the place of a prediction that is missing, or a number between labels."""
-    place: int | None = None
     if flat.dtype.kind == "f":
         wrong = ~(flat == np.trunc(flat)) | np.isinf(flat)
-        place = int(np.argmax(wrong)) if wrong.any() else None
-    else:
-        try:
-            read_target(flat, len(flat))
-        except InputError as error:
-            if error.row is None:
-                raise
-            place = error.row
-    if place is not None:
-        raise InputError(
-            f"The prediction {show_value(flat[place].item() if flat.dtype.kind == 'f' else flat[place])} "
-            "is no label",
-            column=place % n_members,
-            row=first_row + place // n_members,
-            fix="Give every member's label for every row; for regression there is error_ambiguity.",
-        )
+        if wrong.any():
+            _refuse(flat, int(np.argmax(wrong)), block.shape[1], first_row)
+    labels, places = _distinct(flat)
+    missing = _missing(labels)
+    if missing is not None:
+        _refuse(flat, int(np.argmax(places == missing)), block.shape[1], first_row)
+    table = np.array([code_of.setdefault(label, len(code_of)) for label in labels], dtype=np.int32)
+    codes: NDArray[np.int32] = table[places].reshape(block.shape)
+    return codes
+
+
+def _distinct(flat: NDArray[Any]) -> tuple[list[Any], NDArray[Any]]:
+    """Give the distinct labels, and the place of each entry's label among them."""
+    if flat.dtype.kind in "biuf":
+        encoded = encode_classes(flat)
+        return encoded.classes[0].tolist(), encoded.codes[:, 0]
+    if flat.dtype.kind in "US":
+        labels, places = _compared(flat)
+        if places.min() >= 0:
+            return labels, places
+    # Looking labels up takes a fraction of the time of sorting them.
+    items = flat.tolist()
+    labels = list(dict.fromkeys(items))
+    place_of = {label: place for place, label in enumerate(labels)}
+    return labels, np.fromiter(map(place_of.__getitem__, items), np.int32, len(items))
+
+
+def _compared(flat: NDArray[Any]) -> tuple[list[Any], NDArray[np.int32]]:
+    """Find labels by comparing all entries with one after another; those beyond the first few stay at −1.
+
+    Ten times as fast as making a Python object of each text.
+    """
+    labels: list[Any] = []
+    places = np.full(len(flat), -1, dtype=np.int32)
+    while len(labels) < _FEW_LABELS and places.min() < 0:
+        label = flat[np.argmin(places)]
+        places[flat == label] = len(labels)
+        labels.append(label.item())
+    return labels, places
+
+
+def _missing(labels: list[Any]) -> int | None:
+    """Give the place of the first label that is None, NaN or the like."""
+    try:
+        read_target(np.fromiter(labels, dtype=object, count=len(labels)), len(labels))
+    except InputError as error:
+        return error.row
+    return None
+
+
+def _refuse(flat: NDArray[Any], place: int, n_members: int, first_row: int) -> None:
+    value = flat[place]
+    raise InputError(
+        f"The prediction {show_value(value.item() if isinstance(value, np.generic) else value)} is no label",
+        column=place % n_members,
+        row=first_row + place // n_members,
+        fix="Give every member's label for every row; for regression there is error_ambiguity.",
+    )
 
 
 def _ascending(labels: list[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
