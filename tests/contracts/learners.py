@@ -1,6 +1,6 @@
 """Every learner of Spinney, in the settings the contracts are tested under; a new class joins this list."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -47,6 +47,30 @@ LEARNERS = [
     _learner(sp.C45Classifier, "subset", subset=True, pruning=None, ledger="thresholds"),
     _learner(sp.ObliqueTreeClassifier, random_state=0),
     _learner(sp.ObliqueTreeRegressor, random_state=0),
+    _learner(sp.GradientBoostingClassifier, random_state=0),
+    _learner(
+        sp.GradientBoostingClassifier,
+        "stopping",
+        early_stopping=True,
+        n_estimators=20,
+        min_samples_leaf=1,
+        sampling="variance",
+        max_features="sqrt",
+        categorical_encoding="ordered",
+        ledger=True,
+        random_state=0,
+    ),
+    _learner(sp.GradientBoostingRegressor, random_state=0),
+    _learner(
+        sp.GradientBoostingRegressor,
+        "absolute",
+        loss="absolute_error",
+        learning_rate=0.3,
+        n_estimators=15,
+        growth="level",
+        ledger="candidates",
+        random_state=0,
+    ),
 ]
 
 _TREES = [("cart", sp.DecisionTreeClassifier(max_depth=4)), ("c4.5", sp.C45Classifier())]
@@ -88,13 +112,26 @@ ENSEMBLES = [
     _learner(sp.NegativeCorrelationClassifier, n_estimators=4, max_iter=60, random_state=0),
     _learner(sp.NegativeCorrelationRegressor, n_estimators=4, max_iter=60, random_state=0),
     _learner(
-        sp.NegativeCorrelationRegressor, "stopping", n_estimators=3, early_stopping=True, random_state=0
+        sp.NegativeCorrelationRegressor,
+        "stopping",
+        n_estimators=3,
+        max_iter=40,
+        early_stopping=True,
+        random_state=0,
     ),
 ]
 
-# Which rows are held out depends on how many there are, so a weight of 2 is not the same as a row twice.
-HOLDING_OUT = ("pre", "reduced-error", "cost-complexity")
-DETERMINED = [learner for learner in LEARNERS if dict(learner.params).get("pruning") not in HOLDING_OUT]
+
+def holds_out(params: Mapping[str, Any]) -> bool:
+    """Tell whether rows are held out or drawn: which ones depends on how many there are.
+
+    A weight of 2 is then not the same as a row twice.
+    """
+    by_pruning = params.get("pruning") in ("pre", "reduced-error", "cost-complexity")
+    return by_pruning or params.get("early_stopping") is True
+
+
+DETERMINED = [learner for learner in LEARNERS if not holds_out(dict(learner.params))]
 DEFAULTS = [learner for learner in LEARNERS if not set(dict(learner.params)) - {"random_state"}]
 
 

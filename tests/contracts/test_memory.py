@@ -31,7 +31,7 @@ for room in range(0, 64 << 20, 8 << 20):
         refused += 1
         assert not any(name.endswith("_") for name in vars(model))
     resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    if hasattr(model, "tree_"):
+    if hasattr(model, "n_features_in_"):
         break
 assert refused
 again = make(n_jobs=2).fit(X[:1000], y[:1000])

@@ -210,7 +210,7 @@ def hold_rows(
     share = fraction if fraction < 1 else fraction / n_rows
     if n_rows < 2 or share >= 1:
         raise InputError(
-            f"Early stopping cannot hold out {fraction} of {n_rows} rows",
+            f"Early stopping cannot hold out {fraction} of the rows; n_samples = {n_rows}",
             fix="Set early_stopping=False, or pass an eval_set.",
         )
     held = hold_out(share, seed, n_rows, classes)
