@@ -222,8 +222,9 @@ def test_a_measure_takes_an_ensemble_with_its_rows():
     assert np.array_equal(kappa(forest, X=X), kappa(member_predictions(forest, X)))
     of_right = disagreement(forest, LABELS["texts"], X=X)
     assert np.array_equal(of_right, disagreement(member_predictions(forest, X), LABELS["texts"]))
-    with pytest.raises(InputError, match=r"rows to predict are needed. Give them as X="):
-        kappa(forest)
+    for model in (forest, [forest, forest]):
+        with pytest.raises(InputError, match=r"rows to predict are needed. Give them as X="):
+            kappa(model)
 
 
 def test_only_voting_ensembles_have_weights():

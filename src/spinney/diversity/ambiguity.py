@@ -26,8 +26,8 @@ class ErrorAmbiguity:
 
     ``error`` E is that of the mean of the members, ``mean_error`` Ē the mean of theirs and ``ambiguity`` Ā
     their mean distance from it. Those named by_row are (n_rows,), by_member (n_members,); ``weights`` are the
-    members' weights, which sum to 1: Ē and Ā are the by_member parts averaged by them. Each number is
-    computed by its own definition, none as the difference of two others.
+    members' weights, which sum to 1: Ē and Ā are the by_member parts averaged by them. E, Ē and Ā are each
+    computed by their own definition, none as the difference of the others.
 
     >>> error_ambiguity([[1.0, 3.0]], [2.5]).to_frame()["ambiguity"].tolist()
     [1.0]

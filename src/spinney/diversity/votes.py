@@ -88,7 +88,7 @@ def read_votes(
         raise InputError(f"y has {truth.shape[1]} outputs; diversity is measured for one output at a time.")
     weights = check_weights(sample_weight, n_rows)
     if weights is not None:
-        # Whole numbers first: a weight that is nothing beside the others adds no label
+        # Whole numbers first: a weight that is nothing beside the others adds no label.
         weights = _whole(weights)
         kept = weights > 0
         if not kept.all():
@@ -101,9 +101,10 @@ def read_matrix(predictions: Any, X: Any) -> NDArray[Any]:
     """Give the predictions as an array; those of a fitted ensemble are made from X."""
     if X is not None:
         return member_predictions(predictions, X)
-    if hasattr(predictions, "predict"):
+    model = predictions[0] if isinstance(predictions, list | tuple) and predictions else predictions
+    if hasattr(model, "predict"):
         raise InputError(
-            f"To measure the members of a fitted {type(predictions).__name__}, rows to predict are needed",
+            f"To measure a fitted {type(model).__name__}, rows to predict are needed",
             fix="Give them as X=….",
         )
     try:
