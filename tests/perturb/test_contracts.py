@@ -175,6 +175,7 @@ BAD_PARAMETERS = {
     "validation_fraction": [0.0, 1.0],
     "categorical_features": ["no such column", [9]],
     "unseen": ["ignore"],
+    "verbose": [-1, "much"],
 }
 
 
@@ -216,6 +217,16 @@ def test_warnings_are_not_part_of_ordinary_use(learner):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         learner().fit(X, target(learner, 50)).predict(X)
+
+
+@each_default
+def test_progress_is_shown_on_the_error_output_if_asked_for(learner, capsys):
+    X, y, _ = mixed_data(learner.kind, 50)
+    learner().fit(X, y)
+    assert capsys.readouterr() == ("", "")
+    learner(verbose=1).fit(X, y)
+    out, err = capsys.readouterr()
+    assert out == "" and learner.make.__name__ in err
 
 
 @each_learner

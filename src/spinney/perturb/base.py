@@ -92,11 +92,16 @@ class _MemberEnsemble(MetaEstimatorMixin, _Ensemble):  # type: ignore[misc]
     _state_attributes: ClassVar[tuple[str, ...]] = ("estimators_",)
     estimator: Any
     n_jobs: int | None
+    verbose: int
     estimators_: list[Any]
 
     @abstractmethod
     def _pattern(self) -> Any:
         """Give the estimator that members are copies of."""
+
+    def _title(self) -> str | None:
+        """Give the title of a progress bar, None where none is wanted."""
+        return f"{type(self).__name__}: fitting members" if self.verbose else None
 
     def _mean_answer(self, X: Any, answer: Callable[[Any, Any], NDArray[Any]]) -> NDArray[np.float64]:
         """Give the mean over the members of ``answer(member, X)``.  -> (n_rows, …)"""
@@ -129,6 +134,7 @@ OUTPUT_RULES: dict[str, tuple[Rule, ...]] = {
     "estimator": (NONE, Estimator()),
     "n_estimators": (Whole(1),),
     "bootstrap": (FLAG,),
+    "verbose": (FLAG, Whole(0)),
 }
 
 
@@ -162,7 +168,7 @@ class _OutputPerturbation(_MemberEnsemble):
         perturb, known = self._perturbation(target, units)
         table, pattern = units.take(X), self._pattern()
         calls = [(pattern, table, perturb, units, self.bootstrap, seed, t) for t in range(self.n_estimators)]
-        members = run_jobs(_fit_perturbed, calls, self.n_jobs)
+        members = run_jobs(_fit_perturbed, calls, self.n_jobs, self._title())
         return self._adopt(estimators_=members, **described, **remembered, **known)
 
 

@@ -47,6 +47,7 @@ class _NegativeCorrelation(_Ensemble):
         "validation_fraction": (Real(0.0, 1.0, open_ends="()"),),
         "categorical_features": (NONE, OneOf("from_dtype"), ArrayRule()),
         "unseen": (OneOf("missing", "error"),),
+        "verbose": (FLAG, Whole(0)),
     }
     _state_attributes: ClassVar[tuple[str, ...]] = ("schema_", "coding_", "networks_", "ledger_")
     _transient_attributes: ClassVar[tuple[str, ...]] = ("n_features_in_", "feature_names_in_")
@@ -65,6 +66,7 @@ class _NegativeCorrelation(_Ensemble):
     categorical_features: Any
     unseen: Literal["missing", "error"]
     random_state: Any
+    verbose: int
 
     schema_: Schema
     coding_: InputCoding
@@ -120,6 +122,7 @@ class _NegativeCorrelation(_Ensemble):
             self.max_iter,
             float(self.tol),
             self.n_iter_no_change,
+            f"{type(self).__name__}: epochs" if self.verbose else None,
         )
 
     def _hold_out(self, examples: Examples, seed: int) -> tuple[Examples, Examples | None]:
@@ -236,6 +239,8 @@ class NegativeCorrelationRegressor(RegressorMixin, MultiOutputMixin, _NegativeCo
         As in ``DecisionTreeRegressor``.
     random_state : int, numpy generator or None
         Seed of the first weights, the batches and the rows held out.
+    verbose : int
+        Above 0: a progress bar of the epochs.
 
     Fitted: ``networks_`` (the weights, network by network), ``estimators_`` (each as a model of its own),
     ``ledger_`` (errors and ambiguity by epoch), ``n_iter_``, ``n_outputs_``, ``n_features_in_``,
@@ -270,6 +275,7 @@ class NegativeCorrelationRegressor(RegressorMixin, MultiOutputMixin, _NegativeCo
         categorical_features: Any = None,
         unseen: Literal["missing", "error"] = "missing",
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self._keep(locals())
 
@@ -359,6 +365,7 @@ class NegativeCorrelationClassifier(ClassifierMixin, _NegativeCorrelation):  # t
         categorical_features: Any = None,
         unseen: Literal["missing", "error"] = "missing",
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self._keep(locals())
 

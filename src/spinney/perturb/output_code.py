@@ -9,7 +9,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, is_classifier
 
-from spinney.base.checks import NONE, OneOf, Real, Rule, Whole, check_parameters, check_weights, thread_count
+from spinney.base.checks import (
+    FLAG,
+    NONE,
+    OneOf,
+    Real,
+    Rule,
+    Whole,
+    check_parameters,
+    check_weights,
+    thread_count,
+)
 from spinney.base.checks import ArrayLike as ArrayRule
 from spinney.base.errors import InputError
 from spinney.base.seeds import draw_seed, stream
@@ -58,6 +68,8 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
         Seed of the code and of the members.
     n_jobs : int or None
         Members that are fitted at a time, −1 for all cores; never changes the model.
+    verbose : int
+        Above 0: a progress bar while fitting.
 
     Fitted: ``estimators_``, ``code_book_`` (n_classes, n_members), ``classes_``, ``n_classes_``,
     ``n_features_in_``, ``feature_names_in_``. Two classes are one question; a class without weight has a row
@@ -77,6 +89,7 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
         "decoding": (OneOf("loss", "hamming", "probability"),),
         "loss": (OneOf(*LOSSES),),
         "response": (OneOf("auto", *_RESPONSES),),
+        "verbose": (FLAG, Whole(0)),
     }
     _state_attributes = ("classes_", "code_book_")
 
@@ -95,6 +108,7 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
         response: Literal["auto", "decision_function", "predict_proba", "predict"] = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self._keep(locals())
 
@@ -127,7 +141,7 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
             (make_member(pattern, _member_seed(seed, t)), X, code[codes, t], weights)
             for t in range(n_members)
         ]
-        members = run_jobs(_fit_sides, calls, self.n_jobs)
+        members = run_jobs(_fit_sides, calls, self.n_jobs, self._title())
         return self._adopt(estimators_=members, classes_=classes, code_book_=code, **described)
 
     def _make_code(self, present: NDArray[np.bool_], rng: np.random.Generator) -> Code:
@@ -196,8 +210,8 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Give a probability of each class, in the order of the scores.  -> (n_rows, n_classes)
 
-        With decoding "probability" that which fits the members' probabilities best: it is calibrated as far
-        as they are. Otherwise shares by exp(score), which order the classes but promise no more.
+        With decoding "probability" that which fits the members' probabilities best: it is right if they are.
+        Otherwise shares by exp(score), which order the classes but promise no more.
         """
         scores = self._scores(X)
         shares = softmax(scores)

@@ -47,6 +47,8 @@ class OutputFlippingClassifier(ClassifierMixin, _OutputPerturbation):  # type: i
         Seed of all draws.
     n_jobs : int or None
         Members that are fitted at a time, −1 for all cores; never changes the model.
+    verbose : int
+        Above 0: a progress bar while fitting.
 
     Fitted: ``estimators_``, ``classes_``, ``n_classes_``, ``flip_rate_`` (the rate in use),
     ``n_features_in_``, ``feature_names_in_``.
@@ -76,6 +78,7 @@ class OutputFlippingClassifier(ClassifierMixin, _OutputPerturbation):  # type: i
         bootstrap: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self._keep(locals())
 

@@ -38,6 +38,8 @@ class OutputSmearingRegressor(RegressorMixin, _OutputPerturbation):  # type: ign
         Seed of all draws.
     n_jobs : int or None
         Members that are fitted at a time, −1 for all cores; never changes the model.
+    verbose : int
+        Above 0: a progress bar while fitting.
 
     Fitted: ``estimators_``, ``noise_`` (the standard deviation of the noise, one an output), ``n_outputs_``,
     ``n_features_in_``, ``feature_names_in_``.
@@ -62,6 +64,7 @@ class OutputSmearingRegressor(RegressorMixin, _OutputPerturbation):  # type: ign
         bootstrap: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self._keep(locals())
 

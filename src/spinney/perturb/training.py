@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from rich.console import Console
+from rich.progress import track
 
 from spinney.base.frames import to_frame
 from spinney.base.seeds import stream
@@ -40,13 +43,17 @@ class Adam:
 
 @dataclass(frozen=True)
 class Schedule:
-    """Say how training goes on, and when it ends: after ``patience`` epochs without a gain of ``tol``."""
+    """Say how training goes on, and when it ends: after ``patience`` epochs without a gain of ``tol``.
+
+    A title asks for a progress bar, which is drawn on the error output.
+    """
 
     batch_size: int
     learning_rate: float
     max_epochs: int
     tol: float
     patience: int
+    title: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +133,7 @@ def train(
     rng = stream(seed, BATCHES)
     epochs: list[tuple[float, ...]] = []
     least, waited, kept = np.inf, 0, networks
-    for _ in range(schedule.max_epochs):
+    for _ in _counted(schedule):
         found = _run_epoch(arrays, networks.link, adam, examples, objective, schedule.batch_size, rng)
         validation = np.nan
         if held_out is not None:
@@ -144,6 +151,13 @@ def train(
     if held_out is None:
         kept = Networks.of(arrays, networks.link)
     return kept, EpochLedger(*np.array(epochs, dtype=np.float64).reshape(-1, 4).T.copy())
+
+
+def _counted(schedule: Schedule) -> Iterable[int]:
+    epochs = range(schedule.max_epochs)
+    if schedule.title is None:
+        return epochs
+    return track(epochs, schedule.title, console=Console(stderr=True))
 
 
 def _run_epoch(
