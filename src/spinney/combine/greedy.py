@@ -61,16 +61,22 @@ def select(
     losses: list[float] = []
     while len(members) < n_steps and usable.any():
         helped = np.where(usable, judge.losses(counts), np.inf)
-        chosen = first[len(members)] if len(members) < len(first) else int(np.argmin(helped))
+        chosen = first[len(members)] if len(members) < len(first) else _first_least(helped)
         counts[chosen] += 1
         members.append(chosen)
         losses.append(float(helped[chosen]))
         if not replacement:
             usable[chosen] = False
     least = min(len(first), len(losses)) - 1
-    best = least + int(np.argmin(losses[least:])) + 1
+    best = least + _first_least(np.array(losses[least:])) + 1
     kept = np.bincount(members[:best], minlength=judge.n_members).astype(np.int64)
     return Selection(kept, tuple(members), tuple(losses))
+
+
+def _first_least(losses: NDArray[np.float64]) -> int:
+    """Give the first of the least losses; what differs by rounding alone is equal."""
+    finite = losses[np.isfinite(losses)]
+    return int(np.argmax(losses <= finite.min() + 1e-12 * np.abs(finite).max()))
 
 
 class SquaredJudge:
