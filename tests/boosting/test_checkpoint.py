@@ -118,6 +118,8 @@ def test_the_wrong_rows_or_file_are_refused(tmp_path):
         GradientBoostingClassifier.resume(path, X, y[::-1])
     with pytest.raises(ValueError, match="rows are not those"):
         GradientBoostingClassifier.resume(path, X, y, np.ones(300))
+    with pytest.raises(ValueError, match="eval_set differ"):
+        GradientBoostingClassifier.resume(path, X, y, eval_set=(X, y))
     with pytest.raises(ValueError, match="holds a GradientBoostingClassifier"):
         GradientBoostingRegressor.resume(path, X, y)
     sp.save(model, path)

@@ -95,7 +95,9 @@ def test_going_on_with_new_rows_of_the_same_columns():
 def test_early_stopping_may_begin_later():
     X, y, _ = mixed_data("regressor", 250)
     model = GradientBoostingRegressor(n_estimators=5, warm_start=True, random_state=0).fit(X, y)
-    model.set_params(n_estimators=9, early_stopping=True).fit(X, y)
+    model.set_params(early_stopping=True).fit(X, y)  # no round more, but a score
+    assert np.isfinite(model.validation_score_[5]) and model.best_iteration_ == 5
+    model.set_params(n_estimators=9).fit(X, y)
     assert np.isnan(model.validation_score_[:5]).all()
     assert np.isfinite(model.validation_score_[5:]).all() and len(model.validation_score_) == 10
     model.set_params(n_estimators=12, early_stopping=False).fit(X, y)

@@ -110,6 +110,20 @@ def test_weights_of_the_eval_set_count():
     )
 
 
+def test_class_weights_of_training_count_in_the_eval_set():
+    X, y = rows()
+    new_X, new_y = rows(seed=1)
+    shares = {label: 250 / np.sum(y == label) for label in ("yes", "no")}
+    for weights in (None, np.random.default_rng(2).random(500)):
+        model = overfitting(class_weight="balanced", n_estimators=3).fit(
+            X, y, eval_set=(new_X, new_y, weights)
+        )
+        by_class = np.array([shares[label] for label in new_y]) * (1.0 if weights is None else weights)
+        last = list(model.staged_predict_proba(new_X))[-1]
+        expected = -log_loss(new_y, last, sample_weight=by_class)
+        assert model.validation_score_[model.best_iteration_] == pytest.approx(expected)
+
+
 def test_validation_by_the_training_rows_or_by_a_number_of_rows():
     X, y = rows()
     model = overfitting(validation_fraction=None, n_estimators=10).fit(X, y)
@@ -202,7 +216,7 @@ def test_what_cannot_be_validated_is_refused():
         overfitting().fit(X, y, eval_set=(X[:1], ["maybe"]))
     with pytest.raises(ValueError, match="init_score, or neither"):
         overfitting().fit(X, y, eval_set=(X, y, None, np.zeros(30)))
-    with pytest.raises(ValueError, match="cannot hold out 1 of .* n_samples = 1"):
+    with pytest.raises(ValueError, match=r"cannot hold out 1 of .* n_samples = 1"):
         overfitting(validation_fraction=1).fit(X[:1], y[:1])
     with pytest.raises(ValueError, match="no weight on one side"):
         overfitting().fit(X, y, np.arange(30) == 0)

@@ -57,14 +57,20 @@ class Checkpoint:
             self._last = time.monotonic()
 
 
-def fingerprint(schema: Schema, y: NDArray[np.float64], weights: NDArray[np.float64] | None) -> str:
-    """Tell training rows apart by their columns' names and kinds, targets and weights.
+def fingerprint(schema: Schema, *arrays: NDArray[np.float64] | None) -> str:
+    """Tell trainings apart by the names and kinds of their columns, their targets, weights and scores.
 
     The table itself is not read: that would take longer than a round of boosting.
+
+    >>> from spinney.data import read_table
+    >>> rows = read_table([[1.0]])
+    >>> fingerprint(rows.schema, np.ones(1), None) == fingerprint(rows.schema, None, np.ones(1))
+    False
     """
     seen = hashlib.sha256(repr([(f.name, f.kind, len(f.categories)) for f in schema.features]).encode())
-    for array in (y, np.ones(0) if weights is None else weights):
-        seen.update(np.ascontiguousarray(array, dtype="<f8").tobytes() + b"|")
+    for array in arrays:
+        content = b"" if array is None else np.ascontiguousarray(array, dtype="<f8").tobytes()
+        seen.update(len(content).to_bytes(8, "little") + content)
     return seen.hexdigest()
 
 
@@ -78,6 +84,6 @@ def check_same_rows(expected: Any, found: str, path: object) -> None:
     if expected != found:
         raise InputError(
             f"The rows are not those that the checkpoint {str(path)!r} was training on: the columns, "
-            "y or sample_weight differ.",
+            "y, sample_weight, init_score or the eval_set differ.",
             fix="Pass what was passed to fit, in the same order.",
         )

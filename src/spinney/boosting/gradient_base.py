@@ -147,8 +147,6 @@ class _BaseGradientBoosting(_BoostedModel):
         called = self._called(callbacks)
         n_done = self._rounds_done(before)
         problem = self._problem(X, y, sample_weight, init_score, before)
-        if resumed is not None:
-            check_same_rows(vars(self).get("_fingerprint"), self._rows_seen(problem), resumed)
         stops_early = self._stops_early(problem, eval_set)
         problem = self._hold_out(problem, stops_early and eval_set is None)
         problem = problem.with_statistics(
@@ -160,16 +158,17 @@ class _BaseGradientBoosting(_BoostedModel):
         scores = problem.start(base, getattr(before, "ensemble_", None))
         booster = self._booster(problem, matrix, scores, n_done)
         training = self._training(problem, booster, base, eval_set, stops_early, before)
+        if resumed is not None:
+            check_same_rows(vars(self).get("_fingerprint"), _rows_seen(problem, training), resumed)
 
         def fitted() -> dict[str, Any]:
             return self._fitted(problem, training, base, stops_early, before)
 
         def snapshot() -> Any:
             twin = self._twin(self.get_params(deep=False))
-            return twin._adopt(**fitted(), _fingerprint=self._rows_seen(problem))
+            return twin._adopt(**fitted(), _fingerprint=_rows_seen(problem, training))
 
-        if n_done < self.n_estimators:
-            training.run(n_done, self.n_estimators, called, snapshot)
+        training.run(n_done, self.n_estimators, called, snapshot)
         return self._adopt(**fitted())
 
     def _called(self, callbacks: Any) -> list[Callback]:
@@ -359,5 +358,14 @@ class _BaseGradientBoosting(_BoostedModel):
             known |= {"classes_": problem.classes, "n_classes_": problem.n_classes}
         return lambda scores: self._twin({**known, "_raw_scores": lambda X: scores})
 
-    def _rows_seen(self, problem: Problem) -> str:
-        return fingerprint(problem.table.schema, problem.y, problem.weights if problem.weighted else None)
+
+def _rows_seen(problem: Problem, training: Training) -> str:
+    """Give what tells the rows of one training from those of another."""
+    others = training.validation
+    return fingerprint(
+        problem.table.schema,
+        problem.y,
+        problem.weights if problem.weighted else None,
+        problem.init_score,
+        others.y if isinstance(others, OtherRows) else None,
+    )

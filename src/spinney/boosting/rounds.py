@@ -79,6 +79,8 @@ class Training:
 
     def _grow(self, n_rounds: int) -> list[Grown]:
         """Grow the trees of some rounds; give each with its candidates."""
+        if n_rounds == 0:
+            return []
         if self.loss.core_name:
             raw = self.booster.run(self.loss.core_name, self.loss.parameter, n_rounds)
         else:
