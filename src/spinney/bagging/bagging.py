@@ -171,6 +171,9 @@ class BaggingClassifier(ClassifierMixin, _BaseBagging):  # type: ignore[misc]
 
     def _shares(self, X: Any) -> list[NDArray[np.float64]]:
         check_is_fitted(self)
+        values = self._mean_of_trees(X) if self.voting == "soft" else None
+        if values is not None:
+            return [values[:, k, : len(labels)] for k, labels in enumerate(_outputs(self.classes_))]
         return _split(self._mean(X, self._answer(self.classes_)), self.classes_)
 
     def _set_state(self, state: dict[str, Any]) -> None:
@@ -178,9 +181,7 @@ class BaggingClassifier(ClassifierMixin, _BaseBagging):  # type: ignore[misc]
         if hasattr(self, "classes_"):
             self.__dict__ |= _described(self.classes_)
 
-    def _check_state(self) -> None:
-        if not hasattr(self, "estimators_"):
-            return
+    def _check_parts(self) -> None:
         outputs = check_labels(self.classes_)
         check_fitted(self, outputs)
         if hasattr(self, "oob_decision_function_"):
@@ -283,11 +284,12 @@ class BaggingRegressor(RegressorMixin, _BaseBagging):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Predict the mean of what the members predict.  -> (n_rows,) or (n_rows, n_outputs)"""
-        return self._mean(X, give_numbers)
+        values = self._mean_of_trees(X)
+        if values is None:
+            return self._mean(X, give_numbers)
+        return values[:, 0, 0] if values.shape[1] == 1 else values[:, :, 0]
 
-    def _check_state(self) -> None:
-        if not hasattr(self, "estimators_"):
-            return
+    def _check_parts(self) -> None:
         check_fitted(self, None)
         if hasattr(self, "oob_prediction_"):
             more = np.shape(self.oob_prediction_)[1:]

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from spinney.bagging.answers import Answer, mean_answer
 from spinney.bagging.draws import Bags, bag_size
 from spinney.bagging.fitting import fit_members, make_members
+from spinney.bagging.joined import JoinedTrees, join_trees
 from spinney.bagging.row_order import row_order
 from spinney.bagging.shared import fit_trees
 from spinney.base.checks import FLAG, NONE, Kind, OneOf, Real, Rule, Whole, check_parameters, check_weights
@@ -70,7 +71,7 @@ class _BaseBagging(MetaEstimatorMixin, BaseEstimator, Persistent, metaclass=ABCM
         "oob_score_",
     )
     _required_attributes: ClassVar[tuple[str, ...]] = ("estimators_", "estimators_features_", "_bags")
-    _transient_attributes: ClassVar[tuple[str, ...]] = ("n_features_in_",)
+    _transient_attributes: ClassVar[tuple[str, ...]] = ("n_features_in_", "_trees")
 
     estimator: Any
     n_estimators: int
@@ -90,6 +91,7 @@ class _BaseBagging(MetaEstimatorMixin, BaseEstimator, Persistent, metaclass=ABCM
     estimators_features_: list[NDArray[np.int64]]
     oob_score_: float
     _bags: Bags
+    _trees: JoinedTrees | None
 
     def _keep(self, arguments: dict[str, Any]) -> None:
         """Store the arguments of ``__init__`` untouched, as scikit-learn asks."""
@@ -151,6 +153,9 @@ class _BaseBagging(MetaEstimatorMixin, BaseEstimator, Persistent, metaclass=ABCM
         }
         if self.oob_score:
             fitted |= self._judge(members, X, labels, bags, targets)
+        fitted["_trees"] = join_trees(
+            members, fitted["estimators_features_"], bags.n_columns, targets.get("classes_")
+        )
         return self._adopt(fitted)
 
     def _draw_bags(
@@ -212,8 +217,9 @@ class _BaseBagging(MetaEstimatorMixin, BaseEstimator, Persistent, metaclass=ABCM
 
     def _adopt(self, fitted: dict[str, Any]) -> Self:
         """Set all fitted attributes at once, so that a fit that fails leaves the estimator as it was."""
+        old = ("_bags", "_trees")
         kept = {
-            name: value for name, value in vars(self).items() if not name.endswith("_") and name != "_bags"
+            name: value for name, value in vars(self).items() if not name.endswith("_") and name not in old
         }
         # One assignment, because Ctrl-C may come between any two.
         self.__dict__ = kept | fitted
@@ -263,11 +269,30 @@ class _BaseBagging(MetaEstimatorMixin, BaseEstimator, Persistent, metaclass=ABCM
         if hasattr(self, "_bags") and isinstance(self._bags, Bags) and self._bags.n_columns:
             self.n_features_in_ = self._bags.n_columns
 
+    @abstractmethod
+    def _check_parts(self) -> None:
+        """Raise ModelFileError if the fitted attributes do not agree."""
+
+    def _check_state(self) -> None:
+        if hasattr(self, "estimators_"):
+            self._check_parts()
+            # Only now that every index is known to be valid.
+            columns, classes = self.estimators_features_, vars(self).get("classes_")
+            self._trees = join_trees(self.estimators_, columns, self._bags.n_columns, classes)
+
     def _mean(self, X: Any, answer: Answer) -> NDArray[np.float64]:
         check_input(self, X)
         return mean_answer(
             self.estimators_, self.estimators_features_, X, self._bags.n_columns, answer, self.n_jobs
         )
+
+    def _mean_of_trees(self, X: Any) -> NDArray[np.float64] | None:
+        """Give the mean of the members' trees, walked together; None where members are not such trees.
+
+        -> (n_rows, n_outputs, width)
+        """
+        check_input(self, X)
+        return None if self._trees is None else self._trees.mean(X, type(self).__name__, self.n_jobs)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -278,7 +303,8 @@ class _BaseBagging(MetaEstimatorMixin, BaseEstimator, Persistent, metaclass=ABCM
 
 
 def _count_some_rows(X: Any) -> int:
-    n_rows = count_rows(X)
+    # A sparse matrix may be a dict as well, which is no table otherwise.
+    n_rows = int(X.shape[0]) if issparse(X) else count_rows(X)
     if not n_rows:
         raise InputError("Found array with 0 sample(s) while a minimum of 1 is required.")
     return n_rows
