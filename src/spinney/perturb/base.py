@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import get_tags
 
@@ -51,10 +52,15 @@ def some_rows(X: Any) -> int:
     >>> some_rows([[1.0], [2.0]])
     2
     """
-    n_rows = count_rows(X)
+    n_rows = count_rows(_countable(X))
     if n_rows == 0:
         raise InputError("Found array with 0 sample(s) while a minimum of 1 is required.")
     return n_rows
+
+
+def _countable(X: Any) -> Any:
+    """Give a sparse table row by row, any other as it is: one of the kind "dok" counts as a dict."""
+    return X.tocsr() if bool(sparse.issparse(X)) else X
 
 
 def check_labels(classes: Any, owner: str) -> None:
@@ -72,7 +78,6 @@ class _Ensemble(BaseEstimator, Persistent, metaclass=ABCMeta):  # type: ignore[m
     """Keep parameters, and a fit that comes into being all at once or not at all."""
 
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]]
-    _state_attributes: ClassVar[tuple[str, ...]] = ("n_features_in_", "feature_names_in_")
 
     def _keep(self, arguments: dict[str, Any]) -> None:
         """Store the arguments of ``__init__`` untouched, as scikit-learn asks."""
@@ -89,7 +94,8 @@ class _Ensemble(BaseEstimator, Persistent, metaclass=ABCMeta):  # type: ignore[m
 class _MemberEnsemble(MetaEstimatorMixin, _Ensemble):  # type: ignore[misc]
     """Make members from a pattern that may be any estimator; tables go to them as they are."""
 
-    _state_attributes: ClassVar[tuple[str, ...]] = ("estimators_",)
+    _state_attributes: ClassVar[tuple[str, ...]] = ("n_features_in_", "feature_names_in_")
+    _required_attributes: ClassVar[tuple[str, ...]] = ("estimators_",)
     estimator: Any
     n_jobs: int | None
     verbose: int
@@ -108,7 +114,7 @@ class _MemberEnsemble(MetaEstimatorMixin, _Ensemble):  # type: ignore[misc]
         check_input(self, X)
         n_features = getattr(self, "n_features_in_", 0)
         everything = [np.arange(n_features)] * len(self.estimators_)
-        return mean_answer(self.estimators_, everything, X, n_features, answer, self.n_jobs)
+        return mean_answer(self.estimators_, everything, _countable(X), n_features, answer, self.n_jobs)
 
     def _check_state(self) -> None:
         if "estimators_" not in vars(self):
@@ -116,12 +122,20 @@ class _MemberEnsemble(MetaEstimatorMixin, _Ensemble):  # type: ignore[misc]
         members = self.estimators_
         if type(members) is not list or not members:
             raise CorruptModelFile(f"The estimators_ of a {type(self).__name__} are no list of members.")
-        for member in members:
+        self._check_members()
+
+    def _check_members(self) -> None:
+        for member in self.estimators_:
             self._check_member(member)
+        width, names = vars(self).get("n_features_in_"), vars(self).get("feature_names_in_")
+        valid = names is None or (isinstance(names, np.ndarray) and names.shape == (width,))
+        if not valid or (names is not None and not all(type(name) is str for name in names)):
+            raise CorruptModelFile(f"The feature_names_in_ of a {type(self).__name__} are not its features'.")
 
     def _check_member(self, member: Any) -> None:
         """Raise CorruptModelFile if a member from a file could not answer for this ensemble."""
-        if getattr(member, "n_features_in_", None) != vars(self).get("n_features_in_"):
+        known = hasattr(member, "predict") and hasattr(member, "n_features_in_")
+        if not known or member.n_features_in_ != vars(self).get("n_features_in_"):
             raise CorruptModelFile(f"A member of a {type(self).__name__} was fitted to other features.")
 
     def __sklearn_tags__(self) -> Any:

@@ -49,7 +49,7 @@ class _NegativeCorrelation(_Ensemble):
         "unseen": (OneOf("missing", "error"),),
         "verbose": (FLAG, Whole(0)),
     }
-    _state_attributes: ClassVar[tuple[str, ...]] = ("schema_", "coding_", "networks_", "ledger_")
+    _required_attributes: ClassVar[tuple[str, ...]] = ("schema_", "coding_", "networks_", "ledger_")
     _transient_attributes: ClassVar[tuple[str, ...]] = ("n_features_in_", "feature_names_in_")
 
     n_estimators: int
@@ -187,12 +187,11 @@ class _NegativeCorrelation(_Ensemble):
             self.__dict__.update(self._names(self.schema_))
 
     def _check_state(self) -> None:
-        fitted = vars(self).keys() & set(_NegativeCorrelation._state_attributes)
-        if not fitted:
+        if "schema_" not in vars(self):
             return
-        kinds = {"schema_": Schema, "coding_": InputCoding, "networks_": Networks, "ledger_": EpochLedger}
-        if not all(isinstance(vars(self).get(name), kind) for name, kind in kinds.items()):
-            raise CorruptModelFile(f"A {type(self).__name__} is fitted only in part.")
+        kinds = {"coding_": InputCoding, "networks_": Networks, "ledger_": EpochLedger}
+        if not all(isinstance(getattr(self, name), kind) for name, kind in kinds.items()):
+            raise CorruptModelFile(f"The parts of a {type(self).__name__} are not what they should be.")
         self.coding_.check(self.schema_)
         networks = self.networks_
         valid = networks.input_weights.shape[1] == self.coding_.n_columns and networks.link == self._link
@@ -253,7 +252,7 @@ class NegativeCorrelationRegressor(RegressorMixin, MultiOutputMixin, _NegativeCo
     """
 
     _link: ClassVar[Link] = "identity"
-    _state_attributes: ClassVar[tuple[str, ...]] = ("target_center_", "target_scale_")
+    _required_attributes: ClassVar[tuple[str, ...]] = ("target_center_", "target_scale_")
 
     target_center_: Array
     target_scale_: Array
@@ -320,7 +319,7 @@ class NegativeCorrelationRegressor(RegressorMixin, MultiOutputMixin, _NegativeCo
         return np.asarray(values[..., 0] if self.n_outputs_ == 1 else values)
 
     def _n_goals(self) -> int:
-        parts: list[Any] = [vars(self).get("target_center_"), vars(self).get("target_scale_")]
+        parts: list[Any] = [self.target_center_, self.target_scale_]
         valid = all(isinstance(p, np.ndarray) and p.dtype == np.float64 and p.ndim == 1 for p in parts)
         if not valid or len(self.target_center_) != len(self.target_scale_) or not np.isfinite(parts).all():
             raise CorruptModelFile("The targets' means and scales in a model file are damaged.")
@@ -344,7 +343,7 @@ class NegativeCorrelationClassifier(ClassifierMixin, _NegativeCorrelation):  # t
     """
 
     _link: ClassVar[Link] = "softmax"
-    _state_attributes: ClassVar[tuple[str, ...]] = ("classes_",)
+    _required_attributes: ClassVar[tuple[str, ...]] = ("classes_",)
 
     classes_: NDArray[Any]
 
@@ -401,5 +400,5 @@ class NegativeCorrelationClassifier(ClassifierMixin, _NegativeCorrelation):  # t
         return labels
 
     def _n_goals(self) -> int:
-        check_labels(vars(self).get("classes_"), type(self).__name__)
+        check_labels(self.classes_, type(self).__name__)
         return self.n_classes_

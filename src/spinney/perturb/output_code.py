@@ -26,7 +26,7 @@ from spinney.base.seeds import draw_seed, stream
 from spinney.members.cloning import make_member
 from spinney.members.fitting import fit_member, run_jobs
 from spinney.members.inputs import check_input, describe_input, encode
-from spinney.members.rows import count_rows, take_rows
+from spinney.members.rows import take_rows
 from spinney.persistence import CorruptModelFile
 from spinney.perturb.base import Estimator, _MemberEnsemble, check_labels, some_rows
 from spinney.perturb.codes import MAKERS, Code, check_rows_differ, given_code, random_code
@@ -91,7 +91,7 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
         "response": (OneOf("auto", *_RESPONSES),),
         "verbose": (FLAG, Whole(0)),
     }
-    _state_attributes = ("classes_", "code_book_")
+    _required_attributes = ("classes_", "code_book_")
 
     classes_: NDArray[Any]
     code_book_: Code
@@ -188,7 +188,7 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
         """
         check_input(self, X)
         if not self.estimators_:
-            return np.ones((count_rows(X), self.code_book_.shape[1]))
+            return np.ones((some_rows(X), self.code_book_.shape[1]))
         method = self._method(self.estimators_[0])
         calls = [(member, X, method) for member in self.estimators_]
         return np.stack(run_jobs(_margin, calls, self.n_jobs), axis=1)
@@ -238,8 +238,8 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
         if "estimators_" not in vars(self):
             return
         name, members = type(self).__name__, self.estimators_
-        code: Any = vars(self).get("code_book_")
-        check_labels(vars(self).get("classes_"), name)
+        code: Any = self.code_book_
+        check_labels(self.classes_, name)
         valid = isinstance(code, np.ndarray) and code.dtype == np.int8 and code.ndim == 2
         if not valid or len(code) != len(self.classes_) or not np.isin(code, (-1, 0, 1)).all():
             raise CorruptModelFile(
@@ -249,8 +249,7 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
             raise CorruptModelFile(f"The members of an {name} are not one for each column of the code.")
         if not code.any() or (not members and np.count_nonzero(code.any(axis=1)) != 1):
             raise CorruptModelFile(f"The code_book_ of an {name} asks nothing.")
-        for member in members:
-            self._check_member(member)
+        self._check_members()
 
     def _check_member(self, member: Any) -> None:
         super()._check_member(member)

@@ -63,7 +63,7 @@ class OutputFlippingClassifier(ClassifierMixin, _OutputPerturbation):  # type: i
         "flip_rate": (OneOf("auto"), Real(0.0, 1.0, open_ends=")")),
         "voting": (OneOf("hard", "soft"),),
     }
-    _state_attributes = ("classes_", "flip_rate_")
+    _required_attributes = ("classes_", "flip_rate_")
 
     classes_: NDArray[Any]
     flip_rate_: float
@@ -127,7 +127,9 @@ class OutputFlippingClassifier(ClassifierMixin, _OutputPerturbation):  # type: i
 
     def _check_state(self) -> None:
         if hasattr(self, "estimators_"):
-            check_labels(getattr(self, "classes_", None), type(self).__name__)
+            check_labels(self.classes_, type(self).__name__)
+            if type(self.flip_rate_) is not float or not 0 <= self.flip_rate_ < 1:
+                raise CorruptModelFile("The flip_rate_ of an OutputFlippingClassifier is no rate.")
         super()._check_state()
 
     def _check_member(self, member: Any) -> None:

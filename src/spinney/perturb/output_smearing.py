@@ -51,7 +51,7 @@ class OutputSmearingRegressor(RegressorMixin, _OutputPerturbation):  # type: ign
     """
 
     _parameter_rules = OUTPUT_RULES | {"scale": (Real(0.0),)}
-    _state_attributes = ("noise_",)
+    _required_attributes = ("noise_",)
 
     noise_: NDArray[np.float64]
 
@@ -92,7 +92,7 @@ class OutputSmearingRegressor(RegressorMixin, _OutputPerturbation):  # type: ign
 
     def _check_state(self) -> None:
         if hasattr(self, "estimators_"):
-            noise: Any = vars(self).get("noise_")
+            noise: Any = self.noise_
             valid = isinstance(noise, np.ndarray) and noise.ndim == 1 and noise.dtype == np.float64
             if not valid or len(noise) == 0 or not (noise >= 0).all():
                 raise CorruptModelFile("The noise_ of an OutputSmearingRegressor is no list of sizes.")
