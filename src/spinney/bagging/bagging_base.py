@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from spinney.bagging.answers import Answer, mean_answer
 from spinney.bagging.draws import Bags, bag_size
-from spinney.bagging.fitting import fit_members, make_members
+from spinney.bagging.fitting import fit_members, make_members, table_rows
 from spinney.bagging.joined import JoinedTrees, join_trees
 from spinney.bagging.row_order import row_order
 from spinney.bagging.shared import fit_trees
@@ -24,7 +24,6 @@ from spinney.base.checks import FLAG, NONE, Kind, OneOf, Real, Rule, Whole, chec
 from spinney.base.errors import InputError
 from spinney.base.seeds import draw_seed
 from spinney.members.inputs import check_input, describe_input
-from spinney.members.rows import count_rows
 from spinney.persistence import Persistent
 from spinney.trees.base import _BaseTree
 from spinney.trees.targets import read_target
@@ -303,8 +302,7 @@ class _BaseBagging(MetaEstimatorMixin, BaseEstimator, Persistent, metaclass=ABCM
 
 
 def _count_some_rows(X: Any) -> int:
-    # A sparse matrix may be a dict as well, which is no table otherwise.
-    n_rows = int(X.shape[0]) if issparse(X) else count_rows(X)
+    n_rows = table_rows(X)
     if not n_rows:
         raise InputError("Found array with 0 sample(s) while a minimum of 1 is required.")
     return n_rows
