@@ -1,6 +1,6 @@
 """Ask real tables whether boosting loses no more on test rows than scikit-learn's, for every loss of both.
 
-    python -m benchmarks.boosting_quality FOLDER [name ...] [--splits N]
+    python -m benchmarks.boosting_quality FOLDER [name ...] [--splits N] [--rows N]
 
 FOLDER holds one table a file (.csv.gz or .parquet) whose last column is ``target``. Both learners have 100
 rounds, default parameters and no early stopping, and see the same rows.
@@ -39,7 +39,6 @@ NUMBERS = (
     "california_housing_ocean", "bike_sharing_hour", "kin8nm", "cpu_act", "abalone", "diamonds", "bank32nh",
     "house_8L", "delta_elevators", "beijing_pm25",
 )  # fmt: skip
-MOST_ROWS = 20_000
 
 Metric = Callable[[Any, Any], float]
 LOSSES: dict[str, tuple[dict[str, Any], Metric]] = {
@@ -51,14 +50,14 @@ LOSSES: dict[str, tuple[dict[str, Any], Metric]] = {
 }
 
 
-def read(folder: Path, name: str) -> tuple[pd.DataFrame, pd.Series]:
+def read(folder: Path, name: str, most_rows: int) -> tuple[pd.DataFrame, pd.Series]:
     """Read a table, its text columns as categories, in random order and not too long."""
     path = next(path for path in sorted(folder.iterdir()) if path.name.split(".")[0] == name)
     if path.suffix == ".parquet":
         frame = pd.read_parquet(path)
     else:
         frame = pd.read_csv(path, keep_default_na=False, na_values=[""])
-    frame = frame.sample(min(len(frame), MOST_ROWS), random_state=0).reset_index(drop=True)
+    frame = frame.sample(min(len(frame), most_rows), random_state=0).reset_index(drop=True)
     text = frame.select_dtypes(exclude="number").columns.difference(["target"])
     frame[text] = frame[text].astype("category")
     return frame.drop(columns="target"), frame["target"]
@@ -104,14 +103,15 @@ def takes(loss: str, y: pd.Series) -> bool:
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.argument("names", nargs=-1)
 @click.option("--splits", default=3, help="How many random divisions into 75 % and 25 %.")
-def main(folder: Path, names: tuple[str, ...], splits: int) -> None:
+@click.option("--rows", default=20_000, help="The most rows of a table that are used.")
+def main(folder: Path, names: tuple[str, ...], splits: int, rows: int) -> None:
     """Print the ratio of both test losses for each table and loss."""
     console, ratios = Console(), []
     table = Table("table", "loss", "Spinney", "scikit-learn", "ratio")
     # One thread each: the comparison is of losses, and scikit-learn's threads wait actively for a free core.
     with threadpool_limits(1):
         for name in names or CLASSES + NUMBERS:
-            X, y = read(folder, name)
+            X, y = read(folder, name, rows)
             classes = name in CLASSES or not pd.api.types.is_numeric_dtype(y)
             for loss in ["log_loss"] if classes else [loss for loss in LOSSES if takes(loss, y)]:
                 both = compare_classes(X, y, splits) if classes else compare_numbers(X, y, loss, splits)

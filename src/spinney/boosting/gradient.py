@@ -185,9 +185,7 @@ class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):  # typ
     def _make_loss(self, y: Floats, classes: NDArray[Any] | None, weights: Floats | None) -> Loss:
         n_classes = 0 if classes is None else len(classes)
         # Of one class there is nothing to learn, and its number, 0, is a target that every tree meets.
-        return (
-            SquaredLoss() if n_classes == 1 else classification_loss(self.get_params(deep=False), n_classes)
-        )
+        return SquaredLoss() if n_classes == 1 else classification_loss(vars(self), n_classes)
 
     # ---- outputs ----
 
@@ -202,7 +200,11 @@ class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):  # typ
         return mean if self.n_classes_ > 2 else np.column_stack([1.0 - mean, mean])
 
     def _labels(self, scores: Floats) -> NDArray[Any]:
-        labels: NDArray[Any] = self.classes_.take(self._probabilities(scores).argmax(axis=1))
+        if self.n_classes_ == 2:  # half the time of asking which of two columns is greater
+            codes = (self._link.mean(scores[:, 0]) > 0.5).astype(np.intp)
+        else:
+            codes = scores.argmax(axis=1)
+        labels: NDArray[Any] = self.classes_.take(codes)
         return labels
 
     def _decisions(self, scores: Floats) -> Floats:
@@ -325,7 +327,7 @@ class GradientBoostingRegressor(RegressorMixin, _BaseGradientBoosting):  # type:
         return None
 
     def _make_loss(self, y: Floats, classes: NDArray[Any] | None, weights: Floats | None) -> Loss:
-        return regression_loss(self.get_params(deep=False), y, weights)
+        return regression_loss(vars(self), y, weights)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -165,8 +165,7 @@ class _BaseGradientBoosting(_BoostedModel):
             return self._fitted(problem, training, base, stops_early, before)
 
         def snapshot() -> Any:
-            twin = self._twin(self.get_params(deep=False))
-            return twin._adopt(**fitted(), _fingerprint=_rows_seen(problem, training))
+            return self._twin(self._unfitted)._adopt(**fitted(), _fingerprint=_rows_seen(problem, training))
 
         training.run(n_done, self.n_estimators, called, snapshot)
         return self._adopt(**fitted())
@@ -242,7 +241,7 @@ class _BaseGradientBoosting(_BoostedModel):
     ) -> core.Booster:
         """Hand rows, scores and parameters to the core."""
         options = booster_options(
-            self.get_params(deep=False),
+            vars(self),
             problem.table.schema,
             problem.statistics,
             problem.train_weights,
@@ -353,7 +352,7 @@ class _BaseGradientBoosting(_BoostedModel):
 
     def _answering(self, problem: Problem) -> Any:
         """Give what makes an estimator whose raw scores are known already, for a scorer to ask."""
-        known = self.get_params(deep=False) | {"loss_": problem.loss}
+        known = self._unfitted | {"loss_": problem.loss}
         if problem.classes is not None:
             known |= {"classes_": problem.classes, "n_classes_": problem.n_classes}
         return lambda scores: self._twin({**known, "_raw_scores": lambda X: scores})

@@ -69,14 +69,18 @@ class _BoostedModel(BaseEstimator, Persistent, metaclass=ABCMeta):  # type: igno
     _seed: int
     _predictor: EnsemblePredictor
 
+    @property
+    def _unfitted(self) -> dict[str, Any]:
+        """Give the attributes that are there without a fit: the parameters, and what scikit-learn adds."""
+        cls = _BoostedModel
+        fitted = {*cls._required_attributes, *cls._state_attributes, *cls._transient_attributes}
+        return {name: value for name, value in vars(self).items() if name not in fitted}
+
     def _adopt(self, **fitted: Any) -> Self:
         """Set all fitted attributes at once, so that a fit that fails leaves the estimator as it was."""
         known = {name: value for name, value in fitted.items() if value is not None}
-        cls = _BoostedModel
-        old = {*cls._required_attributes, *cls._state_attributes, *cls._transient_attributes}
-        kept = {name: value for name, value in vars(self).items() if name not in old}
         # One assignment, because Ctrl-C may come between any two.
-        self.__dict__ = kept | known | self._derived(**known)
+        self.__dict__ = self._unfitted | known | self._derived(**known)
         return self
 
     def _derived(
