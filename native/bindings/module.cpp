@@ -7,4 +7,5 @@ NB_MODULE(SPINNEY_MODULE, m) {
     register_boost(m);
     register_predict(m);
     register_ensemble(m);
+    register_stumps(m);
 }

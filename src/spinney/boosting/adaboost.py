@@ -20,6 +20,7 @@ from spinney.boosting.adaboost_base import RULES, Progress, _BaseAdaBoost, _requ
 from spinney.boosting.adaboost_ledger import RoundLedger
 from spinney.boosting.adaboost_members import Task, open_members, outputs
 from spinney.boosting.adaboost_rounds import Boosting, Draws, Watch
+from spinney.boosting.adaboost_stumps import StumpBoosting, StumpTables
 from spinney.members.inputs import describe_input, encode
 from spinney.members.rows import count_rows
 from spinney.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
@@ -66,13 +67,14 @@ class AdaBoostClassifier(ClassifierMixin, _BaseAdaBoost):  # type: ignore[misc]
 
     _parameter_rules = RULES | {"algorithm": (OneOf(*algorithms.NAMES),), "ledger": (FLAG,)}
     _state_attributes = ("classes_", "ledger_", "algorithm_")
-    _transient_attributes = ("n_classes_",)
+    _transient_attributes = ("n_classes_", "_tables")
     _required_attributes = ("classes_", "algorithm_")
 
     classes_: NDArray[Any]
     n_classes_: int
     ledger_: RoundLedger
     algorithm_: str
+    _tables: StumpTables | None
 
     def __init__(
         self,
@@ -144,7 +146,18 @@ class AdaBoostClassifier(ClassifierMixin, _BaseAdaBoost):  # type: ignore[misc]
         member_task = _member_task(estimator, algorithm, task)
         members.prepare(weights)
         draws = Draws(seed, seeds_members=self.random_state is not None)
-        boosting = Boosting(algorithm, members, task, member_task, weights, draws, self.resample, self.ledger)
+        kind = StumpBoosting if StumpBoosting.takes(algorithm, members, self.resample) else Boosting
+        boosting = kind(
+            algorithm,
+            members,
+            task,
+            member_task,
+            weights,
+            draws,
+            resample=self.resample,
+            keeps_ledger=self.ledger,
+            keeps_scores=self.ledger or held is not None,
+        )
         return boosting, held
 
     def _go_on_from(self, boosting: Boosting, X: Any) -> None:
@@ -189,6 +202,8 @@ class AdaBoostClassifier(ClassifierMixin, _BaseAdaBoost):  # type: ignore[misc]
             fitted["validation_errors_"] = np.array(watch.errors)
         if self.ledger:
             fitted["ledger_"] = RoundLedger.from_rows(boosting.ledger[:n])
+        members, weights = fitted["estimators_"], fitted["estimator_weights_"]
+        fitted["_tables"] = StumpTables.of(members, weights, boosting.algorithm, classes)
         return fitted | describe_input(X)
 
     # ---- prediction ----
@@ -214,6 +229,9 @@ class AdaBoostClassifier(ClassifierMixin, _BaseAdaBoost):  # type: ignore[misc]
             yield scores
 
     def _scores(self, X: Any) -> Stage:
+        check_is_fitted(self)
+        if self._tables is not None:
+            return self._tables.scores(X, self._threads(), type(self).__name__)
         for scores in self._stages(X):
             last = scores
         return last
@@ -310,6 +328,7 @@ class AdaBoostClassifier(ClassifierMixin, _BaseAdaBoost):  # type: ignore[misc]
             known = getattr(member, "classes_", classes)
             _require(of_kind and set(known.tolist()) <= set(classes.tolist()), "a member has other classes")
         self.n_classes_ = len(classes)
+        self._tables = StumpTables.of(self._members(), self.estimator_weights_, algorithm, classes)
 
 
 def _member_task(estimator: Any, algorithm: Algorithm, task: Task) -> Task:

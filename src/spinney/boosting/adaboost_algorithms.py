@@ -97,12 +97,13 @@ class Algorithm:
         weights.multiply(np.exp(-own_score(contribution, codes)))
 
 
-class _Vote(Algorithm):
+class Vote(Algorithm):
     """Let members vote for a class, each with a weight of its own."""
 
     needs: ClassVar[Literal["classes", "probabilities", "values"]] = "classes"
 
     def most(self, weight: float) -> float:
+        """Give the most that a vote can add to a margin."""
         return weight / 2 if self.n_classes <= 2 else weight
 
     def factor(self, weight: float) -> float:
@@ -110,11 +111,13 @@ class _Vote(Algorithm):
         return float(np.exp(weight))
 
     def contribution(self, output: NDArray[Any], weight: float) -> Scores:
+        """Give the weight to the class that the vote is for: with two classes ±α/2."""
         if self.n_classes <= 2:
             return np.where(output > 0, weight / 2, -weight / 2)
         return np.asarray(weight * (output[:, None] == np.arange(self.n_classes)), np.float64)
 
     def wrong(self, output: NDArray[Any], codes: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Mark the rows whose class did not get the vote."""
         return np.asarray(output != codes)
 
     def reweight(
@@ -125,10 +128,11 @@ class _Vote(Algorithm):
         weight: float,
         codes: NDArray[np.int32],
     ) -> None:
+        """Shift weight to the rows that the vote was wrong for."""
         weights.multiply_where(wrong, self.factor(weight))
 
 
-class Samme(_Vote):
+class Samme(Vote):
     """SAMME, Zhu et al. 2009: α = ν (ln((1 − ε)/ε) + ln(K − 1))."""
 
     def weight(self, error: float) -> float:
@@ -136,7 +140,7 @@ class Samme(_Vote):
         return float(on_grid(log_odds(error, self.n_classes, self.learning_rate)))
 
 
-class Discrete(_Vote):
+class Discrete(Vote):
     """Discrete AdaBoost of two classes, Freund and Schapire 1997: α = ½ ν ln((1 − ε)/ε)."""
 
     def weight(self, error: float) -> float:

@@ -7,13 +7,13 @@ table, and at prediction one reading of it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 import joblib
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier, is_regressor
+from sklearn.base import is_regressor
 
 from spinney.base.checks import check_parameters
 from spinney.base.errors import InputError
@@ -138,6 +138,8 @@ class SharedTrees:
         )
         plan = member._plan(problem)
         tree = self.grower.grow(problem.target(problem.weights), plan, self.n_threads).tree
+        if isinstance(weights, RowWeights):
+            tree = replace(tree, weight=tree.weight * (weights.initial_total / weights.total))
         return self.adopt(member, tree, task, plan.max_features)
 
     def adopt(self, member: Any, tree: Any, task: Task, max_features: int) -> Any:
@@ -210,16 +212,20 @@ def ask(member: Any, X: Any, needs: Needs, classes: NDArray[Any] | None) -> NDAr
 def _ask_tree(
     member: Any, table: Table, needs: Needs, classes: NDArray[Any] | None, n_threads: int
 ) -> NDArray[Any]:
-    if needs == "classes" and is_classifier(member):
+    if needs == "classes" and classes is not None and len(member.classes_) == len(classes):
         codes: NDArray[Any] = member._predictor.classes(table, n_threads)
-        if classes is None or len(member.classes_) == len(classes):
-            return codes
-        return np.take(np.searchsorted(classes, member.classes_), codes)
-    value: NDArray[Any] = member._predictor.value(table, n_threads)[:, 0]
-    if is_regressor(member):
+        return codes
+    return read_values(member, member._predictor.value(table, n_threads)[:, 0], needs, classes)
+
+
+def read_values(
+    member: Any, value: NDArray[np.float64], needs: Needs, classes: NDArray[Any] | None
+) -> NDArray[Any]:
+    """Give values of a tree's nodes, (n, width), as the answer of one who ends there."""
+    if is_regressor(member) or classes is None:
         return _as_probabilities(value[:, 0]) if needs == "probabilities" else value[:, 0]
-    assert classes is not None
-    return _aligned(value, member.classes_, classes)
+    shares = _aligned(value, member.classes_, classes)
+    return shares.argmax(axis=1) if needs == "classes" else shares
 
 
 def _aligned(proba: NDArray[np.float64], known: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.float64]:

@@ -81,9 +81,9 @@ class Attempt:
     """Hold a fitted member, its answers for all rows, its error, and what it would add to the score."""
 
     member: Any
-    output: NDArray[Any] | None
     error: float
     weight: float
+    output: NDArray[Any] | None = None
     contribution: NDArray[np.float64] | None = None
 
 
@@ -92,6 +92,7 @@ class Boosting:
     """Make rounds on the rows of one table; ``initial`` is their weight, 0 for those held out.
 
     ``task`` is the ensemble's, ``member_task`` what members learn; LogitBoost makes its own every round.
+    ``keeps_scores`` says that the scores will be asked for; where they are not needed, they may be missing.
     """
 
     algorithm: Algorithm
@@ -102,6 +103,7 @@ class Boosting:
     draws: Draws
     resample: bool = False
     keeps_ledger: bool = False
+    keeps_scores: bool = True
     estimators: list[Any] = field(default_factory=list)
     estimator_weights: list[float] = field(default_factory=list)
     estimator_errors: list[float] = field(default_factory=list)
@@ -159,7 +161,7 @@ class Boosting:
             error = self.weights.share(self.algorithm.wrong(output, self.codes))
         if weight is None:
             weight = self.algorithm.weight(error)
-        return Attempt(member, output, error, weight, self.algorithm.contribution(output, weight))
+        return Attempt(member, error, weight, output, self.algorithm.contribution(output, weight))
 
     def _output(self, member: Any) -> NDArray[Any]:
         if isinstance(member, list):

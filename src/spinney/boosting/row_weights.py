@@ -8,8 +8,9 @@ from copy import copy
 import numpy as np
 from numpy.typing import NDArray
 
-# The total is brought to 2^52 steps when it has grown past 2^60, or shrunk below 2^44.
-_FRESH, _MOST, _LEAST = 52, 2.0**60, 2.0**44
+# The total is brought to 2^48 steps when it has grown to 2^53, beyond which a float would round sums, or when
+# it has shrunk below 2^44.
+FRESH, MOST, LEAST = 48, 2.0**53, 2.0**44
 _SMALLEST_SIZE = 1e-300
 _MOST_COPIES = 2.0**30
 
@@ -37,8 +38,8 @@ class RowWeights:
         self._rescale(self.initial_total)
 
     def _rescale(self, total: float) -> None:
-        """Bring a total of about ``total`` steps to about 2^52, by a power of two: no size is rounded."""
-        shift = _FRESH - math.frexp(total)[1]
+        """Bring a total of about ``total`` steps to about 2^48, by a power of two: no size is rounded."""
+        shift = FRESH - math.frexp(total)[1]
         self.size = np.where(self.copies > 0, np.maximum(np.ldexp(self.size, shift), _SMALLEST_SIZE), 0.0)
         self._count()
 
@@ -78,7 +79,7 @@ class RowWeights:
         return other
 
     def _settle(self, total: float) -> None:
-        if _LEAST <= total < _MOST:
+        if LEAST <= total < MOST:
             self._count()
         else:
             self._rescale(total)

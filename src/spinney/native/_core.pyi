@@ -118,6 +118,40 @@ class Grower:
         self, classes: NDArray[np.int32] | None, values: NDArray[np.float64] | None, n_threads: int
     ) -> NDArray[np.int64]: ...
 
+class StumpBooster:
+    """The best stump under weights that shift every round."""
+
+    def __init__(
+        self,
+        matrix: CodeMatrix,
+        classes: NDArray[np.int32],
+        n_classes: int,
+        copies: NDArray[np.int64],
+        sizes: NDArray[np.float64],
+        one_vs_rest: bool,
+        n_threads: int,
+    ) -> None: ...
+    def learn(self) -> dict[str, Any]: ...
+    def reweight(self, factor: float, least: float, most: float, fresh: int) -> None: ...
+    def answers(self) -> NDArray[np.int64]: ...
+    def steps(self) -> NDArray[np.int64]: ...
+
+class StumpTables:
+    """Stumps added up into one table a feature: (feature, categorical, thresholds, lines) each."""
+
+    def __init__(
+        self,
+        base: NDArray[np.float64],
+        tables: list[tuple[int, bool, NDArray[np.float64], NDArray[np.float64]]],
+        n_features: int,
+    ) -> None: ...
+    def sum(
+        self,
+        columns: NDArray[Any] | Sequence[NDArray[Any] | None],
+        n_threads: int = 1,
+        n_rows: int | None = None,
+    ) -> NDArray[np.float64]: ...
+
 def build_codes(
     columns: NDArray[Any] | Sequence[NDArray[Any]],
     n_categories: Sequence[int],

@@ -1,0 +1,152 @@
+// Registers StumpBooster, which finds boosted stumps, and StumpTables, which predicts with them.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "arrays.hpp"
+#include "interrupt.hpp"
+#include "register.hpp"
+#include "stump_tables.hpp"
+#include "stumps.hpp"
+
+using spinney::CodeMatrix;
+using spinney::Interrupt;
+using spinney::Size;
+using spinney::StumpBooster;
+
+namespace {
+
+template <class T>
+using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Lines = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+void check(const CodeMatrix& x, const Vector<std::int32_t>& classes, int n_classes,
+           const Vector<std::int64_t>& copies, const Vector<double>& sizes, int n_threads) {
+    if (classes.size() != x.n_rows || copies.size() != x.n_rows || sizes.size() != x.n_rows)
+        throw nb::value_error("classes, copies and sizes must have one entry a row");
+    if (x.columns.empty() || x.n_rows > std::numeric_limits<spinney::Row>::max())
+        throw nb::value_error("no columns, or more than 2^32 - 1 rows");
+    if (n_classes < 1 || n_classes > std::numeric_limits<std::uint16_t>::max())
+        throw nb::value_error("from 1 to 65535 classes");
+    for (Size r = 0; r < x.n_rows; ++r)
+        if (classes.data()[r] < 0 || classes.data()[r] >= n_classes)
+            throw nb::value_error("a class code is out of range");
+    if (n_threads < 1) throw nb::value_error("n_threads must be positive");
+}
+
+void construct(StumpBooster* self, const CodeMatrix& x, const Vector<std::int32_t>& classes, int n_classes,
+               const Vector<std::int64_t>& copies, const Vector<double>& sizes, bool one_vs_rest,
+               int n_threads) {
+    check(x, classes, n_classes, copies, sizes, n_threads);
+    const spinney::StumpTarget target{{classes.data(), classes.size()},
+                                      n_classes,
+                                      {copies.data(), copies.size()},
+                                      {sizes.data(), sizes.size()}};
+    const auto categories =
+        one_vs_rest ? spinney::CategorySplit::one_vs_rest : spinney::CategorySplit::subset;
+    run_interruptible(
+        [&](Interrupt& interrupt) { new (self) StumpBooster(x, target, categories, n_threads, interrupt); });
+}
+
+nb::dict learn(StumpBooster& self) {
+    const spinney::Stump* found = nullptr;
+    run_interruptible([&](Interrupt& interrupt) { found = &self.learn(interrupt); });
+    const spinney::Candidate& best = found->best;
+    nb::dict d;
+    d["kind"] = static_cast<int>(best.test);
+    d["feature"] = best.feature;
+    d["threshold"] = best.threshold;
+    d["missing"] = best.missing;
+    d["set_bits"] = to_array(std::vector(found->set_bits));
+    d["value"] = to_array(std::vector(found->value));
+    d["sums"] = to_array(std::vector(found->sums));
+    d["n_samples"] = to_array(std::vector(found->n_samples.begin(), found->n_samples.end()));
+    d["wrong"] = self.wrong_steps();
+    d["total"] = self.total();
+    return d;
+}
+
+void reweight(StumpBooster& self, double factor, double least, double most, int fresh) {
+    run_interruptible([&](Interrupt& interrupt) { self.reweight(factor, least, most, fresh, interrupt); });
+}
+
+auto answers(const StumpBooster& self) {
+    NewArray<std::int64_t> out({self.n_rows()});
+    self.answers(out.data);
+    return out.array;
+}
+
+auto steps(const StumpBooster& self) {
+    NewArray<std::int64_t> out({self.n_rows()});
+    self.steps(out.data);
+    return out.array;
+}
+
+/// The tables with the arrays that they borrow.
+class HeldTables {
+  public:
+    HeldTables(Vector<double> base, const nb::list& tables, Size n_features) : base_(std::move(base)) {
+        std::vector<spinney::FeatureTable> views;
+        for (nb::handle one : tables) {
+            const auto parts = nb::cast<nb::tuple>(one);  // (feature, categorical, thresholds, lines)
+            thresholds_.push_back(nb::cast<Vector<double>>(parts[2]));
+            lines_.push_back(nb::cast<Lines>(parts[3]));
+            views.push_back({nb::cast<std::uint32_t>(parts[0]),
+                             nb::cast<bool>(parts[1]),
+                             {thresholds_.back().data(), thresholds_.back().size()},
+                             {lines_.back().data(), lines_.back().size()}});
+        }
+        tables_ = std::make_unique<spinney::StumpTables>(std::span(base_.data(), base_.size()),
+                                                         std::move(views), n_features);
+    }
+
+    const spinney::StumpTables& operator*() const { return *tables_; }
+
+  private:
+    Vector<double> base_;
+    std::vector<Vector<double>> thresholds_;
+    std::vector<Lines> lines_;
+    std::unique_ptr<spinney::StumpTables> tables_;
+};
+
+auto sum(const HeldTables& self, nb::handle input, int n_threads, std::optional<Size> n_rows) {
+    const spinney::StumpTables& tables = *self;
+    InputArrays arrays(input, true);
+    if (arrays.columns.size() != tables.n_features())
+        throw nb::value_error("the input has another number of columns than the stumps were fitted to");
+    for (const auto& table : tables.tables()) {
+        const spinney::InputColumn& column = arrays.columns[table.feature];
+        const bool codes = column.type == spinney::InputColumn::Type::category;
+        if (!column.data && arrays.n_rows > 0) throw nb::value_error("a column that is read is None");
+        if (column.data && codes != table.categorical)
+            throw nb::type_error("a column of categories is int32 codes, and no other is");
+    }
+    if (tables.tables().empty() && n_rows) arrays.n_rows = *n_rows;
+    NewArray<double> out({arrays.n_rows, tables.width()});
+    const spinney::InputTable table = arrays.table();
+    run_interruptible([&](Interrupt& interrupt) { tables.sum(out.data, table, n_threads, &interrupt); });
+    return out.array;
+}
+
+}  // namespace
+
+void register_stumps(nb::module_& m) {
+    nb::class_<StumpBooster>(m, "StumpBooster", "The best stump under weights that shift every round.")
+        .def("__init__", &construct, nb::arg("matrix"), nb::arg("classes"), nb::arg("n_classes"),
+             nb::arg("copies"), nb::arg("sizes"), nb::arg("one_vs_rest"), nb::arg("n_threads"),
+             nb::keep_alive<1, 2>())
+        .def("learn", &learn, "Find the best stump under the present weights.")
+        .def("reweight", &reweight, nb::arg("factor"), nb::arg("least"), nb::arg("most"), nb::arg("fresh"),
+             "Multiply the weights of the rows that the last stump gets wrong.")
+        .def("answers", &answers, "Give the class that the last stump answers for each row (n_rows,).")
+        .def("steps", &steps, "Give the present weights (n_rows,).");
+    nb::class_<HeldTables>(m, "StumpTables", "Stumps added up into one table a feature.")
+        .def(nb::init<Vector<double>, const nb::list&, Size>(), nb::arg("base"), nb::arg("tables"),
+             nb::arg("n_features"))
+        .def("sum", &sum, nb::arg("columns"), nb::arg("n_threads") = 1, nb::arg("n_rows") = nb::none(),
+             "Add up what every feature of a row says (n_rows, width).");
+}
