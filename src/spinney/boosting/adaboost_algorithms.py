@@ -22,7 +22,9 @@ from spinney.boosting.row_weights import RowWeights
 Scores = NDArray[np.float64]  # (n_rows,) for two classes, else (n_rows, n_classes)
 
 _GRID = 2.0**40
-_LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
+_LEAST_ERROR = float(np.finfo(np.float64).eps)
+# A probability of 0 would have the last word on a row for ever; so a round is held to about ±7.
+_LEAST_PROBABILITY = 2.0**-20
 # LogitBoost's responses are held within these, as its authors advise, and its weights above a least one.
 _LARGEST_RESPONSE, _LEAST_CURVATURE = 4.0, 1e-12
 
@@ -42,7 +44,7 @@ def log_odds(error: float, n_classes: int, learning_rate: float) -> float:
     >>> log_odds(0.5, 2, 1.0)
     0.0
     """
-    error = max(error, _LEAST_PROBABILITY)
+    error = max(error, _LEAST_ERROR)
     return learning_rate * (math.log((1.0 - error) / error) + math.log(max(n_classes - 1, 1)))
 
 

@@ -1,0 +1,187 @@
+// Boosted stumps: sums that follow the weights against growing a tree of depth 1 anew every round, and tables
+// of stumps against asking one stump after another.
+#include "check.hpp"
+#include "grow_tree.hpp"
+#include "stump_tables.hpp"
+#include "stumps.hpp"
+#include "tables.hpp"
+
+using namespace spinney;
+using tables::Table;
+
+namespace {
+
+constexpr double least = 0x1.0p44, most = 0x1.0p53;
+constexpr int fresh = 48;
+
+struct Problem {
+    CodeMatrix x;
+    std::vector<std::int32_t> classes;
+    std::vector<std::int64_t> copies;
+    std::vector<double> sizes;
+    int n_classes;
+
+    Problem(std::uint64_t seed, Size n, int k, std::uint32_t max_bins, bool missing)
+        : x(Table(seed, n, 5, 2, missing).codes(max_bins)), n_classes(k) {
+        std::mt19937_64 g(seed + 1);
+        const auto& first = x.columns[0];
+        for (Size r = 0; r < n; ++r) {
+            const bool high = first.at(r) * 2 > first.n_bins;
+            classes.push_back(static_cast<std::int32_t>(g() % 4 == 0 ? g() % static_cast<std::uint64_t>(k)
+                                                                     : high % static_cast<unsigned>(k)));
+            copies.push_back(static_cast<std::int64_t>(g() % 4));
+            sizes.push_back(std::ldexp(1.0, 48) / static_cast<double>(2 * n));
+        }
+        copies[0] = copies[n - 1] = 1;
+    }
+
+    StumpBooster open(int n_threads) const {
+        Interrupt none;
+        return {x, {classes, n_classes, copies, sizes}, CategorySplit::subset, n_threads, none};
+    }
+};
+
+/// The stump as the general way in grows it.
+FlatTree grow_stump(const Problem& p, const std::vector<std::int64_t>& steps) {
+    const std::vector<double> weights(steps.begin(), steps.end());
+    Target target;
+    target.n_rows = p.x.n_rows;
+    target.n_classes = {p.n_classes};
+    target.classes = p.classes.data();
+    target.weights = weights.data();
+    GrowOptions options;
+    options.max_depth = 1;
+    Interrupt none;
+    return grow_tree(p.x, target, options, false, none);
+}
+
+void check_same(const Stump& found, const FlatTree& tree, int k) {
+    CHECK_EQUAL(static_cast<int>(found.best.test), tree.kind[0]);
+    CHECK_EQUAL(found.best.feature, tree.feature[0]);
+    if (found.best.test == Test::numeric) CHECK_EQUAL(found.best.threshold, tree.threshold[0]);
+    CHECK(found.set_bits == tree.set_bits);
+    const Size n = tree.kind.size();
+    if (n > 1) CHECK_EQUAL(found.best.missing, tree.missing[0]);
+    for (Size node = 0; node < n; ++node) {
+        CHECK_EQUAL(found.n_samples[node], tree.n_samples[node]);
+        for (Size c = 0; c < static_cast<Size>(k); ++c)
+            CHECK_CLOSE(found.value[node * static_cast<Size>(k) + c],
+                        tree.value[node * static_cast<Size>(k) + c], 1e-12);
+    }
+}
+
+}  // namespace
+
+TEST(every_round_finds_the_stump_that_a_tree_grown_anew_is) {
+    for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(check::rounds(24)); ++seed) {
+        const int k = seed % 3 == 0 ? 4 : 2;
+        // Exact codes (0) of 700 rows are two bytes wide, which the tiles of bytes cannot hold.
+        const Problem p(seed, seed % 2 ? 700 : 90, k, seed % 4 < 2 ? 255 : 0, seed % 5 != 0);
+        StumpBooster one = p.open(1), three = p.open(3);
+        Interrupt none;
+        std::vector<std::int64_t> steps(p.x.n_rows), other(p.x.n_rows), answers(p.x.n_rows);
+        for (int round = 0; round < 30; ++round) {
+            one.steps(steps.data());
+            const Stump& stump = one.learn(none);
+            check_same(stump, grow_stump(p, steps), k);
+            CHECK(three.learn(none).sums == stump.sums);
+            // The sums are those of the rows, and so is the weight that the answers get wrong.
+            one.answers(answers.data());
+            Stat total = 0, wrong = 0;
+            for (Size r = 0; r < p.x.n_rows; ++r) {
+                total += steps[r];
+                if (answers[r] != p.classes[r]) wrong += steps[r];
+            }
+            CHECK_EQUAL(one.total(), total);
+            CHECK_EQUAL(one.wrong_steps(), wrong);
+            const double factor = round == 20 ? 1e12 : 3.0;  // the one that a rescaling must follow
+            one.reweight(factor, least, most, fresh, none);
+            three.reweight(factor, least, most, fresh, none);
+            one.steps(steps.data());
+            three.steps(other.data());
+            CHECK(steps == other);
+        }
+    }
+}
+
+TEST(weights_grow_where_the_stump_was_wrong_and_stay_within_bounds) {
+    const Problem p(7, 500, 2, 255, false);
+    StumpBooster booster = p.open(1);
+    Interrupt none;
+    std::vector<std::int64_t> before(p.x.n_rows), after(p.x.n_rows), answers(p.x.n_rows);
+    for (int round = 0; round < 60; ++round) {
+        booster.learn(none);
+        booster.steps(before.data());
+        booster.answers(answers.data());
+        booster.reweight(2.0, least, most, fresh, none);
+        booster.steps(after.data());
+        Stat total = 0;
+        double scale = 0;
+        for (Size r = 0; r < p.x.n_rows; ++r) {
+            total += after[r];
+            CHECK_EQUAL(after[r] > 0, p.copies[r] > 0);
+            if (p.copies[r] > 0 && answers[r] == p.classes[r])
+                scale = static_cast<double>(after[r]) / static_cast<double>(before[r]);
+        }
+        CHECK(static_cast<double>(total) < most);
+        for (Size r = 0; r < p.x.n_rows; ++r) {
+            if (p.copies[r] == 0) continue;
+            const double factor = scale * (answers[r] == p.classes[r] ? 1.0 : 2.0);
+            CHECK_CLOSE(static_cast<double>(after[r]) / static_cast<double>(before[r]) / factor, 1.0, 1e-6);
+        }
+    }
+}
+
+TEST(rows_all_of_one_class_give_a_leaf) {
+    Problem p(3, 50, 2, 255, true);
+    std::fill(p.classes.begin(), p.classes.end(), 1);
+    StumpBooster booster = p.open(1);
+    Interrupt none;
+    const Stump& stump = booster.learn(none);
+    CHECK(!stump.best.found());
+    CHECK_EQUAL(stump.answer[0], 1);
+    CHECK_EQUAL(booster.wrong_steps(), 0);
+    std::vector<std::int64_t> answers(p.x.n_rows);
+    booster.answers(answers.data());
+    CHECK_EQUAL(answers[17], 1);
+}
+
+TEST(tables_give_the_line_of_each_value) {
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    for (Size m : {1, 3, 47, 48, 49, 200}) {
+        std::vector<double> thresholds(m), lines((m + 2) * 2), category_lines{10, 11, 20, 21, 90, 91};
+        for (Size i = 0; i < m; ++i) thresholds[i] = static_cast<double>(i);
+        for (Size i = 0; i < lines.size(); ++i) lines[i] = static_cast<double>(i);
+        const std::vector<double> base{0.5, 0.25};
+        const StumpTables tables(base, {{0, false, thresholds, lines}, {2, true, {}, category_lines}}, 3);
+        std::vector<double> x{nan, -1.0, 0.0, 0.5};
+        for (Size i = 0; i < 600; ++i) x.push_back(static_cast<double>(i) / 3);
+        std::vector<std::int32_t> c(x.size(), 0);
+        c[1] = 1;
+        c[2] = -1;
+        c[3] = 7;  // a category that no stump has met
+        const std::vector<InputColumn> columns{
+            {InputColumn::Type::f64, x.data(), 8, 0}, {}, {InputColumn::Type::category, c.data(), 4, 2}};
+        std::vector<double> out(x.size() * 2);
+        tables.sum(out.data(), {columns, x.size(), false}, 2, nullptr);
+        for (Size i = 0; i < x.size(); ++i) {
+            Size line = m + 1;
+            if (x[i] == x[i])
+                line = static_cast<Size>(std::count_if(thresholds.begin(), thresholds.end(),
+                                                       [&](double t) { return !(x[i] <= t); }));
+            const Size category = c[i] < 0 || c[i] > 1 ? 2 : static_cast<Size>(c[i]);
+            for (Size k = 0; k < 2; ++k)
+                CHECK_EQUAL(out[i * 2 + k], base[k] + lines[line * 2 + k] + category_lines[category * 2 + k]);
+        }
+    }
+}
+
+TEST(tables_that_do_not_fit_together_are_refused) {
+    const std::vector<double> base{0.0}, thresholds{1.0, 2.0}, lines{1, 2, 3, 4}, unsorted{2.0, 1.0};
+    CHECK_THROWS(StumpTables(base, {{3, false, thresholds, lines}}, 3), std::invalid_argument);
+    CHECK_THROWS(StumpTables(base, {{0, true, thresholds, lines}}, 3), std::invalid_argument);
+    CHECK_THROWS(StumpTables(base, {{0, false, unsorted, lines}}, 3), std::invalid_argument);
+    CHECK_THROWS(StumpTables(base, {{0, false, thresholds, thresholds}}, 3), std::invalid_argument);
+}
+
+CHECK_MAIN
