@@ -115,7 +115,7 @@ def real_or_gentle(
 
 
 def logit(X: np.ndarray, y: np.ndarray, w: np.ndarray, k: int, rounds: int, rate: float, at: np.ndarray):
-    """LogitBoost, Friedman et al. algorithms 3 (k = 2) and 6: F for the rows ``at``, one column a class."""
+    """LogitBoost, Friedman et al. algorithms 3 (k = 2) and 6, steps within ±4: F for the rows ``at``."""
     here, there = np.zeros((len(X), k)), np.zeros((len(at), k))
     for _ in range(rounds):
         e = np.exp(here - here.max(axis=1, keepdims=True))
@@ -123,10 +123,9 @@ def logit(X: np.ndarray, y: np.ndarray, w: np.ndarray, k: int, rounds: int, rate
         steps_here, steps_there = [], []
         for j in [1] if k == 2 else range(k):
             v = p[:, j] * (1 - p[:, j])
-            z = np.clip(((y == j) - p[:, j]) / v, -4, 4)
-            stump = value_stump(X, z, w * v)
-            steps_here.append(stump(X))
-            steps_there.append(stump(at))
+            stump = value_stump(X, ((y == j) - p[:, j]) / v, w * v)
+            steps_here.append(np.clip(stump(X), -4, 4))
+            steps_there.append(np.clip(stump(at), -4, 4))
         for total, steps in ((here, steps_here), (there, steps_there)):
             f = np.stack(steps, axis=1)
             if k == 2:

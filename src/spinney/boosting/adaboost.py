@@ -12,7 +12,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from spinney.base.checks import FLAG, OneOf, check_parameters, check_weights
-from spinney.base.errors import InputError
+from spinney.base.errors import InputError, show_value
 from spinney.base.seeds import draw_seed
 from spinney.boosting import adaboost_algorithms as algorithms
 from spinney.boosting.adaboost_algorithms import Algorithm, find_algorithm
@@ -21,7 +21,7 @@ from spinney.boosting.adaboost_ledger import RoundLedger
 from spinney.boosting.adaboost_members import Task, open_members, outputs
 from spinney.boosting.adaboost_rounds import Boosting, Draws, Watch
 from spinney.boosting.adaboost_stumps import StumpBoosting, StumpTables
-from spinney.members.inputs import describe_input, encode
+from spinney.members.inputs import check_input, describe_input, encode
 from spinney.members.rows import count_rows
 from spinney.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
 from spinney.trees.targets import encode_like, read_target
@@ -161,7 +161,7 @@ class AdaBoostClassifier(ClassifierMixin, _BaseAdaBoost):  # type: ignore[misc]
         return boosting, held
 
     def _go_on_from(self, boosting: Boosting, X: Any) -> None:
-        self._check_rows(X)
+        check_input(self, X)
         classes = boosting.task.classes
         assert classes is not None
         if self.algorithm != self.algorithm_ or not np.array_equal(classes, self.classes_):
@@ -306,7 +306,9 @@ class AdaBoostClassifier(ClassifierMixin, _BaseAdaBoost):  # type: ignore[misc]
         codes = encode_like(labels, [self.classes_])[:, 0]
         if (codes < 0).any():
             row = int(np.argmin(codes))
-            raise InputError(f"y has a label that is none of the classes: {labels[row]!r}", row=row)
+            raise InputError(
+                f"y has a label that is none of the classes: {show_value(labels.tolist()[row])}", row=row
+            )
         total = 0.0
         for scores, weight in zip(self._stages(X), self.estimator_weights_.tolist(), strict=True):
             total += algorithm.most(weight)

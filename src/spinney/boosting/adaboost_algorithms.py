@@ -25,8 +25,11 @@ _GRID = 2.0**40
 _LEAST_ERROR = float(np.finfo(np.float64).eps)
 # A probability of 0 would have the last word on a row for ever; so a round is held to about ±7.
 _LEAST_PROBABILITY = 2.0**-20
-# LogitBoost's responses are held within these, as its authors advise, and its weights above a least one.
-_LARGEST_RESPONSE, _LEAST_CURVATURE = 4.0, 1e-12
+# LogitBoost's steps are held within ±4, and its weights above a least one. To hold the responses themselves
+# within limits, as is often done, would drive the score of noisy rows away from their log-odds.
+_LONGEST_STEP, _LEAST_CURVATURE = 4.0, 1e-10
+# An edge below this is what rounding leaves of none.
+_LEAST_EDGE = 1e-10
 
 
 def on_grid(numbers: Any) -> Any:
@@ -75,9 +78,9 @@ class Algorithm:
         """Give the most that a member of this weight can add to a margin; 0 where there is no such limit."""
         return 0.0
 
-    def is_useless(self, error: float, contribution: Scores) -> bool:
+    def is_useless(self, error: float, contribution: Scores | None = None) -> bool:
         """Tell whether a member does no better than a guess."""
-        return error >= self.chance
+        return error >= self.chance - _LEAST_EDGE
 
     @abstractmethod
     def contribution(self, output: NDArray[Any], weight: float) -> Scores:
@@ -217,20 +220,19 @@ class Logit(Algorithm):
         found = []
         for k in range(self.n_classes - self.n_regressions, self.n_classes):
             curvature = np.maximum(p[:, k] * (1.0 - p[:, k]), _LEAST_CURVATURE)
-            response = ((codes == k) - p[:, k]) / curvature
-            found.append((np.clip(response, -_LARGEST_RESPONSE, _LARGEST_RESPONSE), curvature))
+            found.append((((codes == k) - p[:, k]) / curvature, curvature))
         return found
 
     def contribution(self, output: NDArray[Any], weight: float) -> Scores:
         """Take the fitted responses (n_rows, n_regressions); those of K classes are made to add up to 0."""
+        step, k = np.clip(output, -_LONGEST_STEP, _LONGEST_STEP), self.n_classes
         if self.n_regressions == 1:
-            return np.asarray(on_grid(weight * 0.5 * output[:, 0]))
-        k = self.n_classes
-        return np.asarray(on_grid(weight * (k - 1) / k * (output - output.mean(axis=1, keepdims=True))))
+            return np.asarray(on_grid(weight * 0.5 * step[:, 0]))
+        return np.asarray(on_grid(weight * (k - 1) / k * (step - step.mean(axis=1, keepdims=True))))
 
-    def is_useless(self, error: float, contribution: Scores) -> bool:
+    def is_useless(self, error: float, contribution: Scores | None = None) -> bool:
         """Tell whether the regressions found nothing."""
-        return not contribution.any()
+        return contribution is not None and not contribution.any()
 
     def wrong(self, output: NDArray[Any], codes: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Mark the rows whose class the regressions speak against."""

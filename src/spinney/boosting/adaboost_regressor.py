@@ -18,7 +18,7 @@ from spinney.boosting.adaboost_base import RULES, Progress, _BaseAdaBoost, _requ
 from spinney.boosting.adaboost_members import Members, Task, open_members, outputs
 from spinney.boosting.adaboost_rounds import MOST_DRAWS, Draws, Watch, draw_rows
 from spinney.boosting.row_weights import RowWeights
-from spinney.members.inputs import describe_input
+from spinney.members.inputs import check_input, describe_input
 from spinney.trees.cart import DecisionTreeRegressor
 from spinney.trees.targets import encode_values, read_target
 
@@ -154,7 +154,7 @@ class AdaBoostRegressor(RegressorMixin, _BaseAdaBoost):  # type: ignore[misc]
         earlier = self._earlier()
         boosting, y_read, held = self._open(X, y, sample_weight)
         if earlier:
-            self._check_rows(X)
+            check_input(self, X)
             boosting.replay(
                 list(self.estimators_), self.estimator_weights_.tolist(), self.estimator_errors_.tolist()
             )

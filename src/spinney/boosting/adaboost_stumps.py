@@ -85,7 +85,7 @@ class StumpBoosting(Boosting):
 
     def is_useless(self, attempt: Attempt) -> bool:
         """Tell whether a stump is no better than a guess."""
-        return attempt.error >= self.algorithm.chance
+        return self.algorithm.is_useless(attempt.error)
 
     def accept(self, attempt: Attempt) -> None:
         """Add a stump to the ensemble, and let the weights and their sums follow."""
