@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, Protocol
 
 import joblib
@@ -106,10 +107,14 @@ class SharedTrees:
 
     def prepare(self, weights: NDArray[np.float64]) -> None:
         """Code the table: bins hold about the same weight each, as it is at first."""
-        matrix = code_table(self.table, weights, self.estimator.max_bins, self.n_threads)
-        self.grower = Grower(matrix)
-        missing = [matrix.has_missing(j) for j in range(matrix.n_columns)]
+        self.matrix = code_table(self.table, weights, self.estimator.max_bins, self.n_threads)
+        missing = [self.matrix.has_missing(j) for j in range(self.matrix.n_columns)]
         self.table = self.table.with_schema(self.table.schema.with_missing(missing))
+
+    @cached_property
+    def grower(self) -> Grower:
+        """Give the grower of all members; stumps may be found without one."""
+        return Grower(self.matrix)
 
     @staticmethod
     def takes(estimator: Any) -> bool:
