@@ -119,6 +119,19 @@ ENSEMBLES = [
         early_stopping=True,
         random_state=0,
     ),
+    _learner(sp.AdaBoostClassifier),
+    _learner(
+        sp.AdaBoostClassifier, "depth", estimator=sp.DecisionTreeClassifier(max_depth=2), n_estimators=8
+    ),
+    _learner(
+        sp.AdaBoostClassifier, "C45", estimator=sp.C45Classifier(max_depth=2), n_estimators=6, ledger=True
+    ),
+    _learner(sp.AdaBoostClassifier, "samme.r", algorithm="samme.r", n_estimators=10),
+    _learner(sp.AdaBoostClassifier, "logit", algorithm="logit", n_estimators=8),
+    _learner(sp.AdaBoostClassifier, "drawn", resample=True, n_estimators=8, random_state=0),
+    _learner(sp.AdaBoostClassifier, "stopping", n_iter_no_change=5, random_state=0),
+    _learner(sp.AdaBoostRegressor),
+    _learner(sp.AdaBoostRegressor, "drawn", loss="square", resample=True, n_estimators=8, random_state=0),
 ]
 
 

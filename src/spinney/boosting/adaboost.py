@@ -16,10 +16,11 @@ from spinney.base.errors import InputError, show_value
 from spinney.base.seeds import draw_seed
 from spinney.boosting import adaboost_algorithms as algorithms
 from spinney.boosting.adaboost_algorithms import Algorithm, find_algorithm
-from spinney.boosting.adaboost_base import RULES, Progress, _BaseAdaBoost, _require
+from spinney.boosting.adaboost_base import RULES, Progress, _BaseAdaBoost
 from spinney.boosting.adaboost_ledger import RoundLedger
-from spinney.boosting.adaboost_members import Task, open_members, outputs
+from spinney.boosting.adaboost_members import Task, open_members, outputs, share_schema
 from spinney.boosting.adaboost_rounds import Boosting, Draws, Watch
+from spinney.boosting.adaboost_state import require
 from spinney.boosting.adaboost_stumps import StumpBoosting, StumpTables
 from spinney.members.inputs import check_input, describe_input, encode
 from spinney.members.rows import count_rows
@@ -177,9 +178,10 @@ class AdaBoostClassifier(ClassifierMixin, _BaseAdaBoost):  # type: ignore[misc]
         done = boosting.is_complete()
         with Progress(self.verbose, type(self).__name__, self.n_estimators) as progress:
             while not done and len(boosting.estimators) < self.n_estimators:
+                before = len(boosting.estimators)
                 done = not boosting.step()
                 progress.report(len(boosting.estimators), boosting.estimator_errors[-1])
-                if watch is not None and held is not None:
+                if watch is not None and held is not None and len(boosting.estimators) > before:
                     done |= watch.stops(boosting.error_on(held))
 
     def _fitted(self, boosting: Boosting, X: Any, watch: Watch | None) -> dict[str, Any]:
@@ -203,6 +205,7 @@ class AdaBoostClassifier(ClassifierMixin, _BaseAdaBoost):  # type: ignore[misc]
         if self.ledger:
             fitted["ledger_"] = RoundLedger.from_rows(boosting.ledger[:n])
         members, weights = fitted["estimators_"], fitted["estimator_weights_"]
+        share_schema([one for member in members for one in (member if type(member) is list else [member])])
         fitted["_tables"] = StumpTables.of(members, weights, boosting.algorithm, classes)
         return fitted | describe_input(X)
 
@@ -321,14 +324,14 @@ class AdaBoostClassifier(ClassifierMixin, _BaseAdaBoost):  # type: ignore[misc]
         if not hasattr(self, "estimators_"):
             return
         classes = self.classes_
-        _require(isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) > 0, "no classes")
-        _require(len(set(classes.tolist())) == len(classes), "a class is listed twice")
-        _require(self.algorithm_ in algorithms.NAMES, "its algorithm has another name")
+        require(isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) > 0, "no classes")
+        require(len(set(classes.tolist())) == len(classes), "a class is listed twice")
+        require(self.algorithm_ in algorithms.NAMES, "its algorithm has another name")
         algorithm = self._fitted_algorithm()
         for member in self._members():
             of_kind = is_regressor(member) if algorithm.needs == "values" else True
             known = getattr(member, "classes_", classes)
-            _require(of_kind and set(known.tolist()) <= set(classes.tolist()), "a member has other classes")
+            require(of_kind and set(known.tolist()) <= set(classes.tolist()), "a member has other classes")
         self.n_classes_ = len(classes)
         self._tables = StumpTables.of(self._members(), self.estimator_weights_, algorithm, classes)
 

@@ -16,8 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 from spinney.base.checks import FLAG, NONE, Real, Rule, Whole, thread_count
 from spinney.base.errors import InputError
 from spinney.boosting.adaboost_members import share_schema, shares_schema
+from spinney.boosting.adaboost_state import pack_members, require, unpack_members
 from spinney.members.inputs import check_input
-from spinney.persistence import CorruptModelFile, Persistent
+from spinney.persistence import Persistent
 from spinney.trees.samples import hold_out
 
 RULES: dict[str, tuple[Rule, ...]] = {
@@ -160,22 +161,36 @@ class _BaseAdaBoost(BaseEstimator, Persistent, metaclass=ABCMeta):  # type: igno
 
     # ---- its file ----
 
+    def _get_state(self) -> dict[str, Any]:
+        state = super()._get_state()
+        members = state["fitted"].get("estimators_")
+        # A round of several members stays as it is; so does one of members that share nothing.
+        packed = pack_members(members) if members and type(members[0]) is not list else None
+        if packed is not None:
+            state["fitted"] = {**state["fitted"], "estimators_": packed}
+        return state
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        super()._set_state(state)
+        if isinstance(vars(self).get("estimators_"), dict):
+            self.estimators_ = unpack_members(self.estimators_)
+
     def _check_state(self) -> None:
         if not hasattr(self, "estimators_"):
             return
         rounds, weights, errors = self.estimators_, self.estimator_weights_, self.estimator_errors_
-        _require(type(rounds) is list and len(rounds) > 0, "it has no members")
+        require(type(rounds) is list and len(rounds) > 0, "it has no members")
         for numbers in (weights, errors):
             sound = isinstance(numbers, np.ndarray) and numbers.dtype == np.float64
-            _require(sound and numbers.shape == (len(rounds),), "weights or errors do not match the members")
-            _require(bool(np.isfinite(numbers).all()), "weights or errors are not finite")
+            require(sound and numbers.shape == (len(rounds),), "weights or errors do not match the members")
+            require(bool(np.isfinite(numbers).all()), "weights or errors are not finite")
         members = self._members()
-        _require(len(members) % len(rounds) == 0, "its rounds differ in their number of members")
+        require(len(members) % len(rounds) == 0, "its rounds differ in their number of members")
         for member in members:
-            _require(hasattr(member, "predict"), "a member is no estimator")
+            require(hasattr(member, "predict"), "a member is no estimator")
             check_is_fitted(member)
             own = getattr(member, "n_features_in_", None)
-            _require(own == self.n_features_in_, "a member was fitted to other features")
+            require(own == self.n_features_in_, "a member was fitted to other features")
         share_schema(members)
 
     def __sklearn_tags__(self) -> Any:
@@ -184,11 +199,6 @@ class _BaseAdaBoost(BaseEstimator, Persistent, metaclass=ABCMeta):  # type: igno
         for name in ("sparse", "allow_nan", "categorical", "string"):
             setattr(tags.input_tags, name, getattr(pattern.input_tags, name))
         return tags
-
-
-def _require(condition: bool, otherwise: str) -> None:
-    if not condition:
-        raise CorruptModelFile(f"The AdaBoost ensemble in the file is damaged: {otherwise}.")
 
 
 class Progress(AbstractContextManager["Progress"]):

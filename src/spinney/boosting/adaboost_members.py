@@ -73,8 +73,12 @@ class AnyMembers:
     """Fit clones of any estimator by its own ``fit``."""
 
     def __init__(self, estimator: Any, X: Any, n_threads: int) -> None:
-        self._estimator, self._X, self._n_threads = estimator, X, n_threads
-        self.n_rows = count_rows(X)
+        # Not every sparse format tells how many rows it has.
+        self._X: Any = X.tocsr() if hasattr(X, "tocsr") else X
+        self._estimator, self._n_threads = estimator, n_threads
+        self.n_rows = count_rows(self._X)
+        if self.n_rows == 0:
+            raise InputError("Found array with 0 sample(s) while a minimum of 1 is required.")
 
     def prepare(self, weights: NDArray[np.float64]) -> None:
         """Do nothing: every member reads the table by itself."""

@@ -14,9 +14,10 @@ from sklearn.metrics import r2_score
 from spinney.base.checks import OneOf, check_parameters, check_weights
 from spinney.base.errors import InputError
 from spinney.base.seeds import draw_seed
-from spinney.boosting.adaboost_base import RULES, Progress, _BaseAdaBoost, _require
-from spinney.boosting.adaboost_members import Members, Task, open_members, outputs
+from spinney.boosting.adaboost_base import RULES, Progress, _BaseAdaBoost
+from spinney.boosting.adaboost_members import Members, Task, open_members, outputs, share_schema
 from spinney.boosting.adaboost_rounds import MOST_DRAWS, Draws, Watch, draw_rows
+from spinney.boosting.adaboost_state import require
 from spinney.boosting.row_weights import RowWeights
 from spinney.members.inputs import check_input, describe_input
 from spinney.trees.cart import DecisionTreeRegressor
@@ -171,6 +172,7 @@ class AdaBoostRegressor(RegressorMixin, _BaseAdaBoost):  # type: ignore[misc]
         }
         if watch is not None:
             fitted["validation_errors_"] = np.array(watch.errors)
+        share_schema(fitted["estimators_"])
         return self._adopt(fitted | describe_input(X))
 
     def _open(
@@ -197,9 +199,10 @@ class AdaBoostRegressor(RegressorMixin, _BaseAdaBoost):  # type: ignore[misc]
         done = boosting.is_complete()
         with Progress(self.verbose, type(self).__name__, self.n_estimators) as progress:
             while not done and len(boosting.estimators) < self.n_estimators:
+                before = len(boosting.estimators)
                 done = not boosting.step()
                 progress.report(len(boosting.estimators), boosting.errors[-1])
-                if watch is not None and held is not None:
+                if watch is not None and held is not None and len(boosting.estimators) > before:
                     rows = held > 0
                     predicted = weighted_median(
                         np.stack([one[rows] for one in boosting.predictions], axis=1),
@@ -233,7 +236,7 @@ class AdaBoostRegressor(RegressorMixin, _BaseAdaBoost):  # type: ignore[misc]
     def _check_state(self) -> None:
         super()._check_state()
         if hasattr(self, "estimators_"):
-            _require(all(map(is_regressor, self.estimators_)), "a member is no regressor")
+            require(all(map(is_regressor, self.estimators_)), "a member is no regressor")
 
 
 def weighted_median(values: Numbers, weights: Numbers) -> Numbers:

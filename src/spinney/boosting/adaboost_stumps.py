@@ -133,7 +133,7 @@ class StumpTables:
     """Predict with all stumps of an ensemble at once: one look at each feature, however many there are."""
 
     def __init__(self, schema: Schema, unseen: Any, base: Floats, tables: list[Any]) -> None:
-        self._schema, self._unseen = schema, unseen
+        self._schema, self._unseen, self._base, self._tables = schema, unseen, base, tables
         self._used = [feature for feature, *_ in tables]
         self._core = core.StumpTables(base, tables, schema.n_features)
 
@@ -162,8 +162,8 @@ class StumpTables:
                 tables.append((feature, False, *_threshold_lines(stumps)))
         return cls(schema, members[0].unseen, base, tables)
 
-    def __reduce__(self) -> Any:
-        raise TypeError("The tables of stumps are made from the members and never stored.")
+    def __reduce__(self) -> tuple[type[StumpTables], tuple[Any, ...]]:
+        return StumpTables, (self._schema, self._unseen, self._base, self._tables)
 
     def scores(self, X: Any, n_threads: int, name: str) -> Floats:
         """Give the score of each row of X.  -> (n_rows,) or (n_rows, n_classes)"""

@@ -58,7 +58,8 @@ class RowWeights:
 
     def mean(self, values: NDArray[np.float64]) -> float:
         """Give the weighted mean of a value of each row."""
-        return float(self.steps @ values) / self.total
+        counted = self.copies > 0  # a sum of fewer numbers may round otherwise
+        return float(self.steps[counted] @ values[counted]) / self.total
 
     def multiply_where(self, rows: NDArray[np.bool_], factor: float) -> None:
         """Multiply the weight of the marked rows."""
