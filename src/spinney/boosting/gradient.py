@@ -72,7 +72,8 @@ class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):  # typ
         Divide categories into any two sets, or one from all others.
     categorical_encoding : "auto", "subset" or "ordered"
         Categories as they are, or as numbers: the mean target of those rows with the category that come
-        before in a random order (ordered target statistics). "auto" does so from 255 categories on.
+        before in a random order (ordered target statistics). "auto" does so with more than 50 categories
+        that have fewer than 250 rows each.
     categorical_smoothing, categorical_l2 : float
         What is added to a category's hessians when categories are put in order, and to those of a side when a
         subset is scored: both keep rare categories from being believed too much.

@@ -20,8 +20,9 @@ from spinney.trees.targets import read_target
 
 Floats = NDArray[np.float64]
 
-MOST_SUBSET_LEVELS = 254
-"""Codes have one byte: more categories than this would share one, so "auto" turns them into numbers."""
+# What "auto" turns into numbers: more categories than the first, with fewer rows each than the second. On
+# real tables sets of categories did better where there are many rows of each, numbers where there are few.
+MOST_SUBSET_LEVELS, FEWEST_SUBSET_ROWS = 50, 250
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,11 @@ class Problem:
         return replace(self, table=self.table.with_schema(self.table.schema.with_missing(has_missing)))
 
     def _to_encode(self, encoding: str) -> list[int]:
-        return many_levels(self.table.schema, MOST_SUBSET_LEVELS if encoding == "auto" else 0)
+        """List the features to be turned into numbers."""
+        if encoding == "ordered":
+            return many_levels(self.table.schema, 0)
+        crowd = self.table.n_rows // FEWEST_SUBSET_ROWS
+        return many_levels(self.table.schema, max(MOST_SUBSET_LEVELS, crowd))
 
     def _targets(self) -> Floats:
         if self.n_classes <= 2:
