@@ -81,15 +81,25 @@ SPLITTERS = {
 }
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("cv", SPLITTERS)
-@pytest.mark.parametrize("passthrough", [False, True])
+@pytest.mark.parametrize(
+    "n_classes, cv, passthrough",
+    [
+        (2, "default", False),
+        (3, "default", True),
+        (3, "3", False),
+        (2, "k-fold", True),
+        (3, "stratified", False),
+        (2, "loo", False),
+        (3, "loo", True),
+    ],
+)
 def test_stacks_of_classifiers(n_classes, cv, passthrough):
-    X, y, _ = classes(n_classes, 60 if cv == "loo" else 150)
+    X, y, _ = classes(n_classes, 24 if cv == "loo" else 100)
+    members = CLASSIFIERS[:2]
     final = LogisticRegression(max_iter=1000, tol=1e-10)
     settings = {"final_estimator": final, "cv": SPLITTERS[cv], "passthrough": passthrough}
-    ours = sp.StackingClassifier(CLASSIFIERS, **settings).fit(X, y)
-    theirs = skl.StackingClassifier(CLASSIFIERS, **settings).fit(X, y)
+    ours = sp.StackingClassifier(members, **settings).fit(X, y)
+    theirs = skl.StackingClassifier(members, **settings).fit(X, y)
     assert_allclose(ours.transform(X), theirs.transform(X), atol=1e-10)
     assert_allclose(ours.final_estimator_.coef_, theirs.final_estimator_.coef_, atol=1e-10)
     assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-10)
@@ -114,7 +124,7 @@ def test_stacks_by_other_methods(n_classes, method):
 @pytest.mark.parametrize("cv", ["default", "k-fold", "loo"])
 @pytest.mark.parametrize("passthrough", [False, True])
 def test_stacks_of_regressors(cv, passthrough):
-    X, y, rows = numbers()
+    X, y, rows = numbers(30)
     members = [REGRESSORS[0], ("linear", LinearRegression())]
     settings = {"final_estimator": Ridge(), "cv": SPLITTERS[cv], "passthrough": passthrough}
     ours = sp.StackingRegressor(members, **settings).fit(X, y, rows)

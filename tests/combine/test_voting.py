@@ -275,13 +275,13 @@ def test_fitted_members_can_vote_as_they_are():
 
 
 def test_other_processes_give_the_same_model():
-    X, y = RNG.normal(size=(60, 3)), np.arange(60) % 3
+    X, y = RNG.normal(size=(30, 3)), np.arange(30) % 2
     members = [
         ("linear", make_pipeline(StandardScaler(), LogisticRegression())),
         ("near", KNeighborsClassifier()),
     ]
-    alone = sp.VotingClassifier(members, voting="soft", weights="learned").fit(X, y)
-    together = sp.VotingClassifier(members, voting="soft", weights="learned", n_jobs=2).fit(X, y)
+    alone = sp.VotingClassifier(members, voting="soft", weights="learned", cv=2).fit(X, y)
+    together = sp.VotingClassifier(members, voting="soft", weights="learned", cv=2, n_jobs=2).fit(X, y)
     assert_array_equal(alone.weights_, together.weights_)
     assert_array_equal(alone.predict_proba(X), together.predict_proba(X))
 

@@ -99,7 +99,7 @@ import numpy as np
 import spinney as sp
 from spinney.members.fitting import fit_member, run_jobs
 
-X, y = np.random.default_rng(0).normal(size=(100_000, 10)), np.arange(100_000) % 2
+X, y = np.random.default_rng(0).normal(size=(40_000, 10)), np.arange(40_000) % 2
 threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
 run_jobs(fit_member, [(sp.DecisionTreeClassifier(), X, y) for _ in range(8)], 2)
 """
