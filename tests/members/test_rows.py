@@ -20,6 +20,7 @@ TABLES = {
     "csr": sparse.csr_array(NUMBERS),
     "csc": sparse.csc_matrix(NUMBERS),
     "coo": sparse.coo_array(NUMBERS),
+    "dok": sparse.dok_array(NUMBERS),
     "pandas": pd.DataFrame(NUMBERS, columns=list("abc"), index=[7, 5, 7, 1]),
     "polars": pl.DataFrame(NUMBERS, schema=list("abc")),
     "Arrow": pa.table(pd.DataFrame(NUMBERS, columns=list("abc"))),

@@ -20,7 +20,8 @@ def count_rows(X: Any) -> int:
     >>> count_rows([[1, 2], [3, 4], [5, 6]])
     3
     """
-    if isinstance(X, str | bytes | Mapping | Set):
+    # One kind of sparse matrix is a dict.
+    if isinstance(X, str | bytes | Mapping | Set) and not _is_sparse(X):
         raise InputTypeError(f"Expected 2D array, or another table, got {type(X).__name__} instead.")
     try:
         return int(_num_samples(X))
