@@ -211,6 +211,15 @@ def test_a_failed_fit_leaves_the_model_as_it_was(learner):
 
 
 @each_learner
+def test_a_bad_value_is_named_by_its_place_in_the_whole_table(learner):
+    X = np.arange(24.0).reshape(12, 2)
+    X[10, 1] = np.inf
+    y = np.arange(12) // 3 if learner.kind == "classifier" else np.arange(12.0)
+    with pytest.raises(ValueError, match="column 1, row 10"):
+        learner().fit(X, y, np.arange(12) % 3 + 1)
+
+
+@each_learner
 def test_warnings_are_not_part_of_ordinary_use(learner):
     X = np.random.default_rng(0).normal(size=(50, 3))
     X[::7, 1] = np.nan

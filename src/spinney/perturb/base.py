@@ -16,8 +16,9 @@ from sklearn.utils import get_tags
 
 from spinney.bagging.answers import mean_answer
 from spinney.base.checks import FLAG, NONE, Rule, Whole, check_parameters, check_weights, thread_count
-from spinney.base.errors import InputError
+from spinney.base.errors import InputError, SpinneyError
 from spinney.base.seeds import draw_seed, stream
+from spinney.data import read_table
 from spinney.members.cloning import make_member
 from spinney.members.fitting import fit_member, run_jobs, takes_weights
 from spinney.members.inputs import check_input, describe_input
@@ -105,9 +106,15 @@ class _MemberEnsemble(MetaEstimatorMixin, _Ensemble):  # type: ignore[misc]
     def _pattern(self) -> Any:
         """Give the estimator that members are copies of."""
 
-    def _title(self) -> str | None:
-        """Give the title of a progress bar, None where none is wanted."""
-        return f"{type(self).__name__}: fitting members" if self.verbose else None
+    def _fit_members(self, fit: Callable[..., Any], calls: list[tuple[Any, ...]], X: Any) -> list[Any]:
+        """Fit a member by each call; X is the whole table, of which members may have been given a part."""
+        title = f"{type(self).__name__}: fitting members" if self.verbose else None
+        try:
+            return run_jobs(fit, calls, self.n_jobs, title)
+        except SpinneyError as error:
+            if error.row is not None:
+                read_table(X)  # the member counts its own rows; here the bad value is met at its true place
+            raise
 
     def _mean_answer(self, X: Any, answer: Callable[[Any, Any], NDArray[Any]]) -> NDArray[np.float64]:
         """Give the mean over the members of ``answer(member, X)``.  -> (n_rows, …)"""
@@ -182,7 +189,7 @@ class _OutputPerturbation(_MemberEnsemble):
         perturb, known = self._perturbation(target, units)
         table, pattern = units.take(X), self._pattern()
         calls = [(pattern, table, perturb, units, self.bootstrap, seed, t) for t in range(self.n_estimators)]
-        members = run_jobs(_fit_perturbed, calls, self.n_jobs, self._title())
+        members = self._fit_members(_fit_perturbed, calls, X)
         return self._adopt(estimators_=members, **described, **remembered, **known)
 
 

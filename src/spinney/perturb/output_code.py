@@ -141,7 +141,7 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
             (make_member(pattern, _member_seed(seed, t)), X, code[codes, t], weights)
             for t in range(n_members)
         ]
-        members = run_jobs(_fit_sides, calls, self.n_jobs, self._title())
+        members = self._fit_members(_fit_sides, calls, X)
         return self._adopt(estimators_=members, classes_=classes, code_book_=code, **described)
 
     def _make_code(self, present: NDArray[np.bool_], rng: np.random.Generator) -> Code:
