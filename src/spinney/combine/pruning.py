@@ -90,14 +90,14 @@ def keep_members(ensemble: Any, chosen: NDArray[np.intp]) -> Any:
         )
     kind: Any = type(ensemble)
     smaller = kind.__new__(kind)
+    smaller.__dict__.update(_part(vars(ensemble), chosen))
     if not isinstance(ensemble, Persistent):
-        smaller.__dict__.update(_part(vars(ensemble), chosen))
         return smaller
-    state = ensemble._get_state()
     # By way of its state, so that whatever is computed from the members is computed anew.
-    smaller._set_state({**state, "fitted": _part(state["fitted"], chosen)})
-    smaller._check_state()
-    return smaller
+    anew = kind.__new__(kind)
+    anew._set_state(smaller._get_state())
+    anew._check_state()
+    return anew
 
 
 def _part(fitted: dict[str, Any], chosen: NDArray[np.intp]) -> dict[str, Any]:
