@@ -157,6 +157,16 @@ def test_a_weight_of_k_is_a_row_k_times(bootstrap, estimator):
     assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-12)
 
 
+def test_bags_keep_the_weights_they_were_drawn_by(table):
+    X, y = table
+    weights = np.linspace(0.1, 1.0, 120)
+    model = sp.BaggingClassifier(random_state=0).fit(X, y, weights)
+    before = model.estimators_samples_
+    weights[:] = 1.0
+    for rows, again in zip(before, model.estimators_samples_, strict=True):
+        assert_array_equal(rows, again)
+
+
 # ---- warm start ----
 
 

@@ -116,6 +116,15 @@ def test_nothing_out_of_bag_is_an_error():
         out_of_bag_mean(3, [])
 
 
+def test_one_row_out_of_bag_has_no_r_squared():
+    X, y = np.arange(3.0)[:, None], np.arange(3.0)
+    more = {"n_estimators": 1, "bootstrap": False, "max_samples": 2, "random_state": 0}
+    with pytest.raises(InputError, match="two rows out of bag"):
+        sp.BaggingRegressor(oob_score=True, **more).fit(X, y)
+    model = sp.BaggingRegressor(oob_score=lambda y, predicted: np.abs(y - predicted).max(), **more).fit(X, y)
+    assert model.oob_score_ >= 1.0
+
+
 def test_several_outputs():
     X, y = classes()
     both = np.stack([y, np.where(X[:, 1] > 0, "up", "low")], axis=1)

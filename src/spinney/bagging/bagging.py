@@ -27,6 +27,7 @@ from spinney.bagging.bagging_base import _BaseBagging
 from spinney.bagging.draws import Bags
 from spinney.bagging.fitted import check_fitted, check_labels, check_left_out
 from spinney.bagging.out_of_bag import out_of_bag_mean, out_of_bag_score
+from spinney.base.errors import InputError
 from spinney.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
 from spinney.trees.targets import encode_classes, encode_values
 
@@ -35,6 +36,15 @@ def _accuracy(y: Array, predicted: Array, sample_weight: NDArray[np.float64] | N
     """Give the share of rows whose every output is predicted right."""
     right = y == predicted
     return float(np.average(right if right.ndim == 1 else right.all(axis=1), weights=sample_weight))
+
+
+def _r_squared(y: Array, predicted: Array, sample_weight: NDArray[np.float64] | None = None) -> float:
+    if len(y) < 2:
+        raise InputError(
+            "R² needs two rows out of bag, and one row was left out",
+            fix="Add members or rows, or set oob_score to a function such as mean_squared_error.",
+        )
+    return float(r2_score(y, predicted, sample_weight=sample_weight))
 
 
 def _members_have(name: str) -> Callable[[Any], bool]:
@@ -276,7 +286,7 @@ class BaggingRegressor(RegressorMixin, _BaseBagging):  # type: ignore[misc]
     ) -> dict[str, Any]:
         parts = answers_left_out(members, bags, X, give_numbers, self.n_jobs)
         means, n_answers = out_of_bag_mean(bags.n_rows, parts)
-        score = self.oob_score if callable(self.oob_score) else r2_score
+        score = self.oob_score if callable(self.oob_score) else _r_squared
         return {
             "oob_prediction_": means,
             "oob_score_": out_of_bag_score(score, y, means, n_answers > 0, bags.weights),

@@ -178,7 +178,7 @@ class _BaseBagging(MetaEstimatorMixin, BaseEstimator, Persistent, metaclass=ABCM
             n_columns=n_columns or 0,
             n_columns_drawn=self._count_columns(n_columns),
             bootstrap_columns=bool(self.bootstrap_features),
-            weights=weights,
+            weights=None if weights is None else weights.copy(),  # bags are drawn again, long after the fit
             order=order,
         )
 
