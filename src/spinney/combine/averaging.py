@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from spinney.combine.base import Problem, _BaseCombination, require
 from spinney.combine.responses import Method, answer, shares
+from spinney.members.inputs import check_input
 
 
 class _BaseMean(_BaseCombination):
@@ -34,7 +35,7 @@ class _BaseMean(_BaseCombination):
 
     def _each(self, X: Any) -> list[NDArray[np.float64]]:
         """Give what each member says about each row."""
-        self._check_input(X)
+        check_input(self, X)
         classes = getattr(self, "classes_", None)
         methods = [self._method(*pair) for pair in zip(self._names, self.estimators_, strict=True)]
         answers = [

@@ -38,7 +38,7 @@ from spinney.combine.out_of_fold import (
 )
 from spinney.combine.responses import Method, answer, class_places
 from spinney.members.cloning import make_member
-from spinney.members.inputs import check_input, describe_input, encode
+from spinney.members.inputs import describe_input, encode
 from spinney.members.rows import count_rows
 from spinney.persistence import Persistent
 from spinney.trees.targets import encode_classes, encode_like, encode_values, read_target
@@ -181,12 +181,17 @@ class _BaseCombination(MetaEstimatorMixin, _BaseComposition, Persistent, metacla
             raise InputTypeError(
                 f"The member {show_value(name)} is {show_value(estimator)}, which is no estimator", fix=_SHAPE
             )
-        fits = is_classifier if self._task == "classification" else is_regressor
-        if not fits(estimator):
-            kind = "classifier" if self._task == "classification" else "regressor"
+        if not self._learns_alike(estimator):
             raise InputError(
-                f"The member {show_value(name)}, a {type(estimator).__name__}, should be a {kind}."
+                f"The member {show_value(name)}, a {type(estimator).__name__}, should be a {self._kind()}."
             )
+
+    def _learns_alike(self, estimator: Any) -> bool:
+        """Tell whether an estimator learns classes, or numbers, as this one does."""
+        return bool((is_classifier if self._task == "classification" else is_regressor)(estimator))
+
+    def _kind(self) -> str:
+        return "classifier" if self._task == "classification" else "regressor"
 
     def _make_member(self, estimator: Any, place: int, seed: int | None) -> Any:
         if self._is_prefit():
@@ -300,9 +305,6 @@ class _BaseCombination(MetaEstimatorMixin, _BaseComposition, Persistent, metacla
         return self
 
     # ---- after fitting ----
-
-    def _check_input(self, X: Any) -> None:
-        check_input(self, X)
 
     def _check_state(self) -> None:
         if "estimators_" not in vars(self):

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin, is_classifier, is_regressor
+from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names_in, _check_method_params, check_is_fitted
@@ -20,7 +20,7 @@ from spinney.combine.level_two import LeastSquaresRegressor, MultiResponseClassi
 from spinney.combine.responses import METHODS, Method, answer, choose_method
 from spinney.combine.tables import put_beside
 from spinney.members.fitting import fit_member
-from spinney.members.inputs import describe_input
+from spinney.members.inputs import check_input, describe_input
 from spinney.members.rows import take_rows
 
 
@@ -81,11 +81,9 @@ class _BaseStacking(TransformerMixin, _BaseCombination):  # type: ignore[misc]
         """Give the unfitted learner of level two."""
         if self.final_estimator is None:
             return self._default_final(methods)
-        fits = is_classifier if self._task == "classification" else is_regressor
         final = self.final_estimator
-        if isinstance(final, type) or not hasattr(final, "fit") or not fits(final):
-            kind = "classifier" if self._task == "classification" else "regressor"
-            raise InputError(f"The final_estimator should be a {kind}. Got {show_value(final)}.")
+        if isinstance(final, type) or not hasattr(final, "fit") or not self._learns_alike(final):
+            raise InputError(f"The final_estimator should be a {self._kind()}. Got {show_value(final)}.")
         return self._make(final, len(self.estimators), seed)
 
     def _methods(self, problem: Problem) -> list[Method]:
@@ -129,7 +127,7 @@ class _BaseStacking(TransformerMixin, _BaseCombination):  # type: ignore[misc]
 
         An array, or with ``passthrough`` a table of the kind of X.
         """
-        self._check_input(X)
+        check_input(self, X)
         classes = getattr(self, "classes_", None)
         answers = [
             answer(member, X, method, classes)
