@@ -26,7 +26,10 @@ each_learner = pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: 
 each_default = pytest.mark.parametrize("learner", DEFAULTS, ids=lambda learner: learner.name)
 
 
-@parametrize_with_checks([learner() for learner in LEARNERS if not dict(learner.params).get("oob_pruning")])
+# Pruning rows are a matter of chance, so that a weight of 2 need not prune as a row twice does.
+@parametrize_with_checks(
+    [learner() for learner in LEARNERS if learner in DEFAULTS or "votes" in learner.name]
+)
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
