@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <numeric>
 #include <span>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "grow.hpp"
@@ -46,13 +48,29 @@ struct Change {
     std::uint16_t slot;
 };
 
-/// The codes of a few features, row by row; their part of the histogram stays in the first-level cache.
-template <class T>
-struct CodeTile {
-    static constexpr Size most_features = 8;
+/// Byte codes of up to eight features, those of a row in one word. Each feature has 256 lines of the
+/// histogram side by side, which stay in the first-level cache and need no table of where they begin.
+struct NarrowTile {
+    static constexpr Size most_features = 8, lines_each = 256;
     std::vector<std::uint32_t> feature;  // (n,)
-    std::vector<Size> line;              // (n,): where each feature's part of the histogram begins
-    std::vector<T> codes;                // (n_rows, n)
+    Size line = 0;                       // the first feature's first line
+    std::vector<std::uint64_t> codes;    // (n_rows,): feature j has bits 8j to 8j + 7
+
+    void resize(Size n_rows) { codes.assign(n_rows, 0); }
+    Code code(Size row, Size j) const { return static_cast<Code>(codes[row] >> (8 * j) & 0xFF); }
+    void set(Size row, Size j, Code code) { codes[row] |= std::uint64_t{code} << (8 * j); }
+};
+
+/// The codes of one feature with more values than a byte can tell apart.
+struct WideTile {
+    static constexpr Size most_features = 1;
+    std::vector<std::uint32_t> feature;  // (1,)
+    Size line = 0;
+    std::vector<Code> codes;  // (n_rows,)
+
+    void resize(Size n_rows) { codes.assign(n_rows, 0); }
+    Code code(Size row, Size) const { return codes[row]; }
+    void set(Size row, Size, Code code) { codes[row] = code; }
 };
 
 }  // namespace detail
@@ -168,44 +186,49 @@ class StumpBooster {
     }
 
     void make_tiles(Interrupt& interrupt) {
-        line_.assign(1, 0);
-        for (const CodeColumn& column : x_.columns) line_.push_back(line_.back() + column.n_bins + 1);
+        line_.resize(x_.columns.size());
         deal_features(narrow_, [](const CodeColumn& c) { return c.width == 1; });
         deal_features(wide_, [](const CodeColumn& c) { return c.width != 1; });
         for_tiles(interrupt, [&](auto& tile) {
-            const Size n = tile.feature.size();
-            tile.codes.resize(rows_.size() * n);
-            for (Size j = 0; j < n; ++j) {
+            tile.resize(rows_.size());
+            for (Size j = 0; j < tile.feature.size(); ++j) {
                 const CodeColumn& column = x_.columns[tile.feature[j]];
-                for (Size i = 0; i < rows_.size(); ++i)
-                    tile.codes[i * n + j] =
-                        static_cast<typename std::decay_t<decltype(tile.codes)>::value_type>(
-                            column.at(rows_[i]));
+                for (Size i = 0; i < rows_.size(); ++i) tile.set(i, j, column.at(rows_[i]));
             }
         });
     }
 
-    /// Deal the features of one width out to tiles.
-    template <class T, class Takes>
-    void deal_features(std::vector<detail::CodeTile<T>>& tiles, Takes&& takes) {
-        for (std::uint32_t f = 0; f < x_.columns.size(); ++f) {
-            if (!takes(x_.columns[f])) continue;
-            if (tiles.empty() || tiles.back().feature.size() == detail::CodeTile<T>::most_features)
-                tiles.emplace_back();
-            tiles.back().feature.push_back(f);
-            tiles.back().line.push_back(line_[f] * n_classes_);
+    /// Deal the features of one width out to tiles of about equal size, and give each its lines.
+    template <class Tile, class Takes>
+    void deal_features(std::vector<Tile>& tiles, Takes&& takes) {
+        std::vector<std::uint32_t> chosen;
+        for (std::uint32_t f = 0; f < x_.columns.size(); ++f)
+            if (takes(x_.columns[f])) chosen.push_back(f);
+        tiles.resize((chosen.size() + Tile::most_features - 1) / Tile::most_features);
+        for (Size t = 0; t < tiles.size(); ++t) {
+            const Size begin = t * chosen.size() / tiles.size();
+            const Size end = (t + 1) * chosen.size() / tiles.size();
+            tiles[t].line = n_lines_;
+            tiles[t].feature.assign(chosen.begin() + static_cast<long>(begin),
+                                    chosen.begin() + static_cast<long>(end));
+            for (std::uint32_t f : tiles[t].feature) {
+                line_[f] = n_lines_;
+                if constexpr (std::is_same_v<Tile, detail::NarrowTile>)
+                    n_lines_ += Tile::lines_each;
+                else
+                    n_lines_ += x_.columns[f].n_bins + 1;
+            }
         }
     }
 
     /// Count the rows of each line, which stay the same, and mark the lines in use.
     void count_rows(Interrupt& interrupt) {
-        counts_.assign(line_.back(), 0);
+        counts_.assign(n_lines_, 0);
         occupied_.resize(x_.columns.size());
         for_tiles(interrupt, [&](auto& tile) {
-            const Size n = tile.feature.size();
-            for (Size i = 0; i < rows_.size(); ++i)
-                for (Size j = 0; j < n; ++j) ++counts_[line_[tile.feature[j]] + tile.codes[i * n + j]];
-            for (std::uint32_t f : tile.feature) {
+            for (Size j = 0; j < tile.feature.size(); ++j) {
+                const std::uint32_t f = tile.feature[j];
+                for (Size i = 0; i < rows_.size(); ++i) ++counts_[line_[f] + tile.code(i, j)];
                 const Size bins = x_.columns[f].n_bins;
                 occupied_[f].assign(bins / 64 + 1, 0);
                 for (Size b = 0; b < bins; ++b)
@@ -239,7 +262,7 @@ class StumpBooster {
 
     /// Build the histogram anew from all weights.
     void refill(Interrupt& interrupt) {
-        histogram_.assign(line_.back() * n_classes_, 0);
+        histogram_.assign(n_lines_ * n_classes_, 0);
         for_blocks(interrupt, [&](Size block, Size begin, Size end) {
             for (Size i = begin; i < end; ++i) changes_[i] = {steps_[i], static_cast<Row>(i), slot_[i]};
             n_changes_[block] = end - begin;
@@ -254,27 +277,38 @@ class StumpBooster {
         });
     }
 
-    template <class T>
-    void add(const detail::CodeTile<T>& tile, std::span<const detail::Change> changes) {
-        const Size n = tile.feature.size();
-        const auto with = [&](auto n_features, auto n_classes) {
-            for (const detail::Change& c : changes) {
-                const T* code = tile.codes.data() + c.row * n_features();
-                Stat* histogram = histogram_.data() + c.slot;
-                for (Size j = 0; j < n_features(); ++j)
-                    histogram[tile.line[j] + code[j] * n_classes()] += c.steps;
-            }
-        };
-        const auto any = [&] { return n; };
-        const auto eight = [] { return detail::CodeTile<T>::most_features; };
-        const auto two = [] { return Size{2}; };
-        const auto classes = [&] { return n_classes_; };
-        if (n_classes_ != 2)
-            with(any, classes);
-        else if (n == eight())
-            with(eight, two);
+    void add(const detail::WideTile& tile, std::span<const detail::Change> changes) {
+        Stat* histogram = histogram_.data() + tile.line * n_classes_;
+        for (const detail::Change& c : changes) histogram[tile.codes[c.row] * n_classes_ + c.slot] += c.steps;
+    }
+
+    void add(const detail::NarrowTile& tile, std::span<const detail::Change> changes) {
+        if (n_classes_ == 2)
+            add_features<2>(tile, changes, std::make_index_sequence<detail::NarrowTile::most_features>());
         else
-            with(any, two);
+            add_features<0>(tile, changes, std::make_index_sequence<detail::NarrowTile::most_features>());
+    }
+
+    /// Take the number of the tile's features for a constant, so that the loop over them is none.
+    template <Size Classes, Size... N>
+    void add_features(const detail::NarrowTile& tile, std::span<const detail::Change> changes,
+                      std::index_sequence<N...>) {
+        const auto n = tile.feature.size();
+        ((n == N + 1 ? add_changes_of<Classes, N + 1>(tile, changes) : void()), ...);
+    }
+
+    template <Size Classes, Size N>
+    void add_changes_of(const detail::NarrowTile& tile, std::span<const detail::Change> changes) {
+        const Size classes = Classes ? Classes : n_classes_;
+        Stat* first = histogram_.data() + tile.line * classes;
+        for (const detail::Change& c : changes) {
+            const std::uint64_t codes = tile.codes[c.row];
+            Stat* histogram = first + c.slot;
+#pragma GCC unroll 8
+            for (Size j = 0; j < N; ++j)
+                histogram[(j * detail::NarrowTile::lines_each + (codes >> (8 * j) & 0xFF)) * classes] +=
+                    c.steps;
+        }
     }
 
     /// Mark the rows that the last stump gets wrong.
@@ -417,9 +451,10 @@ class StumpBooster {
     std::vector<detail::Change> changes_;  // each block's at the front of its part
     std::vector<Size> n_changes_;          // of each block
 
-    std::vector<detail::CodeTile<std::uint8_t>> narrow_;
-    std::vector<detail::CodeTile<std::uint32_t>> wide_;
-    std::vector<Size> line_;                            // (n_features + 1,)
+    std::vector<detail::NarrowTile> narrow_;
+    std::vector<detail::WideTile> wide_;
+    Size n_lines_ = 0;
+    std::vector<Size> line_;                            // (n_features,): where each feature's lines begin
     std::vector<Stat> histogram_;                       // (n_lines, n_classes)
     std::vector<std::int64_t> counts_;                  // (n_lines,)
     std::vector<std::vector<std::uint64_t>> occupied_;  // bits of the lines in use, without the missing ones

@@ -18,7 +18,7 @@ from spinney.boosting import adaboost_algorithms as algorithms
 from spinney.boosting.adaboost_algorithms import Algorithm, find_algorithm
 from spinney.boosting.adaboost_base import RULES, Progress, _BaseAdaBoost
 from spinney.boosting.adaboost_ledger import RoundLedger
-from spinney.boosting.adaboost_members import Task, open_members, outputs, share_schema
+from spinney.boosting.adaboost_members import Task, members_of, open_members, outputs, share_schema
 from spinney.boosting.adaboost_rounds import Boosting, Draws, Watch
 from spinney.boosting.adaboost_state import require
 from spinney.boosting.adaboost_stumps import StumpBoosting, StumpTables
@@ -205,7 +205,7 @@ class AdaBoostClassifier(ClassifierMixin, _BaseAdaBoost):  # type: ignore[misc]
         if self.ledger:
             fitted["ledger_"] = RoundLedger.from_rows(boosting.ledger[:n])
         members, weights = fitted["estimators_"], fitted["estimator_weights_"]
-        share_schema([one for member in members for one in (member if type(member) is list else [member])])
+        share_schema(members_of(members))
         fitted["_tables"] = StumpTables.of(members, weights, boosting.algorithm, classes)
         return fitted | describe_input(X)
 
@@ -216,7 +216,7 @@ class AdaBoostClassifier(ClassifierMixin, _BaseAdaBoost):  # type: ignore[misc]
         return find_algorithm(self.algorithm_, len(self.classes_), self.learning_rate)
 
     def _stages(self, X: Any) -> Iterator[Stage]:
-        """Give the score after each round; the same array, so a caller that keeps one copies it."""
+        """Give the score after each round."""
         algorithm = self._fitted_algorithm()
         self._check_rows(X)
         members = self._members()

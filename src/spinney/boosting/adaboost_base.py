@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from spinney.base.checks import FLAG, NONE, Real, Rule, Whole, thread_count
 from spinney.base.errors import InputError
-from spinney.boosting.adaboost_members import share_schema, shares_schema
+from spinney.boosting.adaboost_members import members_of, share_schema, shares_schema
 from spinney.boosting.adaboost_state import pack_members, require, unpack_members
 from spinney.members.inputs import check_input
 from spinney.persistence import Persistent
@@ -121,8 +121,7 @@ class _BaseAdaBoost(BaseEstimator, Persistent, metaclass=ABCMeta):  # type: igno
         return self
 
     def _members(self) -> list[Any]:
-        """List the members, those of a round of LogitBoost one after the other."""
-        return [one for member in self.estimators_ for one in (member if type(member) is list else [member])]
+        return members_of(self.estimators_)
 
     def _check_rows(self, X: Any) -> None:
         """Refuse an X with other features; trees that share a schema do so themselves, with better words."""

@@ -128,6 +128,7 @@ class SharedTrees:
             and estimator.pruning is None
             and estimator.ccp_alpha == 0
             and not estimator.ledger
+            and estimator.missing == "direction"  # with fractional rows leaves are limited by weight
             and getattr(estimator, "class_weight", None) is None
         )
 
@@ -182,6 +183,15 @@ def outputs(
         with joblib.parallel_config(n_jobs=n_threads):
             for member in members:
                 yield ask(member, X, needs, classes)
+
+
+def members_of(rounds: Sequence[Any]) -> list[Any]:
+    """List the members, those of a round that has several one after the other.
+
+    >>> members_of(["a", ["b", "c"]])
+    ['a', 'b', 'c']
+    """
+    return [one for member in rounds for one in (member if type(member) is list else [member])]
 
 
 def shares_schema(members: Sequence[Any]) -> bool:
