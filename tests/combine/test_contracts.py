@@ -25,11 +25,7 @@ from spinney.persistence import ModelFileError, UnsavableValue, dumps, loads
 
 LEARNERS = [one for one in ENSEMBLES if one.make.__module__.startswith("spinney.combine")]
 DEFAULTS = [one for one in LEARNERS if "-" not in one.name]
-LEVEL_TWO = [
-    make(positive=positive)
-    for make in (MultiResponseClassifier, LeastSquaresRegressor)
-    for positive in (True, False)
-]
+LEVEL_TWO = [MultiResponseClassifier(), LeastSquaresRegressor(positive=False)]
 each_learner = pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
 each_default = pytest.mark.parametrize("learner", DEFAULTS, ids=lambda learner: learner.name)
 
@@ -59,7 +55,7 @@ def check_works(learner, X, y, weights=None):
 def test_odd_tables_give_a_model(learner, case):
     n = ODD[case].shape[0] if hasattr(ODD[case], "shape") else len(ODD[case])
     if n < 2 and not learner.name.endswith(("VotingClassifier", "VotingRegressor")):
-        with pytest.raises(ValueError, match="n_samples"):
+        with pytest.raises(ValueError, match=r"n_samples|n_splits"):
             learner().fit(ODD[case], target(learner, n))
     else:
         check_works(learner, ODD[case], target(learner, n))
@@ -304,9 +300,7 @@ def test_content_that_does_not_agree_is_refused(make, damage, monkeypatch):
 @each_learner
 def test_any_number_of_threads_gives_the_same_bytes(learner):
     X, y, weights = mixed_data(learner.kind, 500)
-    found = {
-        dumps(learner(n_jobs=n_jobs).fit(X, y, weights).set_params(n_jobs=None)) for n_jobs in (1, 2, 3, 16)
-    }
+    found = {dumps(learner(n_jobs=n_jobs).fit(X, y, weights).set_params(n_jobs=None)) for n_jobs in (1, 2, 7)}
     assert len(found) == 1
 
 

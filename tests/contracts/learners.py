@@ -79,9 +79,9 @@ _NUMBER_TREES = [("deep", sp.DecisionTreeRegressor()), ("shallow", sp.DecisionTr
 # Ensembles have no tree_ of their own; tests of what they keep stand beside each family.
 ENSEMBLES = [
     _learner(sp.VotingClassifier, estimators=_TREES),
-    _learner(sp.VotingClassifier, "learned", estimators=_TREES, voting="soft", weights="learned", cv=3),
+    _learner(sp.VotingClassifier, "learned", estimators=_TREES, voting="soft", weights="learned", cv=2),
     _learner(sp.VotingRegressor, estimators=_NUMBER_TREES),
-    _learner(sp.StackingClassifier, estimators=_TREES),
+    _learner(sp.StackingClassifier, estimators=_TREES, cv=2),
     _learner(
         sp.StackingClassifier,
         "tree",
@@ -91,9 +91,9 @@ ENSEMBLES = [
         cv=2,
         random_state=0,
     ),
-    _learner(sp.StackingRegressor, estimators=_NUMBER_TREES),
-    _learner(sp.EnsembleSelectionClassifier, estimators=_TREES),
-    _learner(sp.EnsembleSelectionRegressor, "bags", estimators=_NUMBER_TREES, n_bags=3, random_state=0),
+    _learner(sp.StackingRegressor, estimators=_NUMBER_TREES, cv=2),
+    _learner(sp.EnsembleSelectionClassifier, estimators=_TREES, cv=2, n_steps=9),
+    _learner(sp.EnsembleSelectionRegressor, "bags", estimators=_NUMBER_TREES, n_bags=3, cv=2, random_state=0),
     _learner(sp.BaggingClassifier, random_state=0),
     _learner(sp.BaggingClassifier, "votes", voting="hard", max_samples=0.8, bootstrap=False, random_state=0),
     _learner(sp.BaggingClassifier, "C45", estimator=sp.C45Classifier(), n_estimators=3, random_state=0),
