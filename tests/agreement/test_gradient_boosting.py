@@ -66,7 +66,10 @@ def fit(table, loss, params):
 def settings_of(model, weights):
     used = np.array([weight for weight in weights if weight > 0])
     unit = min(1.0, used.mean())
+    # In the order of G / H the best two sets lie side by side, unless λ or limits come in between.
+    free = model.l2_regularization == 0 and model.min_samples_leaf == 1
     return Settings(
+        every_subset=free,
         loss=model.loss_.core_name,
         parameter=model.loss_.parameter,
         n_rounds=model.n_estimators,
@@ -80,6 +83,15 @@ def settings_of(model, weights):
         min_gain=model.min_gain,
         interactions=[[j] for j in range(model.n_features_in_)] if model.interaction_cst else (),
     )
+
+
+def coded(table):
+    """Give the columns with categories as the model numbers them: only those that occur."""
+    columns = []
+    for column, kind in zip(table.columns, table.kinds, strict=True):
+        code_of = {value: code for code, value in enumerate(sorted({v for v in column if v is not None}))}
+        columns.append(column if kind == "numeric" else [None if v is None else code_of[v] for v in column])
+    return columns
 
 
 def follow(tree, node, rows, columns):
@@ -129,6 +141,7 @@ def audit(tree, naive, table, y, score, settings):
 
 def check_table(seed, loss, params):
     table = random_table(seed, max_rows=60, max_columns=4, max_levels=4)
+    table.columns = coded(table)
     model, y = fit(table, loss, params)
     settings = settings_of(model, table.weights)
     weights, k = np.array(table.weights), model.n_trees_per_iteration_
@@ -138,6 +151,7 @@ def check_table(seed, loss, params):
     for t, tree in enumerate(model.ensemble_.trees()):
         if t % k == 0:
             gradient, hessian = derivatives(settings.loss, settings.parameter, y.tolist(), scores)
+            hessian = np.maximum(hessian, 1e-16)  # as the core has it, so that no leaf divides by 0
             start = scores.copy()
         slopes = gradient[:, t % k] * weights, hessian[:, t % k] * weights
         naive = NaiveTree(table.columns, table.kinds, *slopes, weights, alive, settings)

@@ -308,7 +308,7 @@ def test_any_number_of_threads_gives_the_same_bytes(learner):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-@each_default
+@pytest.mark.parametrize("learner", [DEFAULTS[0], DEFAULTS[-1]], ids=lambda learner: learner.name)
 def test_ctrl_c_stops_a_fit_within_a_moment(learner, n_jobs):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150_000, 12))

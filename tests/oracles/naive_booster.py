@@ -33,6 +33,7 @@ class Settings:
     min_gain: float = 0.0
     monotone: Sequence[int] = ()
     interactions: Sequence[Sequence[int]] = ()
+    every_subset: bool = True  # else categories are divided in the order of G / H only
 
 
 @dataclass(frozen=True)
@@ -172,25 +173,43 @@ class NaiveTree:
         return found if found is not None and found.gain > 0 else None
 
     def _ways(self, feature: int, rows: Rows) -> Iterator[Split]:
+        """Yield the ways to divide rows by a feature; missing ones go left or right together."""
         column, kind = self.columns[feature], self.kinds[feature]
-        missing = [row for row in rows if is_missing(column[row], kind)]
         known = {row: column[row] for row in rows if not is_missing(column[row], kind)}
         distinct = sorted(set(known.values()))
-        sides: list[tuple[float | None, frozenset[float]]] = []
+        either = (False, True) if len(known) < len(rows) else (False,)
+        sides: list[tuple[float | None, frozenset[float], tuple[bool, ...]]] = []
         if kind == "numeric":
             sides = [
-                (midpoint(low, high), frozenset(v for v in distinct if v <= low))
+                (midpoint(low, high), frozenset(v for v in distinct if v <= low), either)
                 for low, high in pairwise(distinct)
-            ] + [(math.inf, frozenset(distinct))]
-        else:
+            ] + [(math.inf, frozenset(distinct), either)]
+        elif self.settings.every_subset:
             for size in range(1, len(distinct) + 1):
-                sides += [(None, frozenset(chosen)) for chosen in combinations(distinct, size)]
-        for threshold, chosen in sides:
-            for missing_left in (False, True) if missing else (False,):
+                sides += [(None, frozenset(chosen), either) for chosen in combinations(distinct, size)]
+        else:
+            for run in self._runs({row: known.get(row) for row in rows}):
+                sides.append((None, frozenset(run - {None}), (None in run,)))
+        for threshold, chosen, missing_sides in sides:
+            for missing_left in missing_sides:
                 left = [row for row in rows if (known[row] in chosen if row in known else missing_left)]
                 inside = set(left)
                 right = [row for row in rows if row not in inside]
                 yield Split(feature, threshold, missing_left, left, right, 0.0, chosen)
+
+    def _runs(self, category: dict[int, float | None]) -> Iterator[set[float | None]]:
+        """Yield the categories up to each one in the order of G / H, missing being one of them.
+
+        Those as good as equal come all at once: which of them is first is left to the fast booster.
+        """
+        ratio = {}
+        for value in set(category.values()):
+            rows = [row for row in category if category[row] == value]
+            ratio[value] = math.fsum(self.gradient[rows]) / math.fsum(self.hessian[rows])
+        ordered = sorted(ratio, key=ratio.__getitem__)
+        for place, (value, following) in enumerate(pairwise(ordered), 1):
+            if not math.isclose(ratio[value], ratio[following], rel_tol=1e-3):
+                yield set(ordered[:place])
 
     def grow(self) -> Node:
         """Grow the tree, best split first or level by level; leaves hold Newton steps, not yet shrunk."""
