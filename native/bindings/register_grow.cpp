@@ -158,11 +158,25 @@ class Grower {
         return out;
     }
 
+    /// category_keys: one for each category of a column, none for numbers.
     nb::object order_rows(const std::optional<ClassArray>& classes, const std::optional<ValueArray>& values,
-                          int n_threads) const {
+                          const std::vector<Seeds>& category_keys, int n_threads) const {
         const Target target = read_target(classes, {}, values, {});
         if (target.n_rows != x_.n_rows) throw nb::value_error("one target for each row");
-        return array(row_order(x_, target, n_threads));
+        if (category_keys.size() != x_.columns.size()) throw nb::value_error("keys for each column");
+        CodeKeys keys(x_.columns.size());
+        for (Size j = 0; j < keys.size(); ++j) {
+            const CodeColumn& column = x_.columns[j];
+            if (column.kind != ColumnKind::categorical) continue;
+            if (category_keys[j].size() != column.bin_of_category.size())
+                throw nb::value_error("one key for each category");
+            // Categories that share a bin have the sum of their keys; the last is for missing values.
+            keys[j].assign(column.n_bins + 1, 1);
+            for (Size c = 0; c < column.bin_of_category.size(); ++c)
+                if (column.bin_of_category[c] < column.n_bins)
+                    keys[j][column.bin_of_category[c]] += category_keys[j].data()[c];
+        }
+        return array(row_order(x_, target, keys, n_threads));
     }
 
   private:
@@ -233,5 +247,6 @@ void register_grow(nb::module_& m) {
              "options"_a)
         .def("grow_forest", &Grower::grow_forest, "classes"_a.none(), "n_classes"_a, "values"_a.none(),
              "options"_a, "bag"_a, "bag_seeds"_a, "tree_seeds"_a, "factors"_a.none(), "balanced"_a)
-        .def("order_rows", &Grower::order_rows, "classes"_a.none(), "values"_a.none(), "n_threads"_a);
+        .def("order_rows", &Grower::order_rows, "classes"_a.none(), "values"_a.none(), "category_keys"_a,
+             "n_threads"_a);
 }

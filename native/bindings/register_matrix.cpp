@@ -80,6 +80,13 @@ void extend(CodeMatrix& matrix, const CodeMatrix& other) {
     for (Size j = 0, n = other.columns.size(); j < n; ++j) matrix.columns.push_back(other.columns[j]);
 }
 
+CodeMatrix select_columns(const CodeMatrix& matrix, const std::vector<Size>& chosen) {
+    CodeMatrix out;
+    out.n_rows = matrix.n_rows;
+    for (const Size j : chosen) out.columns.push_back(column_at(matrix, j));
+    return out;
+}
+
 }  // namespace
 
 void register_matrix(nb::module_& m) {
@@ -110,6 +117,8 @@ void register_matrix(nb::module_& m) {
             "bin_of_category",
             [=](const CodeMatrix& x, Size j) { return copy(column_at(x, j).bin_of_category); },
             nb::arg("column"), "Copy the bin of each category.")
+        .def("select", &select_columns, nb::arg("columns"),
+             "Copy some of the columns, in the order they are named.")
         .def("extend", &extend, nb::arg("other"), "Append the columns of another matrix of as many rows.");
     m.def("build_codes", &build, nb::arg("columns"), nb::arg("n_categories"), nb::arg("weights").none(),
           nb::arg("max_bins"), nb::arg("n_threads"),

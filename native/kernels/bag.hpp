@@ -15,9 +15,14 @@
 
 namespace spinney {
 
+/// What stands for each code of a column when rows are hashed: the number of its bin, or a key of its
+/// category, since the numbers of categories depend on which others there are.
+using CodeKeys = std::vector<std::vector<std::uint64_t>>;
+
 /// An order of the rows by a hash of their codes and targets: rows that hold the same are neighbours, and
-/// shuffled rows come in the same order.  -> (n_rows,)
-inline std::vector<std::int64_t> row_order(const CodeMatrix& x, const Target& target, int n_threads) {
+/// shuffled rows come in the same order.  keys (n_columns) of (n_bins + 1) or empty  -> (n_rows,)
+inline std::vector<std::int64_t> row_order(const CodeMatrix& x, const Target& target,
+                                           const CodeKeys& code_keys, int n_threads) {
     struct Key {
         std::uint64_t hash;
         std::int64_t row;
@@ -31,9 +36,12 @@ inline std::vector<std::int64_t> row_order(const CodeMatrix& x, const Target& ta
         const auto add = [&](auto&& value_of) {
             for (Size r = begin; r < end; ++r) keys[r].hash = mix(keys[r].hash, value_of(r));
         };
-        for (const CodeColumn& column : x.columns) {
+        for (Size j = 0; j < x.columns.size(); ++j) {
+            const CodeColumn& column = x.columns[j];
             const std::uint8_t* bytes = column.as<std::uint8_t>();
-            if (column.width == 1)
+            if (!code_keys[j].empty())
+                add([&](Size r) { return code_keys[j][column.at(r)]; });
+            else if (column.width == 1)
                 add([=](Size r) { return bytes[r]; });
             else
                 add([&](Size r) { return column.at(r); });

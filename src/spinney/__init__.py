@@ -4,7 +4,14 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from spinney.bagging import BaggingClassifier, BaggingRegressor
+from spinney.bagging import (
+    BaggingClassifier,
+    BaggingRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from spinney.boosting import (
     AdaBoostClassifier,
     AdaBoostRegressor,
@@ -53,6 +60,8 @@ __all__ = [
     "DecisionTreeRegressor",
     "EnsembleSelectionClassifier",
     "EnsembleSelectionRegressor",
+    "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
     "ID3Classifier",
@@ -63,6 +72,8 @@ __all__ = [
     "OutputCodeClassifier",
     "OutputFlippingClassifier",
     "OutputSmearingRegressor",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
     "StackingClassifier",
     "StackingRegressor",
     "VotingClassifier",

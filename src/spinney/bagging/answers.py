@@ -86,6 +86,35 @@ def give_numbers(member: Any, X: Any) -> NDArray[np.float64]:
     return np.asarray(member.predict(X), dtype=np.float64)
 
 
+# ---- classes ----
+
+
+def by_output(values: Any) -> list[Any]:
+    """Give what belongs to each output as a list, also of one."""
+    return values if type(values) is list else [values]
+
+
+def describe_classes(classes: Any) -> dict[str, Any]:
+    """Give the fitted attributes that tell of the classes, those of several outputs a list."""
+    if type(classes) is list:
+        return {"classes_": classes, "n_classes_": np.array(list(map(len, classes)), dtype=np.intp)}
+    return {"classes_": classes, "n_classes_": len(classes)}
+
+
+def split_shares(shares: NDArray[np.float64], classes: Any) -> list[NDArray[np.float64]]:
+    """Give the shares (n_rows, classes of all outputs) of each output apart."""
+    widths = [len(labels) for labels in by_output(classes)]
+    return np.split(shares, np.cumsum(widths)[:-1], axis=1)
+
+
+def likeliest(shares: list[NDArray[np.float64]], classes: Any) -> Array:
+    """Give the class with the largest share, the first of several.  -> (n_rows,) or (n_rows, n_outputs)"""
+    chosen = [
+        labels.take(part.argmax(axis=1)) for labels, part in zip(by_output(classes), shares, strict=True)
+    ]
+    return np.stack(chosen, axis=1) if type(classes) is list else chosen[0]
+
+
 # ---- all members ----
 
 

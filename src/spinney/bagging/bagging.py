@@ -9,7 +9,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regressor
-from sklearn.metrics import r2_score
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -18,33 +17,21 @@ from spinney.bagging.answers import (
     Answer,
     Array,
     answers_left_out,
+    by_output,
+    describe_classes,
     give_numbers,
     give_scores,
     give_shares,
     give_votes,
+    likeliest,
+    split_shares,
 )
 from spinney.bagging.bagging_base import _BaseBagging
 from spinney.bagging.draws import Bags
 from spinney.bagging.fitted import check_fitted, check_labels, check_left_out
-from spinney.bagging.out_of_bag import out_of_bag_mean, out_of_bag_score
-from spinney.base.errors import InputError
+from spinney.bagging.out_of_bag import accuracy, out_of_bag_mean, out_of_bag_score, r_squared
 from spinney.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
 from spinney.trees.targets import encode_classes, encode_values
-
-
-def _accuracy(y: Array, predicted: Array, sample_weight: NDArray[np.float64] | None = None) -> float:
-    """Give the share of rows whose every output is predicted right."""
-    right = y == predicted
-    return float(np.average(right if right.ndim == 1 else right.all(axis=1), weights=sample_weight))
-
-
-def _r_squared(y: Array, predicted: Array, sample_weight: NDArray[np.float64] | None = None) -> float:
-    if len(y) < 2:
-        raise InputError(
-            "R² needs two rows out of bag, and one row was left out",
-            fix="Add members or rows, or set oob_score to a function such as mean_squared_error.",
-        )
-    return float(r2_score(y, predicted, sample_weight=sample_weight))
 
 
 def _members_have(name: str) -> Callable[[Any], bool]:
@@ -124,14 +111,14 @@ class BaggingClassifier(ClassifierMixin, _BaseBagging):  # type: ignore[misc]
 
     def _read_classes(self, y: Array) -> dict[str, Any]:
         classes = list(encode_classes(y).classes)
-        return _described(classes[0] if y.ndim == 1 else classes)
+        return describe_classes(classes[0] if y.ndim == 1 else classes)
 
     def _same_targets(self, targets: dict[str, Any]) -> bool:
-        old, new = _outputs(self.classes_), _outputs(targets["classes_"])
+        old, new = by_output(self.classes_), by_output(targets["classes_"])
         return len(old) == len(new) and all(map(np.array_equal, old, new))
 
     def _answer(self, classes: Any) -> Answer:
-        return partial(give_votes if self.voting == "hard" else give_shares, classes=_outputs(classes))
+        return partial(give_votes if self.voting == "hard" else give_shares, classes=by_output(classes))
 
     def _judge(
         self, members: list[Any], X: Any, y: Array, bags: Bags, targets: dict[str, Any]
@@ -139,9 +126,9 @@ class BaggingClassifier(ClassifierMixin, _BaseBagging):  # type: ignore[misc]
         classes = targets["classes_"]
         parts = answers_left_out(members, bags, X, self._answer(classes), self.n_jobs)
         shares, n_answers = out_of_bag_mean(bags.n_rows, parts)
-        outputs = _split(shares, classes)
-        score = self.oob_score if callable(self.oob_score) else _accuracy
-        predicted = _likeliest(outputs, classes)
+        outputs = split_shares(shares, classes)
+        score = self.oob_score if callable(self.oob_score) else accuracy
+        predicted = likeliest(outputs, classes)
         return {
             "oob_decision_function_": outputs if type(classes) is list else outputs[0],
             "oob_score_": out_of_bag_score(score, y, predicted, n_answers > 0, bags.weights),
@@ -155,7 +142,7 @@ class BaggingClassifier(ClassifierMixin, _BaseBagging):  # type: ignore[misc]
         >>> model.predict([["red"]]).tolist()
         [1]
         """
-        return _likeliest(self._shares(X), self.classes_)
+        return likeliest(self._shares(X), self.classes_)
 
     def predict_proba(self, X: Any) -> Any:
         """Give the mean of the members' probabilities, or with hard voting the share of votes.
@@ -177,25 +164,25 @@ class BaggingClassifier(ClassifierMixin, _BaseBagging):  # type: ignore[misc]
 
         In a member that never met a class, this class has the least score of the row.
         """
-        return self._mean(X, lambda member, part: give_scores(member, part, _outputs(self.classes_)))
+        return self._mean(X, lambda member, part: give_scores(member, part, by_output(self.classes_)))
 
     def _shares(self, X: Any) -> list[NDArray[np.float64]]:
         check_is_fitted(self)
         values = self._mean_of_trees(X) if self.voting == "soft" else None
         if values is not None:
-            return [values[:, k, : len(labels)] for k, labels in enumerate(_outputs(self.classes_))]
-        return _split(self._mean(X, self._answer(self.classes_)), self.classes_)
+            return [values[:, k, : len(labels)] for k, labels in enumerate(by_output(self.classes_))]
+        return split_shares(self._mean(X, self._answer(self.classes_)), self.classes_)
 
     def _set_state(self, state: dict[str, Any]) -> None:
         super()._set_state(state)
         if hasattr(self, "classes_"):
-            self.__dict__ |= _described(self.classes_)
+            self.__dict__ |= describe_classes(self.classes_)
 
     def _check_parts(self) -> None:
         outputs = check_labels(self.classes_)
         check_fitted(self, outputs)
         if hasattr(self, "oob_decision_function_"):
-            answers = _outputs(self.oob_decision_function_)
+            answers = by_output(self.oob_decision_function_)
             for labels, part in zip(outputs, answers, strict=True):
                 check_left_out(part, (self._bags.n_rows, len(labels)))
 
@@ -206,31 +193,6 @@ class BaggingClassifier(ClassifierMixin, _BaseBagging):  # type: ignore[misc]
             tags.classifier_tags.multi_class = base.multi_class
             tags.classifier_tags.multi_label = base.multi_label
         return tags
-
-
-def _outputs(values: Any) -> list[Any]:
-    """Give what belongs to each output as a list, also of one."""
-    return values if type(values) is list else [values]
-
-
-def _described(classes: Any) -> dict[str, Any]:
-    if type(classes) is list:
-        return {"classes_": classes, "n_classes_": np.array(list(map(len, classes)), dtype=np.intp)}
-    return {"classes_": classes, "n_classes_": len(classes)}
-
-
-def _split(shares: NDArray[np.float64], classes: Any) -> list[NDArray[np.float64]]:
-    """Give the shares (n_rows, classes of all outputs) of each output apart."""
-    widths = [len(labels) for labels in _outputs(classes)]
-    return np.split(shares, np.cumsum(widths)[:-1], axis=1)
-
-
-def _likeliest(shares: list[NDArray[np.float64]], classes: Any) -> Array:
-    """Give the class with the largest share, the first of several.  -> (n_rows,) or (n_rows, n_outputs)"""
-    chosen = [
-        labels.take(part.argmax(axis=1)) for labels, part in zip(_outputs(classes), shares, strict=True)
-    ]
-    return np.stack(chosen, axis=1) if type(classes) is list else chosen[0]
 
 
 class BaggingRegressor(RegressorMixin, _BaseBagging):  # type: ignore[misc]
@@ -286,7 +248,7 @@ class BaggingRegressor(RegressorMixin, _BaseBagging):  # type: ignore[misc]
     ) -> dict[str, Any]:
         parts = answers_left_out(members, bags, X, give_numbers, self.n_jobs)
         means, n_answers = out_of_bag_mean(bags.n_rows, parts)
-        score = self.oob_score if callable(self.oob_score) else _r_squared
+        score = self.oob_score if callable(self.oob_score) else r_squared
         return {
             "oob_prediction_": means,
             "oob_score_": out_of_bag_score(score, y, means, n_answers > 0, bags.weights),

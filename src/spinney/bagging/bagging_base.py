@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
@@ -19,8 +18,19 @@ from spinney.bagging.draws import Bags, bag_size
 from spinney.bagging.fitting import fit_members, make_members, table_rows
 from spinney.bagging.joined import JoinedTrees, join_trees
 from spinney.bagging.row_order import row_order
-from spinney.bagging.shared import fit_trees
-from spinney.base.checks import FLAG, NONE, Kind, OneOf, Real, Rule, Whole, check_parameters, check_weights
+from spinney.bagging.shared import CodedTables, fit_trees
+from spinney.base.checks import (
+    FLAG,
+    NONE,
+    Kind,
+    OneOf,
+    Real,
+    Rule,
+    Whole,
+    check_parameters,
+    check_weights,
+    thread_count,
+)
 from spinney.base.errors import InputError
 from spinney.base.seeds import draw_seed
 from spinney.members.inputs import check_input, describe_input
@@ -134,13 +144,17 @@ class _BaseBagging(MetaEstimatorMixin, BaseEstimator, Persistent, metaclass=ABCM
         seen, labels = describe_input(X), read_target(y, n_rows)
         targets = self._read_classes(labels)
         weights = check_weights(sample_weight, n_rows)
-        bags = self._draw_bags(n_rows, seen.get("n_features_in_"), weights, _order(estimator, X, labels))
+        tables = None
+        if isinstance(estimator, _BaseTree):
+            tables = CodedTables(X, labels, weights, thread_count(self.n_jobs))
+        order = _order(X, labels) if tables is None else tables.of(estimator).order()
+        bags = self._draw_bags(n_rows, seen.get("n_features_in_"), weights, order)
         members = self._members_so_far(bags, targets)
         numbers = range(len(members), self.n_estimators)
         new = make_members(estimator, self.parameter_distributions, bags, numbers)
         title = f"{type(self).__name__}: fitting members" if self.verbose else None
-        if isinstance(estimator, _BaseTree):
-            members += fit_trees(new, numbers, X, labels, bags, self.oob_pruning, self.n_jobs, title)
+        if tables is not None:
+            members += fit_trees(new, numbers, tables, bags, self.oob_pruning, self.n_jobs, title)
         else:
             members += fit_members(new, numbers, X, labels, bags, self.n_jobs, title)
         fitted = {
@@ -308,12 +322,8 @@ def _count_some_rows(X: Any) -> int:
     return n_rows
 
 
-def _order(estimator: Any, X: Any, y: Array) -> NDArray[np.int64] | None:
+def _order(X: Any, y: Array) -> NDArray[np.int64] | None:
     """Give the order of the rows by what they hold, None where Spinney cannot read the table."""
-    if isinstance(estimator, _BaseTree):
-        # Read as the members will read it, so that an error names the column of the whole table.
-        table = estimator._read(X)
-        return row_order(X if issparse(X) else table, y)
     try:
         return row_order(X, y)
     except InputError:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from spinney.base.checks import Whole
 from spinney.base.errors import InputError
 from spinney.base.seeds import stream
+from spinney.native import core
 from spinney.persistence import Persistent
 
 Counts = NDArray[np.int64]
@@ -18,8 +20,6 @@ Weights = NDArray[np.float64]
 
 # What a member's seed is used for; each use has a stream of its own.
 _ROWS, _COLUMNS, _ESTIMATOR, _PARAMETERS = range(4)
-# Draws are made in parts of this many, so that a bag of millions takes no more memory than its rows.
-_PART = 1 << 20
 _MOST_DRAWS = 10**9
 # Whole weights that add up to more are too large to be meant as counts of rows.
 _MOST_COPIES = 10**7
@@ -71,75 +71,40 @@ def bag_size(max_samples: int | float | None, bootstrap: bool, n_rows: int, weig
     return n_draw
 
 
-def draw_rows(
-    seed: int,
-    t: int,
+def row_seed(seed: int, t: int) -> int:
+    """Give the seed by which the rows of member t are drawn.
+
+    >>> row_seed(7, 0) == member_seed(7, 0)
+    False
+    """
+    return int(stream(member_seed(seed, t), _ROWS).integers(2**64, dtype=np.uint64))
+
+
+def make_bag(
     n_rows: int,
     n_draw: int,
     bootstrap: bool,
     *,
     weights: Weights | None = None,
-    order: NDArray[np.integer[Any]] | None = None,
-) -> Counts:
-    """Draw the rows of member t, and give how often each was drawn.  -> (n_rows,)
+    order: NDArray[np.int64] | None = None,
+) -> core.Bag:
+    """Say what rows are drawn from: ``bag.draw(seed)`` then gives how often each is drawn.
 
     Of whole weights each counts copies of its row: with replacement a copy may be drawn again, without it
     may not. By other weights rows are drawn in proportion with replacement, and evenly among those above 0
     without. ``order`` (n_rows,) is that of ``row_order``: by it the draws follow the rows wherever they are.
 
-    >>> int(draw_rows(0, 0, n_rows=10, n_draw=10, bootstrap=True).sum())
+    >>> int(make_bag(10, n_draw=10, bootstrap=True).draw(0).sum())
     10
     """
-    rng = stream(member_seed(seed, t), _ROWS)
-    ordered = weights if weights is None or order is None else weights[order]
-    if ordered is None:
-        counts = _draw_evenly(rng, n_rows, n_draw, bootstrap)
-    elif are_counts(ordered):
-        counts = _draw_copies(rng, ordered.astype(np.int64), n_draw, bootstrap)
-    elif bootstrap:
-        counts = _draw_in_proportion(rng, ordered, n_draw)
-    else:
-        counts = _draw_copies(rng, (ordered > 0).astype(np.int64), n_draw, bootstrap)
-    if order is None:
-        return counts
-    placed = np.empty_like(counts)
-    placed[order] = counts
-    return placed
-
-
-def _draw_evenly(rng: np.random.Generator, n: int, n_draw: int, bootstrap: bool) -> Counts:
-    """Draw among 0, 1, …, n − 1, and give how often each was drawn.  -> (n,)"""
-    if not bootstrap:
-        if n_draw == n:
-            return np.ones(n, dtype=np.int64)
-        return _count(rng.choice(n, n_draw, replace=False, shuffle=False), n)
-    counts = np.zeros(n, dtype=np.int64)
-    for start in range(0, n_draw, _PART):
-        counts += _count(rng.integers(n, size=min(_PART, n_draw - start)), n)
-    return counts
-
-
-def _draw_copies(rng: np.random.Generator, copies: Counts, n_draw: int, bootstrap: bool) -> Counts:
-    """Draw evenly among the copies of rows, and give how many of each row were drawn.  copies (n_rows,)"""
-    ends = np.cumsum(copies)
-    of_copies = np.concatenate([[0], np.cumsum(_draw_evenly(rng, int(ends[-1]), n_draw, bootstrap))])
-    return np.asarray(of_copies[ends] - of_copies[ends - copies], dtype=np.int64)
-
-
-def _draw_in_proportion(rng: np.random.Generator, weights: Weights, n_draw: int) -> Counts:
-    # Scaled first: the sum of large weights may be more than a number can hold.
-    ends = np.cumsum(weights / weights.max())
-    last = int(np.flatnonzero(weights)[-1])
-    counts = np.zeros(len(weights), dtype=np.int64)
-    for start in range(0, n_draw, _PART):
-        places = rng.random(min(_PART, n_draw - start)) * ends[-1]
-        # A product may be rounded up to the end itself.
-        counts += _count(np.minimum(np.searchsorted(ends, places, side="right"), last), len(weights))
-    return counts
-
-
-def _count(rows: NDArray[np.integer[Any]], n_rows: int) -> Counts:
-    return np.bincount(rows, minlength=n_rows).astype(np.int64, copy=False)
+    copies, chances = None, None
+    if weights is not None and are_counts(weights):
+        copies = weights.astype(np.int64)
+    elif weights is not None and bootstrap:
+        chances = weights
+    elif weights is not None:
+        copies = (weights > 0).astype(np.int64)
+    return core.Bag(n_rows, n_draw, bootstrap, order, copies, chances)
 
 
 def draw_columns(seed: int, t: int, n_columns: int, n_draw: int, bootstrap: bool) -> NDArray[np.int64]:
@@ -190,11 +155,14 @@ class Bags(Persistent):
         if not self.bootstrap and self.n_draw > bag_size(None, True, self.n_rows, self.weights):
             raise ValueError("more rows are to be drawn than there are")
 
+    @cached_property
+    def bag(self) -> core.Bag:
+        """Give what rows are drawn from, as the core has it."""
+        return make_bag(self.n_rows, self.n_draw, self.bootstrap, weights=self.weights, order=self.order)
+
     def counts(self, t: int) -> Counts:
         """Give how often member t drew each row.  -> (n_rows,)"""
-        return draw_rows(
-            self.seed, t, self.n_rows, self.n_draw, self.bootstrap, weights=self.weights, order=self.order
-        )
+        return self.bag.draw(row_seed(self.seed, t))
 
     def rows(self, t: int) -> NDArray[np.int64]:
         """Give the rows that member t drew, ascending, one as often as it was drawn.  -> (n_draw,)"""
@@ -224,7 +192,7 @@ class Bags(Persistent):
 
     def same_draws(self, other: Bags) -> bool:
         """Tell whether the other bags are drawn in the same way from the same rows."""
-        return all(np.array_equal(value, vars(other)[name]) for name, value in vars(self).items())
+        return all(np.array_equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
 
 
 def _is_permutation(order: Any, n_rows: int) -> bool:

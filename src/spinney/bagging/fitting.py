@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from spinney.bagging.draws import Bags
+from spinney.data.schema import name_copies
 from spinney.members.cloning import make_member
 from spinney.members.distributions import draw_parameters
 from spinney.members.fitting import fit_member, run_jobs, takes_weights
@@ -72,6 +72,15 @@ def table_rows(X: Any) -> int:
     return count_rows(X.tocsr() if bool(sparse.issparse(X)) else X)
 
 
+def takes_all(columns: NDArray[np.int64], n_columns: int) -> bool:
+    """Tell whether the columns of a bag are all that there are, each once.
+
+    >>> takes_all(np.array([0, 1]), 2), takes_all(np.array([0, 0]), 2)
+    (True, False)
+    """
+    return len(columns) == n_columns and bool((columns == np.arange(n_columns)).all())
+
+
 def take_features(X: Any, columns: NDArray[np.int64], n_columns: int) -> Any:
     """Take the columns of a bag; where all are taken, the table itself.
 
@@ -81,15 +90,12 @@ def take_features(X: Any, columns: NDArray[np.int64], n_columns: int) -> Any:
     >>> list(take_features(pd.DataFrame({"age": [3], "size": [1]}), np.array([0, 0]), 2).columns)
     ['age', 'age (2)']
     """
-    if len(columns) == n_columns and (columns == np.arange(n_columns)).all():
+    if takes_all(columns, n_columns):
         return X
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame) or len(set(columns.tolist())) == len(columns):
         return take_columns(X, columns)
-    drawn: Counter[int] = Counter()
-    chosen = []
-    for j in columns.tolist():
-        drawn[j] += 1
-        name = str(frame.columns[j])
-        chosen.append(nw.nth(j).alias(name if drawn[j] == 1 else f"{name} ({drawn[j]})"))
-    return frame.select(chosen).to_native()
+    names = name_copies([str(name) for name in frame.columns], columns.tolist())
+    return frame.select(
+        nw.nth(j).alias(name) for j, name in zip(columns.tolist(), names, strict=True)
+    ).to_native()

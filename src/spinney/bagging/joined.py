@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spinney.bagging.fitting import takes_all
 from spinney.base.checks import thread_count
 from spinney.data.schema import Feature, Schema, default_names
 from spinney.model.ensemble import TreeEnsemble
@@ -80,7 +81,7 @@ def _whole_schema(members: list[Any], features: Columns, n_columns: int) -> Sche
 
 def _for_table(tree: TreeArrays, columns: NDArray[np.int64], n_columns: int) -> TreeArrays:
     """Give a tree that speaks of the columns of the whole table."""
-    if len(columns) == n_columns and (columns == np.arange(n_columns)).all():
+    if takes_all(columns, n_columns):
         return tree
     of_table = columns.astype(np.int32)
     return replace(

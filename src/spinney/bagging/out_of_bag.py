@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import r2_score
 
 from spinney.base.errors import InputError
 
@@ -63,6 +64,34 @@ def out_of_bag_score(
     counted = answered & (weights > 0)
     more = {"sample_weight": weights[counted]} if _takes_weights(score) else {}
     return float(score(y[counted], predicted[counted], **more))
+
+
+def accuracy(
+    y: NDArray[Any], predicted: NDArray[Any], sample_weight: NDArray[np.float64] | None = None
+) -> float:
+    """Give the share of rows whose every output is predicted right.
+
+    >>> accuracy(np.array([[0, 1], [1, 1]]), np.array([[0, 1], [1, 0]]))
+    0.5
+    """
+    right = y == predicted
+    return float(np.average(right if right.ndim == 1 else right.all(axis=1), weights=sample_weight))
+
+
+def r_squared(
+    y: NDArray[Any], predicted: NDArray[Any], sample_weight: NDArray[np.float64] | None = None
+) -> float:
+    """Give the share of the variance that is explained.
+
+    >>> r_squared(np.array([0.0, 2.0]), np.array([0.0, 1.0]))
+    0.5
+    """
+    if len(y) < 2:
+        raise InputError(
+            "R² needs two rows out of bag, and one row was left out",
+            fix="Add members or rows, or set oob_score to a function such as mean_squared_error.",
+        )
+    return float(r2_score(y, predicted, sample_weight=sample_weight))
 
 
 def _takes_weights(score: Callable[..., float]) -> bool:

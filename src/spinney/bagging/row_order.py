@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from spinney.data.schema import read_table
+from spinney.data.schema import Schema, read_table
 from spinney.data.table import Table
 
 Keys = NDArray[np.uint64]
@@ -36,18 +36,28 @@ def row_order(X: Any, y: NDArray[Any]) -> NDArray[np.int64]:
     return np.argsort(keys, kind="stable")
 
 
+def category_keys(schema: Schema) -> list[Keys]:
+    """Give for each column a key of each category, by its value; none for numbers.
+
+    A code would not do: it depends on which other categories there are.
+
+    >>> [len(keys) for keys in category_keys(read_table([[1.0, "red"], [2.5, "blue"]]).schema)]
+    [0, 2]
+    """
+    return [np.array([*map(_of_object, feature.categories)], dtype=np.uint64) for feature in schema.features]
+
+
 def _of_table(X: Any, first_salt: int) -> Iterator[Keys]:
     """Give a key a row for each part of the table; their sum is the key of the row."""
     if sparse.issparse(X):
         yield _of_sparse(X, first_salt)
         return
     table = X if isinstance(X, Table) else read_table(X)
-    for j, feature in enumerate(table.schema.features):
+    for j, by_code in enumerate(category_keys(table.schema)):
         column = table.column(j)
-        if feature.kind == "categorical":
-            # By value: a code depends on which other categories there are. The last is for missing values.
-            by_code = np.array([*map(_of_object, feature.categories), 1], dtype=np.uint64)
-            yield _salted(by_code[column], first_salt + j)
+        if table.schema.features[j].kind == "categorical":
+            missing = np.uint64(1)  # the code −1 takes the last
+            yield _salted(np.append(by_code, missing)[column], first_salt + j)
         else:
             yield _salted(_of_numbers(column), first_salt + j)
 

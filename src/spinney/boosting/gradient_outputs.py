@@ -13,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from spinney.base.checks import thread_count
 from spinney.boosting.gradient_problem import start_scores
-from spinney.boosting.gradient_state import check_fitted, read_state, write_state
+from spinney.boosting.gradient_state import check_fitted
 from spinney.boosting.target_statistics import TargetStatistics
-from spinney.data.schema import Schema
+from spinney.data.schema import Schema, pack_schema, unpack_schema
 from spinney.data.table import Table
 from spinney.model.ensemble import TreeEnsemble
 from spinney.model.ensemble_predict import EnsemblePredictor
@@ -108,10 +108,11 @@ class _BoostedModel(BaseEstimator, Persistent, metaclass=ABCMeta):  # type: igno
         return derived
 
     def _get_state(self) -> dict[str, Any]:
-        return write_state(super()._get_state())
+        state = super()._get_state()
+        return {**state, "fitted": pack_schema(state["fitted"])}
 
     def _set_state(self, state: dict[str, Any]) -> None:
-        super()._set_state(read_state(state))
+        super()._set_state({**state, "fitted": unpack_schema(state.get("fitted"))})
 
     def _check_state(self) -> None:
         if hasattr(self, "ensemble_"):

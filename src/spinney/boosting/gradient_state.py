@@ -9,25 +9,8 @@ import numpy as np
 from spinney.base.errors import ModelFileError
 from spinney.boosting.gradient_ledger import GradientLedger
 from spinney.boosting.target_statistics import TargetStatistics
-from spinney.data.schema import Schema
 from spinney.model.ensemble import TreeEnsemble
 from spinney.objectives.losses import Loss
-
-
-def write_state(state: dict[str, Any]) -> dict[str, Any]:
-    """Turn the schema in an estimator's state into plain data; the other parts describe themselves."""
-    fitted = dict(state["fitted"])
-    if "schema_" in fitted:
-        fitted["schema_"] = fitted["schema_"].to_state()
-    return {**state, "fitted": fitted}
-
-
-def read_state(state: dict[str, Any]) -> dict[str, Any]:
-    """Turn plain data that nobody has checked into a schema."""
-    fitted = state.get("fitted")
-    if type(fitted) is not dict or "schema_" not in fitted:
-        return state
-    return {**state, "fitted": {**fitted, "schema_": Schema.from_state(fitted["schema_"])}}
 
 
 def check_fitted(fitted: dict[str, Any], is_classifier: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -172,6 +173,19 @@ class Schema:
         ]
         return Schema(tuple(features), self.has_names)
 
+    def select(self, columns: Sequence[int]) -> Schema:
+        """Return the schema of some columns, in the order in which they are named; one may be there twice.
+
+        >>> read_table([[1.0, "red"]]).schema.select([1]).categorical.tolist()
+        [True]
+        """
+        chosen = [self.features[j] for j in columns]
+        names = name_copies(self.names, columns) if self.has_names else default_names(len(columns))
+        return Schema(
+            tuple(replace(feature, name=name) for feature, name in zip(chosen, names, strict=True)),
+            self.has_names,
+        )
+
     def to_state(self) -> dict[str, Any]:
         """Return the schema as plain data: numbers, text, lists, dicts and arrays.
 
@@ -205,6 +219,26 @@ class Schema:
         return cls(tuple(features), names is not None)
 
 
+def pack_schema(fitted: dict[str, Any]) -> dict[str, Any]:
+    """Give the fitted attributes of a model with ``schema_``, if it is among them, as plain data.
+
+    >>> pack_schema({})
+    {}
+    """
+    return {**fitted, "schema_": fitted["schema_"].to_state()} if "schema_" in fitted else fitted
+
+
+def unpack_schema(fitted: Any) -> Any:
+    """Undo ``pack_schema`` on data that may come from anyone; what is wrong in it raises ModelFileError.
+
+    >>> unpack_schema({})
+    {}
+    """
+    if type(fitted) is not dict or "schema_" not in fitted:
+        return fitted
+    return {**fitted, "schema_": Schema.from_state(fitted["schema_"])}
+
+
 def default_names(n_features: int) -> list[str]:
     """Return the names of columns that have none.
 
@@ -212,6 +246,20 @@ def default_names(n_features: int) -> list[str]:
     ['x0', 'x1']
     """
     return [f"x{j}" for j in range(n_features)]
+
+
+def name_copies(names: Sequence[str], columns: Sequence[int]) -> list[str]:
+    """Return the names of chosen columns; one that was chosen before has a number behind its name.
+
+    >>> name_copies(["age", "size"], [0, 0, 1])
+    ['age', 'age (2)', 'size']
+    """
+    drawn: Counter[int] = Counter()
+    out = []
+    for j in columns:
+        drawn[j] += 1
+        out.append(names[j] if drawn[j] == 1 else f"{names[j]} ({drawn[j]})")
+    return out
 
 
 def read_table(X: Any, categorical_features: Any = None) -> Table:

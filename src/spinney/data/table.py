@@ -80,6 +80,23 @@ class Table:
         """Return the same columns under another description of them."""
         return Table(schema, self.n_rows, self.block, self._columns)
 
+    def select(self, columns: Sequence[int]) -> Table:
+        """Return the table of some columns, in the order in which they are named; none is copied."""
+        chosen, source = list(columns), self.columns
+        return Table(
+            self.schema.select(chosen),
+            self.n_rows,
+            None,
+            LazyColumns(len(chosen), lambda i: source[chosen[i]]),
+        )
+
+    def take(self, rows: NDArray[np.integer[Any]]) -> Table:
+        """Return the table of some rows, each column copied when it is asked for."""
+        if self.block is not None:
+            return Table(self.schema, len(rows), self.block[rows])
+        source = self.columns
+        return Table(self.schema, len(rows), None, LazyColumns(self.n_features, lambda j: source[j][rows]))
+
     def column(self, j: int) -> Column:
         """Return column ``j`` as an array (n_rows,)."""
         return self.columns[j]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,9 +101,14 @@ class Grower:
         )  # fmt: skip
         return [self._tree(tree) for tree in grown]
 
-    def order_rows(self, target: Target, n_threads: int = 1) -> NDArray[np.int64]:
-        """Give the rows in an order of their own: that of a hash of their codes and targets.  -> (n_rows,)"""
-        return self._core.order_rows(target.classes, target.values, n_threads)
+    def order_rows(
+        self, target: Target, category_keys: Sequence[NDArray[np.uint64]], n_threads: int = 1
+    ) -> NDArray[np.int64]:
+        """Give the rows in an order of their own: that of a hash of their codes and targets.  -> (n_rows,)
+
+        category_keys has for each column a key of each category, none for numbers.
+        """
+        return self._core.order_rows(target.classes, target.values, category_keys, n_threads)
 
     def _tree(self, grown: dict[str, Any]) -> TreeArrays:
         return TreeArrays(n_features=self._n_features, **{name: grown[name] for name in TREE_FIELDS})

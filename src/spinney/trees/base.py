@@ -133,25 +133,27 @@ class _BaseTree(MultiOutputMixin, BaseEstimator, Persistent, metaclass=ABCMeta):
         codes, classes = self._encode(labels)
         weights = self._weights(check_weights(sample_weight, table.n_rows), labels)
         problem = Problem(table, codes, classes, weights, seed, n_threads)
-        validation = self._validation(problem, validation_set, labels)
-        if validation is not None and validation.table is table:
-            problem = replace(problem, weights=problem.full_weights - validation.weights)
+        problem, validation = self._divide(problem, validation_set, labels)
         matrix = code_table(table, problem.weights, self.max_bins, n_threads)
         problem = problem.with_missing([matrix.has_missing(j) for j in range(matrix.n_columns)])
-        plan, schema, grower = self._plan(problem), problem.table.schema, Grower(matrix)
+        return self._learn(problem, Grower(matrix), validation)
+
+    def _learn(self, problem: Problem, grower: Grower, validation: Validation | None) -> Self:
+        """Grow the tree on codes of the problem's table, and prune it; the codes may be shared by others."""
+        plan, schema = self._plan(problem), problem.table.schema
 
         def regrow(weights: NDArray[np.float64] | None, plan: GrowPlan) -> Grown:
-            return grower.grow(problem.target(weights), plan, n_threads)
+            return grower.grow(problem.target(weights), plan, problem.n_threads)
 
         grown = regrow(problem.weights, plan)
         alpha = self._choose_alpha(
             problem, grown.tree, lambda other: regrow(other, replace(plan, ledger="off")).tree
         )
-        tree = self._prune(grown.tree, alpha, validation, n_threads)
+        tree = self._prune(grown.tree, alpha, validation, problem.n_threads)
         return self._adopt(
             schema_=schema,
             tree_=tree,
-            classes_=(classes[0] if len(classes) == 1 else list(classes)) if classes else None,
+            classes_=problem.class_labels,
             max_features_=plan.max_features,
             ccp_alpha_=alpha,
             ledger_=self._read_ledger(grown, tree, schema),
@@ -215,6 +217,15 @@ class _BaseTree(MultiOutputMixin, BaseEstimator, Persistent, metaclass=ABCMeta):
         y = self._encode_like(read_target(given[1], table.n_rows), problem)
         weights = np.ones(table.n_rows) if weights_given is None else weights_given
         return Validation(table, y, self._weights_like(weights, y, problem, labels))
+
+    def _divide(
+        self, problem: Problem, given: tuple[Any, ...] | None, labels: NDArray[Any]
+    ) -> tuple[Problem, Validation | None]:
+        """Give the rows to grow by and those to prune by."""
+        validation = self._validation(problem, given, labels)
+        if validation is not None and validation.table is problem.table:
+            problem = replace(problem, weights=problem.full_weights - validation.weights)
+        return problem, validation
 
     def _choose_alpha(self, problem: Problem, tree: TreeArrays, regrow: Any) -> float:
         if self.pruning != "cost-complexity" or self.ccp_alpha > 0 or problem.n_used < 2:

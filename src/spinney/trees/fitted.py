@@ -54,6 +54,13 @@ class Problem:
         return tuple(map(len, self.classes))
 
     @property
+    def class_labels(self) -> Any:
+        """Give the classes as estimators have them: of several outputs a list, in regression None."""
+        if not self.classes:
+            return None
+        return self.classes[0] if len(self.classes) == 1 else list(self.classes)
+
+    @property
     def n_used(self) -> int:
         """Count the rows with weight."""
         return self.table.n_rows if self.weights is None else int(np.count_nonzero(self.weights))
