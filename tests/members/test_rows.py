@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from spinney.members.rows import count_rows, take_columns, take_rows
+from spinney.members.rows import count_rows, count_some_rows, take_columns, take_rows
 
 NUMBERS = np.arange(12.0).reshape(4, 3)
 TABLES = {
@@ -76,3 +76,10 @@ def test_series_and_lists_have_rows_too():
 def test_what_has_no_rows_is_refused(wrong):
     with pytest.raises(ValueError, match="2D array"):
         count_rows(wrong)
+
+
+@each_table
+def test_a_table_to_learn_from_has_rows(kind):
+    assert count_some_rows(TABLES[kind]) == 4
+    with pytest.raises(ValueError, match=r"0 sample\(s\)"):
+        count_some_rows(take_rows(TABLES[kind], []))

@@ -6,7 +6,7 @@ import pytest
 
 import spinney as sp
 from spinney.persistence import ModelFileError, dumps, loads
-from spinney.perturb.base import Estimator, check_labels, some_rows
+from spinney.perturb.base import check_labels
 
 X = pd.DataFrame({"a": np.arange(12.0), "b": np.arange(12.0) % 5})
 Y = np.arange(12) % 3
@@ -89,16 +89,6 @@ def test_content_that_does_not_agree_is_refused(model, damage, monkeypatch):
     loads(dumps(fitted))
     with pytest.raises(ModelFileError):
         loads(data)
-
-
-def test_an_estimator_is_no_class_and_no_text():
-    assert Estimator().allows(sp.C45Classifier())
-    assert not any(map(Estimator().allows, (sp.C45Classifier, "tree", None, 3)))
-
-
-def test_a_table_without_rows_is_refused():
-    with pytest.raises(ValueError, match=r"0 sample\(s\)"):
-        some_rows(np.empty((0, 2)))
 
 
 def test_labels_ascend():

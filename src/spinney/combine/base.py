@@ -39,6 +39,7 @@ from spinney.combine.out_of_fold import (
 from spinney.combine.responses import Method, answer, class_places
 from spinney.members.cloning import make_member
 from spinney.members.inputs import describe_input, encode
+from spinney.members.patterns import AnyEstimator
 from spinney.members.rows import count_rows
 from spinney.persistence import Persistent
 from spinney.trees.targets import encode_classes, encode_like, encode_values, read_target
@@ -177,7 +178,7 @@ class _BaseCombination(MetaEstimatorMixin, _BaseComposition, Persistent, metacla
             raise InputError(f"The name of an estimator is {show_value(name)}, which is no text", fix=_SHAPE)
         if _is_dropped(estimator):
             return
-        if isinstance(estimator, type) or not hasattr(estimator, "fit"):
+        if not AnyEstimator().allows(estimator):
             raise InputTypeError(
                 f"The member {show_value(name)} is {show_value(estimator)}, which is no estimator", fix=_SHAPE
             )

@@ -21,6 +21,7 @@ from spinney.combine.responses import METHODS, Method, answer, choose_method
 from spinney.combine.tables import put_beside
 from spinney.members.fitting import fit_member
 from spinney.members.inputs import check_input, describe_input
+from spinney.members.patterns import AnyEstimator
 from spinney.members.rows import take_rows
 
 
@@ -58,13 +59,12 @@ class _BaseStacking(TransformerMixin, _BaseCombination):  # type: ignore[misc]
         beside = take_rows(X, rows) if self.passthrough else None
         table = self._table(held_out.answers, methods, names, beside)
         others = _check_method_params(X, dict(problem.for_final), rows)
-        weights = others.pop("sample_weight", None)
         return self._adopt(
             estimators_=self._fit_members(problem),
             _names=list(problem.team.names),
             classes_=problem.lesson.classes,
             stack_method_=methods,
-            final_estimator_=fit_member(final, table, problem.lesson.y[rows], weights, **others),
+            final_estimator_=self._fit_final(final, table, problem.lesson.y[rows], **others),
             **describe_input(X),
         )
 
@@ -82,9 +82,22 @@ class _BaseStacking(TransformerMixin, _BaseCombination):  # type: ignore[misc]
         if self.final_estimator is None:
             return self._default_final(methods)
         final = self.final_estimator
-        if isinstance(final, type) or not hasattr(final, "fit") or not self._learns_alike(final):
+        if not AnyEstimator().allows(final) or not self._learns_alike(final):
             raise InputError(f"The final_estimator should be a {self._kind()}. Got {show_value(final)}.")
         return self._make(final, len(self.estimators), seed)
+
+    def _fit_final(
+        self, final: Any, table: Any, y: NDArray[Any], sample_weight: Any = None, **metadata: Any
+    ) -> Any:
+        try:
+            return fit_member(final, table, y, sample_weight, **metadata)
+        except ValueError as error:
+            if self.final_estimator is not None or not self.passthrough:
+                raise
+            raise InputError(
+                f"Without a final_estimator the columns of X that passthrough adds must be numbers ({error})",
+                fix="Give a final_estimator that takes them as they are, such as a tree.",
+            ) from error
 
     def _methods(self, problem: Problem) -> list[Method]:
         team = problem.team

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from spinney.base.errors import InputTypeError
+from spinney.base.errors import InputError, InputTypeError
 
 
 def count_rows(X: Any) -> int:
@@ -29,6 +29,18 @@ def count_rows(X: Any) -> int:
         raise InputTypeError(
             f"Expected 2D array, or another table, got {type(X).__name__} instead ({error})."
         ) from None
+
+
+def count_some_rows(X: Any) -> int:
+    """Count the rows of a table that is to be learned from; an error if there are none.
+
+    >>> count_some_rows([[1.0], [2.0]])
+    2
+    """
+    n_rows = count_rows(X)
+    if n_rows == 0:
+        raise InputError("Found array with 0 sample(s) while a minimum of 1 is required.")
+    return n_rows
 
 
 def take_rows(X: Any, rows: ArrayLike) -> Any:

@@ -5,63 +5,28 @@ from __future__ import annotations
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import get_tags
 
 from spinney.bagging.answers import mean_answer
 from spinney.base.checks import FLAG, NONE, Rule, Whole, check_parameters, check_weights, thread_count
-from spinney.base.errors import InputError, SpinneyError
+from spinney.base.errors import SpinneyError
 from spinney.base.seeds import draw_seed, stream
 from spinney.data import read_table
 from spinney.members.cloning import make_member
 from spinney.members.fitting import fit_member, run_jobs, takes_weights
 from spinney.members.inputs import check_input, describe_input
-from spinney.members.rows import count_rows, take_rows
+from spinney.members.patterns import AnyEstimator
+from spinney.members.rows import count_some_rows, take_rows
 from spinney.persistence import CorruptModelFile, Persistent
 from spinney.perturb.units import Units, make_units
 
 Perturb = Callable[[np.random.Generator], NDArray[Any]]
 """A function that draws one member's targets (n_units,), from its generator alone."""
-
-
-@dataclass(frozen=True)
-class Estimator:
-    """Allow whatever can be fitted and cloned.
-
-    >>> from spinney.trees import C45Classifier
-    >>> Estimator().allows(C45Classifier()), Estimator().allows(C45Classifier), str(Estimator())
-    (True, False, 'an estimator')
-    """
-
-    def allows(self, value: Any) -> bool:
-        """Tell whether the value is one of them."""
-        return hasattr(value, "fit") and hasattr(value, "get_params") and not isinstance(value, type)
-
-    def __str__(self) -> str:
-        return "an estimator"
-
-
-def some_rows(X: Any) -> int:
-    """Count the rows of a table that is to be learned from; an error if there are none.
-
-    >>> some_rows([[1.0], [2.0]])
-    2
-    """
-    n_rows = count_rows(_countable(X))
-    if n_rows == 0:
-        raise InputError("Found array with 0 sample(s) while a minimum of 1 is required.")
-    return n_rows
-
-
-def _countable(X: Any) -> Any:
-    """Give a sparse table row by row, any other as it is: one of the kind "dok" counts as a dict."""
-    return X.tocsr() if bool(sparse.issparse(X)) else X
 
 
 def check_labels(classes: Any, owner: str) -> None:
@@ -121,7 +86,7 @@ class _MemberEnsemble(MetaEstimatorMixin, _Ensemble):  # type: ignore[misc]
         check_input(self, X)
         n_features = getattr(self, "n_features_in_", 0)
         everything = [np.arange(n_features)] * len(self.estimators_)
-        return mean_answer(self.estimators_, everything, _countable(X), n_features, answer, self.n_jobs)
+        return mean_answer(self.estimators_, everything, X, n_features, answer, self.n_jobs)
 
     def _check_state(self) -> None:
         if "estimators_" not in vars(self):
@@ -152,7 +117,7 @@ class _MemberEnsemble(MetaEstimatorMixin, _Ensemble):  # type: ignore[misc]
 
 
 OUTPUT_RULES: dict[str, tuple[Rule, ...]] = {
-    "estimator": (NONE, Estimator()),
+    "estimator": (NONE, AnyEstimator()),
     "n_estimators": (Whole(1),),
     "bootstrap": (FLAG,),
     "verbose": (FLAG, Whole(0)),
@@ -182,7 +147,7 @@ class _OutputPerturbation(_MemberEnsemble):
         """
         check_parameters(type(self).__name__, vars(self), self._parameter_rules)
         thread_count(self.n_jobs)
-        seed, n_rows = draw_seed(self.random_state), some_rows(X)
+        seed, n_rows = draw_seed(self.random_state), count_some_rows(X)
         described = describe_input(X)
         target, remembered = self._read_target(y, n_rows)
         units = make_units(X, target, check_weights(sample_weight, n_rows))

@@ -26,9 +26,10 @@ from spinney.base.seeds import draw_seed, stream
 from spinney.members.cloning import make_member
 from spinney.members.fitting import fit_member, run_jobs
 from spinney.members.inputs import check_input, describe_input, encode
-from spinney.members.rows import take_rows
+from spinney.members.patterns import AnyEstimator
+from spinney.members.rows import count_rows, count_some_rows, take_rows
 from spinney.persistence import CorruptModelFile
-from spinney.perturb.base import Estimator, _MemberEnsemble, check_labels, some_rows
+from spinney.perturb.base import _MemberEnsemble, check_labels
 from spinney.perturb.codes import MAKERS, Code, check_rows_differ, given_code, random_code
 from spinney.perturb.decoding import LOSSES, by_hamming, by_loss, couple, softmax
 from spinney.trees import DecisionTreeClassifier
@@ -82,7 +83,7 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
     """
 
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = {
-        "estimator": (NONE, Estimator()),
+        "estimator": (NONE, AnyEstimator()),
         "code": (OneOf(*MAKERS, "dense", "sparse"), ArrayRule()),
         "code_size": (NONE, Real(0.0, open_ends="(")),
         "n_candidates": (Whole(1),),
@@ -129,7 +130,7 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
         """
         check_parameters(type(self).__name__, vars(self), self._parameter_rules)
         thread_count(self.n_jobs)
-        seed, n_rows, pattern = draw_seed(self.random_state), some_rows(X), self._pattern()
+        seed, n_rows, pattern = draw_seed(self.random_state), count_some_rows(X), self._pattern()
         self._method(pattern)
         described = describe_input(X)
         codes, classes = encode(y, n_rows)
@@ -188,7 +189,7 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
         """
         check_input(self, X)
         if not self.estimators_:
-            return np.ones((some_rows(X), self.code_book_.shape[1]))
+            return np.ones((count_rows(X), self.code_book_.shape[1]))
         method = self._method(self.estimators_[0])
         calls = [(member, X, method) for member in self.estimators_]
         return np.stack(run_jobs(_margin, calls, self.n_jobs), axis=1)

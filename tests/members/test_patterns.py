@@ -1,0 +1,21 @@
+"""What may be a member: an estimator, but no class, no text, and nothing that cannot answer."""
+
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import spinney as sp
+from spinney.members.patterns import AnyEstimator
+
+
+@pytest.mark.parametrize(
+    "value", [sp.C45Classifier(), LogisticRegression(), make_pipeline(StandardScaler(), LogisticRegression())]
+)
+def test_estimators_and_pipelines_are_allowed(value):
+    assert AnyEstimator().allows(value)
+
+
+@pytest.mark.parametrize("value", [sp.C45Classifier, StandardScaler(), "tree", None, 3])
+def test_whatever_else_is_not(value):
+    assert not AnyEstimator().allows(value)
