@@ -21,6 +21,7 @@ TRAIN, HELD = np.arange(150), np.arange(150, 300)
 ENSEMBLES = {
     "bagging": lambda: sp.BaggingClassifier(n_estimators=12, max_features=0.7, random_state=0),
     "bagged votes": lambda: sp.BaggingClassifier(n_estimators=12, voting="hard", random_state=0),
+    "forest": lambda: sp.RandomForestClassifier(n_estimators=12, random_state=0),
     "AdaBoost": lambda: sp.AdaBoostClassifier(
         sp.DecisionTreeClassifier(max_depth=2), n_estimators=12, random_state=0
     ),
@@ -118,6 +119,26 @@ def test_a_pruned_bagging_ensemble_is_saved_and_forgets_its_oob_score():
     with pytest.raises(ValueError, match="warm_start"):
         small.set_params(warm_start=True, n_estimators=9).fit(X[TRAIN], Y[TRAIN])
     assert len(small.set_params(warm_start=False).fit(X[TRAIN], Y[TRAIN])) == 9
+
+
+def test_an_ensemble_is_pruned_twice_and_its_members_stay_what_they_were():
+    for make in (sp.BaggingClassifier, sp.RandomForestClassifier):
+        large = make(n_estimators=9, random_state=0).fit(X[TRAIN], Y[TRAIN])
+        once = sp.prune_ensemble(large, X[HELD], Y[HELD], 5, by="individual")
+        twice = sp.prune_ensemble(once, X[HELD], Y[HELD], 2, by="individual")
+        straight = sp.prune_ensemble(large, X[HELD], Y[HELD], 2, by="individual")
+        assert dumps(twice) == dumps(straight)
+        states = [member.random_state for member in large.estimators_]
+        assert all(member.random_state in states for member in twice.estimators_)
+
+
+def test_a_pruned_forest_keeps_no_targets_of_leaves():
+    frame, y, _ = mixed_data("regressor")
+    large = sp.RandomForestRegressor(n_estimators=6, keep_targets=True, random_state=0).fit(frame, y)
+    small = sp.prune_ensemble(large, frame, y, 2)
+    assert_allclose(small.predict(frame), member_predictions(small, frame).mean(axis=1))
+    with pytest.raises(ValueError, match="keep_targets"):
+        small.predict_quantiles(frame, [0.5])
 
 
 def test_regressors_are_pruned_by_squared_error():

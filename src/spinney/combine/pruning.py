@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +17,7 @@ from spinney.base.errors import InputError, show_value
 from spinney.combine.greedy import Counts, SquaredJudge, select
 from spinney.diversity import kappa, member_predictions
 from spinney.members.rows import count_rows
+from spinney.model.ensemble import TreeEnsemble
 from spinney.persistence import Persistent
 from spinney.trees.targets import encode_classes, encode_values, read_target
 
@@ -30,7 +31,14 @@ _OF_MEMBERS = (
     "_seeds",
 )
 # What no longer describes the ensemble once members are gone.
-_OF_THE_WHOLE = ("oob_score_", "oob_decision_function_", "oob_prediction_", "ledger_", "validation_errors_")
+_OF_THE_WHOLE = (
+    "oob_score_",
+    "oob_decision_function_",
+    "oob_prediction_",
+    "leaf_targets_",
+    "ledger_",
+    "validation_errors_",
+)
 
 
 def prune_ensemble(
@@ -83,14 +91,16 @@ def prune_ensemble(
 
 def keep_members(ensemble: Any, chosen: NDArray[np.intp]) -> Any:
     """Give a copy of a fitted ensemble with the chosen members alone."""
-    if not isinstance(vars(ensemble).get("estimators_"), list):
+    fitted = vars(ensemble)
+    kept = {"estimators_": list, "ensemble_": TreeEnsemble}
+    if not any(isinstance(fitted.get(name), kind) for name, kind in kept.items()):
         raise InputError(
             f"The members of {type(ensemble).__name__} cannot be separated from each other",
-            fix="Bagging, forests of scikit-learn, AdaBoost and voting can be pruned.",
+            fix="Bagging, forests, AdaBoost and voting can be pruned.",
         )
     kind: Any = type(ensemble)
     smaller = kind.__new__(kind)
-    smaller.__dict__.update(_part(vars(ensemble), chosen))
+    smaller.__dict__.update(_part(fitted, chosen))
     if not isinstance(ensemble, Persistent):
         return smaller
     # By way of its state, so that whatever is computed from the members is computed anew.
@@ -110,8 +120,11 @@ def _part(fitted: dict[str, Any], chosen: NDArray[np.intp]) -> dict[str, Any]:
     if "weights_" in part:
         kept = part["weights_"][chosen]
         part["weights_"] = kept / kept.sum() if kept.sum() > 0 else np.full(len(kept), 1.0 / len(kept))
+    if isinstance(part.get("ensemble_"), TreeEnsemble):
+        trees = part["ensemble_"]
+        part["ensemble_"] = TreeEnsemble.from_trees(trees.tree(int(i)) for i in chosen)
     if isinstance(part.get("_bags"), Bags):
-        part["_bags"] = KeptBags(**vars(part["_bags"]) | {"members": np.asarray(chosen, dtype=np.int64)})
+        part["_bags"] = _kept_bags(part["_bags"], np.asarray(chosen, dtype=np.int64))
     return part
 
 
@@ -139,9 +152,24 @@ class KeptBags(Bags):
         """Give the columns that the member drew, ascending.  -> (n_columns_drawn,)"""
         return super().columns(self._first_number(t))
 
+    def estimator_seed(self, t: int) -> int:
+        """Give the seed of what the member itself draws."""
+        return super().estimator_seed(self._first_number(t))
+
+    def parameter_seed(self, t: int) -> int:
+        """Give the seed of the random hyper-parameters of the member."""
+        return super().parameter_seed(self._first_number(t))
+
     def same_draws(self, other: Bags) -> bool:
         """Tell that no further member can be drawn as if none were gone."""
         return False
+
+
+def _kept_bags(bags: Bags, chosen: NDArray[np.int64]) -> KeptBags:
+    """Give the bags of the chosen members, of those that pruning left before too."""
+    drawn = {field.name: getattr(bags, field.name) for field in fields(Bags)}
+    before = vars(bags).get("members")
+    return KeptBags(**drawn, members=chosen if before is None else before[chosen])
 
 
 class _Votes:

@@ -89,8 +89,8 @@ def fitted_members(ensemble: Any) -> list[Any]:
         if found is None:
             raise InputTypeError(
                 f"{type(ensemble).__name__} has no estimators_",
-                fix="Give a fitted ensemble whose members answer for themselves, such as bagging or AdaBoost, "
-                "a list of fitted estimators, or predictions without X.",
+                fix="Give a fitted ensemble whose members answer for themselves, as in bagging or AdaBoost; "
+                "a list of fitted estimators; or predictions without X.",
             )
         members = _separate(ensemble, found)
     if not members:
