@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from spinney.bagging.answers import Answer, mean_answer
 from spinney.bagging.draws import Bags, bag_size
-from spinney.bagging.fitting import fit_members, make_members
+from spinney.bagging.fitting import fit_members, make_members, table_rows
 from spinney.bagging.joined import JoinedTrees, join_trees
 from spinney.bagging.row_order import row_order
 from spinney.bagging.shared import CodedTables, fit_trees
@@ -33,8 +34,6 @@ from spinney.base.checks import (
 from spinney.base.errors import InputError
 from spinney.base.seeds import draw_seed
 from spinney.members.inputs import check_input, describe_input
-from spinney.members.patterns import AnyEstimator
-from spinney.members.rows import count_some_rows
 from spinney.persistence import Persistent
 from spinney.trees.base import _BaseTree
 from spinney.trees.targets import read_target
@@ -42,8 +41,20 @@ from spinney.trees.targets import read_target
 Array = NDArray[Any]
 
 
+@dataclass(frozen=True)
+class _AnyEstimator:
+    """Allow what can be fitted and predicts."""
+
+    def allows(self, value: Any) -> bool:
+        """Tell whether the value is one of them."""
+        return hasattr(value, "fit") and hasattr(value, "predict") and not isinstance(value, type)
+
+    def __str__(self) -> str:
+        return "an estimator with fit and predict"
+
+
 _RULES: Mapping[str, tuple[Rule, ...]] = {
-    "estimator": (NONE, AnyEstimator()),
+    "estimator": (NONE, _AnyEstimator()),
     "n_estimators": (Whole(1),),
     "max_samples": (NONE, Whole(1), Real(0.0, 1.0, open_ends="(", fraction=True)),
     "max_features": (Whole(1), Real(0.0, 1.0, open_ends="(", fraction=True)),
@@ -129,7 +140,7 @@ class _BaseBagging(MetaEstimatorMixin, BaseEstimator, Persistent, metaclass=ABCM
         (2,)
         """
         check_parameters(type(self).__name__, vars(self), _RULES)
-        estimator, n_rows = self._check_pattern(), count_some_rows(X)
+        estimator, n_rows = self._check_pattern(), _count_some_rows(X)
         seen, labels = describe_input(X), read_target(y, n_rows)
         targets = self._read_classes(labels)
         weights = check_weights(sample_weight, n_rows)
@@ -302,6 +313,13 @@ class _BaseBagging(MetaEstimatorMixin, BaseEstimator, Persistent, metaclass=ABCM
         tags.input_tags = base.input_tags
         tags.target_tags.multi_output = base.target_tags.multi_output
         return tags
+
+
+def _count_some_rows(X: Any) -> int:
+    n_rows = table_rows(X)
+    if not n_rows:
+        raise InputError("Found array with 0 sample(s) while a minimum of 1 is required.")
+    return n_rows
 
 
 def _order(X: Any, y: Array) -> NDArray[np.int64] | None:
