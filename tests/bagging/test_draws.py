@@ -6,11 +6,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from spinney.bagging.draws import Bags, are_counts, bag_size, draw_columns, draw_rows, member_seed
+from spinney.bagging.draws import (
+    Bags,
+    are_counts,
+    bag_size,
+    draw_columns,
+    make_bag,
+    member_seed,
+    row_seed,
+)
 from spinney.base.errors import InputError
 from spinney.persistence import dumps, loads
 
 SEEDS = st.integers(0, 2**64 - 1)
+
+
+def draw_rows(seed, t, n_rows, n_draw, bootstrap, **more):
+    return make_bag(n_rows, n_draw, bootstrap, **more).draw(row_seed(seed, t))
 
 
 @settings(max_examples=30, deadline=None)
@@ -54,7 +66,7 @@ def test_draws_depend_on_seed_and_member_alone():
     assert len({member_seed(seed, t) for seed in range(20) for t in range(20)}) == 400
 
 
-def test_many_draws_are_made_in_parts():
+def test_many_more_draws_than_rows():
     counts = draw_rows(0, 0, 2, 3_000_000, True)
     assert counts.sum() == 3_000_000
     assert abs(counts[0] - 1_500_000) < 6 * np.sqrt(750_000)

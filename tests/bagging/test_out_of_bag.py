@@ -23,7 +23,7 @@ CLASSIFIERS = {
     "trees": {},
     "votes": {"voting": "hard"},
     "patches": {"max_samples": 0.5, "max_features": 0.5},
-    "pasting": {"bootstrap": False, "max_samples": 0.6},
+    "pasting": {"bootstrap": False, "max_samples": 0.8},
     "rows taken": {"estimator": KNeighborsClassifier(3)},
     "columns twice": {"estimator": KNeighborsClassifier(3), "bootstrap_features": True},
 }

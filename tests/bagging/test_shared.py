@@ -37,11 +37,12 @@ def test_a_member_is_the_tree_of_its_bag(pattern, more):
 def test_trees_are_pruned_by_the_rows_they_left_out():
     X, y, _ = mixed_data("classifier", 300)
     noisy = np.where(np.random.default_rng(0).random(300) < 0.2, (y + 1) % 3, y)
-    model = sp.BaggingClassifier(n_estimators=5, oob_pruning=True, random_state=0).fit(X, noisy)
-    full = sp.BaggingClassifier(n_estimators=5, random_state=0).fit(X, noisy)
+    exact = sp.DecisionTreeClassifier(max_bins=None)  # bins are those of the whole table
+    model = sp.BaggingClassifier(exact, 5, oob_pruning=True, random_state=0).fit(X, noisy)
+    full = sp.BaggingClassifier(exact, 5, random_state=0).fit(X, noisy)
     for tree, whole, rows in zip(model, full, model.estimators_samples_, strict=True):
         out = np.setdiff1d(np.arange(300), rows)
-        alone = sp.DecisionTreeClassifier(pruning="reduced-error", random_state=tree.random_state)
+        alone = clone(exact).set_params(pruning="reduced-error", random_state=tree.random_state)
         counts = np.bincount(rows, minlength=300)
         alone.fit(X, noisy, counts, validation_set=(X.iloc[out], noisy[out]))
         assert dumps(alone) == dumps(tree)

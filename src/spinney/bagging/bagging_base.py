@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
@@ -33,6 +34,7 @@ from spinney.base.checks import (
 )
 from spinney.base.errors import InputError
 from spinney.base.seeds import draw_seed
+from spinney.data.table import Table
 from spinney.members.inputs import check_input, describe_input
 from spinney.persistence import Persistent
 from spinney.trees.base import _BaseTree
@@ -147,7 +149,7 @@ class _BaseBagging(MetaEstimatorMixin, BaseEstimator, Persistent, metaclass=ABCM
         tables = None
         if isinstance(estimator, _BaseTree):
             tables = CodedTables(X, labels, weights, thread_count(self.n_jobs))
-        order = _order(X, labels) if tables is None else tables.of(estimator).order()
+        order = _order(X, labels, None if tables is None else tables.of(estimator).problem.table)
         bags = self._draw_bags(n_rows, seen.get("n_features_in_"), weights, order)
         members = self._members_so_far(bags, targets)
         numbers = range(len(members), self.n_estimators)
@@ -322,10 +324,13 @@ def _count_some_rows(X: Any) -> int:
     return n_rows
 
 
-def _order(X: Any, y: Array) -> NDArray[np.int64] | None:
-    """Give the order of the rows by what they hold, None where Spinney cannot read the table."""
+def _order(X: Any, y: Array, table: Table | None) -> NDArray[np.int64] | None:
+    """Give the order of the rows by what they hold, None where Spinney cannot read the table.
+
+    The table is X where that has been read already; a sparse matrix is put in order as it is.
+    """
     try:
-        return row_order(X, y)
+        return row_order(X if table is None or issparse(X) else table, y)
     except InputError:
         # The members may read it all the same. Its rows then count by their places.
         return None

@@ -236,7 +236,8 @@ class _BaseForest(MultiOutputMixin, BaseEstimator, Persistent, metaclass=ABCMeta
             shown = track(batches, title, len(batches), console=Console(stderr=True))
         for batch in shown:
             row_seeds = np.array([row_seed(bags.seed, t) for t in batch], dtype=np.uint64)
-            tree_seeds = np.array([bags.estimator_seed(t) for t in batch], dtype=np.uint64)
+            # As a member would draw by its random_state.
+            tree_seeds = np.array([draw_seed(bags.estimator_seed(t)) for t in batch], dtype=np.uint64)
             trees = coded.grower.grow_forest(
                 target, plan, bags.bag, (row_seeds, tree_seeds), n_threads, balanced=balanced
             )

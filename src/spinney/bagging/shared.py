@@ -111,7 +111,7 @@ def fit_trees(
 
 def _fit_tree(tree: Any, whole: CodedTable, bags: Bags, t: int, oob_pruning: bool) -> Any:
     columns = bags.columns(t)
-    if not takes_all(columns, bags.n_columns):
+    if bags.n_columns_drawn < bags.n_columns or bags.bootstrap_columns:
         narrow(tree, columns, whole.problem.table.schema.names)
     coded = whole.select(columns)
     weights = tree._weights(bag_weights(bags, t), coded.labels)
