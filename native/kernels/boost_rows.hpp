@@ -22,26 +22,43 @@ struct SlopeSums {
     double gradient = 0, hessian = 0;
 };
 
-/// Call f(first_row, n) for each eight rows of [begin, end); n is less than 8 for the last ones only.
+/// Numbers that are summed in eight parts, row i in part i % 8, whatever the width of registers.
+struct LaneSums {
+    static constexpr Size n_parts = kLanes / kRegister;
+    std::array<Register, n_parts> parts{};
+
+    double total() const {
+        double sum = 0;
+        for (const Register& part : parts)
+            for (Size i = 0; i < kRegister; ++i) sum += part[i];
+        return sum;
+    }
+};
+
+/// Call f(first_row, n, part) for a register of rows after the other; n is less than a register holds for the
+/// last rows only, and `part` tells their place among eight.
 template <class F>
-[[gnu::always_inline]] inline void for_lanes(Size begin, Size end, F&& f) {
+[[gnu::always_inline]] inline void for_registers(Size begin, Size end, F&& f) {
     Size r = begin;
-    for (; r + kLanes <= end; r += kLanes) f(r, kLanes);
-    if (r < end) f(r, end - r);
+    for (; r + kLanes <= end; r += kLanes) {
+#pragma GCC unroll 4
+        for (Size part = 0; part < LaneSums::n_parts; ++part) f(r + part * kRegister, kRegister, part);
+    }
+    for (Size part = 0; r < end; ++part, r += kRegister) f(r, std::min(kRegister, end - r), part);
 }
 
-/// Eight numbers from memory, or the n there are and zeros.
-[[gnu::always_inline]] inline Lanes load_lanes(const double* from, Size n) {
-    Lanes out{};
-    if (n == kLanes)
+/// Numbers from memory, or the n there are and zeros.
+[[gnu::always_inline]] inline Register load_register(const double* from, Size n) {
+    Register out{};
+    if (n == kRegister)
         std::memcpy(&out, from, sizeof out);
     else
         for (Size i = 0; i < n; ++i) out[i] = from[i];
     return out;
 }
 template <class V, class T>
-[[gnu::always_inline]] inline void store_lanes(T* to, const V& lanes, Size n) {
-    if (n == kLanes)
+[[gnu::always_inline]] inline void store_register(T* to, const V& lanes, Size n) {
+    if (n == kRegister)
         std::memcpy(to, &lanes, sizeof lanes);
     else
         for (Size i = 0; i < n; ++i) to[i] = lanes[i];
@@ -203,24 +220,25 @@ class Quantiser {
         const Size begin = chunk * kChunkRows, n = table_.chunk_size(chunk);
         rows_.n_in[chunk] = static_cast<std::uint32_t>(n);
         for (Size i = 0; i < n; ++i) rows_.ids[begin + i] = static_cast<LocalRow>(i);
-        StatLanes least = StatLanes{} + (Stat{1} << 40), greatest{};
-        constexpr double rounder = 0x1.8p52;  // adding and taking it away rounds to a whole number
-        for_lanes(begin, begin + n, [&](Size r, Size m) {
-            const Lanes g = load_lanes(gradient_ + r, m) * gradient_scale_ + rounder - rounder;
-            const Lanes h = load_lanes(hessian_ + r, m) * hessian_scale_ + rounder - rounder;
-            const StatLanes gi = __builtin_convertvector(g, StatLanes);
-            StatLanes hi = __builtin_convertvector(h, StatLanes);
-            hi = hi < 1 ? StatLanes{} + 1 : hi;
-            store_lanes(rows_.words.data() + r, gi * (Stat{1} << 32) + hi, m);
-            if (m < kLanes)
-                for (Size i = m; i < kLanes; ++i) hi[i] = hi[0];
-            least = hi < least ? hi : least;
-            greatest = hi > greatest ? hi : greatest;
+        Register least = every<Register>(0x1.0p40), greatest{};
+        for_registers(begin, begin + n, [&](Size r, Size m, Size) {
+            // Added to this number, a whole one stands in the low bits, and anything else is rounded to one.
+            constexpr double rounder = 0x1.8p52;
+            const Register g = load_register(gradient_ + r, m) * gradient_scale_ + rounder;
+            Register h = load_register(hessian_ + r, m) * hessian_scale_ + rounder;
+            h = where(h < rounder + 1, every<Register>(rounder + 1), h);
+            const StatRegister zero = detail::bits_of(every<Register>(rounder));
+            store_register(rows_.words.data() + r,
+                           ((detail::bits_of(g) - zero) << 32) + (detail::bits_of(h) - zero), m);
+            h -= rounder;
+            for (Size i = m; i < kRegister; ++i) h[i] = h[0];
+            least = where(h < least, h, least);
+            greatest = where(h > greatest, h, greatest);
         });
         Ratios out;
-        for (Size i = 0; i < kLanes; ++i) {
-            out.add(static_cast<double>(least[i]));
-            if (greatest[i] > 0) out.add(static_cast<double>(greatest[i]));
+        for (Size i = 0; i < kRegister; ++i) {
+            out.add(least[i]);
+            if (greatest[i] > 0) out.add(greatest[i]);
         }
         return out;
     }

@@ -142,15 +142,16 @@ class Booster {
     void normalise() {
         normaliser_.resize(table_.x.n_rows);
         Pool::shared().parallel_for(o_.n_threads, table_.n_chunks(), [&](Size c, int) {
-            for_lanes(c * kChunkRows, c * kChunkRows + table_.chunk_size(c), [&](Size r, Size n) {
-                Lanes most = load_lanes(scores_[0].data() + r, n), sum{};
+            const Size begin = c * kChunkRows;
+            for_registers(begin, begin + table_.chunk_size(c), [&](Size r, Size n, Size) {
+                Register most = load_register(scores_[0].data() + r, n), sum{};
                 for (const auto& scores : scores_) {
-                    const Lanes s = load_lanes(scores.data() + r, n);
+                    const Register s = load_register(scores.data() + r, n);
                     most = where(s > most, s, most);
                 }
                 for (const auto& scores : scores_)
-                    sum += exp_same_bits(load_lanes(scores.data() + r, n) - most);
-                store_lanes(normaliser_.data() + r, most + log_same_bits(sum), n);
+                    sum += exp_same_bits(load_register(scores.data() + r, n) - most);
+                store_register(normaliser_.data() + r, most + log_same_bits(sum), n);
             });
         });
     }
@@ -161,37 +162,33 @@ class Booster {
             const SoftmaxLoss softmax(static_cast<double>(k));
             const double* z = normaliser_.data();
             return each_slope([=](Size r, Size n) {
-                return softmax.slopes(load_lanes(s + r, n), load_lanes(y + r, n), load_lanes(z + r, n));
+                return softmax.slopes(load_register(s + r, n), load_register(y + r, n),
+                                      load_register(z + r, n));
             });
         }
         return with_loss(loss, parameter, [&](auto one) {
             return each_slope(
-                [=](Size r, Size n) { return one.slopes(load_lanes(s + r, n), load_lanes(y + r, n)); });
+                [=](Size r, Size n) { return one.slopes(load_register(s + r, n), load_register(y + r, n)); });
         });
     }
 
     template <class F>
     SlopeSums each_slope(F&& slopes_of) {
         return for_chunks([&](Size begin, Size end) {
-            Lanes gradients{}, hessians{};
+            LaneSums gradients, hessians;
             const double* weights = target_.weights.empty() ? nullptr : target_.weights.data();
-            for_lanes(begin, end, [&](Size r, Size n) {
-                Slopes<Lanes> slopes = slopes_of(r, n);
+            for_registers(begin, end, [&](Size r, Size n, Size part) {
+                Slopes<Register> slopes = slopes_of(r, n);
                 slopes.hessian =
-                    where(slopes.hessian < kLeastHessian, every<Lanes>(kLeastHessian), slopes.hessian);
-                store_lanes(gradient_.data() + r, slopes.gradient, n);
-                store_lanes(hessian_.data() + r, slopes.hessian, n);
-                Lanes w = weights ? load_lanes(weights + r, n) : every<Lanes>(1.0);
-                for (Size i = n; i < kLanes; ++i) w[i] = 0;
-                gradients += w * where(slopes.gradient < 0.0, -slopes.gradient, slopes.gradient);
-                hessians += w * slopes.hessian;
+                    where(slopes.hessian < kLeastHessian, every<Register>(kLeastHessian), slopes.hessian);
+                store_register(gradient_.data() + r, slopes.gradient, n);
+                store_register(hessian_.data() + r, slopes.hessian, n);
+                Register w = weights ? load_register(weights + r, n) : every<Register>(1.0);
+                for (Size i = n; i < kRegister; ++i) w[i] = 0;
+                gradients.parts[part] += w * where(slopes.gradient < 0.0, -slopes.gradient, slopes.gradient);
+                hessians.parts[part] += w * slopes.hessian;
             });
-            SlopeSums out;
-            for (Size i = 0; i < kLanes; ++i) {
-                out.gradient += gradients[i];
-                out.hessian += hessians[i];
-            }
-            return out;
+            return SlopeSums{gradients.total(), hessians.total()};
         });
     }
 

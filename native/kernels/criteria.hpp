@@ -11,6 +11,7 @@
 #include <limits>
 #include <numbers>
 
+#include "registers.hpp"
 #include "statistics.hpp"
 
 namespace spinney {

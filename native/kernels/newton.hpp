@@ -84,13 +84,13 @@ template <bool Bounded, class V>
 
 /// The best of the divisions tried so far, lane by lane.
 struct BestLanes {
-    Lanes gain = Lanes{} + kImpossible;
-    StatLanes place{};
+    Register gain = Register{} + kImpossible;
+    StatRegister place{};
 
     /// The greatest, and of equal ones the first; −1 when there is none.
     int first(double& greatest) const {
         int best = -1;
-        for (Size i = 0; i < kLanes; ++i) {
+        for (Size i = 0; i < kRegister; ++i) {
             if (gain[i] == kImpossible) continue;
             const bool better = best < 0 || gain[i] > greatest ||
                                 (gain[i] == greatest && place[i] < place[static_cast<Size>(best)]);
@@ -104,6 +104,19 @@ struct BestLanes {
 
 inline constexpr Size kPadded = kSlotLines + kLanes;
 
+/// Halves of packed sums as real numbers. A whole number below 2^52 in the low bits of 2^52 is that sum of
+/// both, so nothing is rounded; processors without a conversion for 64 bits need one step a lane otherwise.
+[[gnu::always_inline]] inline Register hessians_of(StatRegister sum) {
+    const StatRegister whole = (sum & 0xFFFFFFFFll) | bits_of(every<Register>(0x1.0p52));
+    return from_bits(whole) - 0x1.0p52;
+}
+[[gnu::always_inline]] inline Register gradients_of(StatRegister sum) {
+    using Unsigned = std::uint64_t __attribute__((vector_size(sizeof(StatRegister))));
+    const Unsigned upper = std::bit_cast<Unsigned>(sum) >> 32 ^ 0x80000000ull;  // as if 2^31 more
+    const StatRegister whole = std::bit_cast<StatRegister>(upper) | bits_of(every<Register>(0x1.0p52));
+    return from_bits(whole) - (0x1.0p52 + 0x1.0p31);
+}
+
 }  // namespace detail
 
 /// Searches the lines of one feature; holds the memory that a thread uses again.
@@ -113,18 +126,15 @@ class NewtonSearch {
     NewtonCut numeric(const Stat* lines, Size n_bins, const Stat* weights, const NewtonNode& node) {
         NewtonCut out;
         const Stat missing = lines[n_bins];
-        accumulate(sums_, lines, n_bins);
-        if (weights) accumulate(weights_, weights, n_bins);
+        const Size n = accumulate(lines, n_bins, weights);
         const Stat missing_weight = weights ? weights[n_bins] : 0;
-        try_all(out, n_bins, 0, 0, missing ? 1 : -1, node.l2, weights != nullptr, node);
-        if (missing) try_all(out, n_bins, missing, missing_weight, 0, node.l2, weights != nullptr, node);
+        try_all(out, n, 0, 0, missing ? 1 : -1, node.l2, weights != nullptr, node);
+        if (missing) try_all(out, n, missing, missing_weight, 0, node.l2, weights != nullptr, node);
         if (!out.found()) return out;
         // The cut is in the middle of the bins that are empty in this node.
-        Size after = static_cast<Size>(out.cut) + 1;
-        while (after < n_bins && lines[after] == 0) ++after;
-        out.last = after == n_bins;
-        out.cut = out.last ? static_cast<std::int32_t>(n_bins) - 1
-                           : (out.cut + static_cast<std::int32_t>(after) - 1) / 2;
+        const Size at = static_cast<Size>(out.cut);
+        out.last = at + 1 == n;
+        out.cut = out.last ? static_cast<std::int32_t>(n_bins) - 1 : (places_[at] + places_[at + 1] - 1) / 2;
         return out;
     }
 
@@ -161,9 +171,17 @@ class NewtonSearch {
     }
 
   private:
-    static void accumulate(std::array<Stat, detail::kPadded>& out, const Stat* lines, Size n) {
-        Stat sum = 0;
-        for (Size i = 0; i < n; ++i) out[i] = sum += lines[i];
+    /// Sums up to each bin that is not empty: in small nodes few are. Gives how many there are.
+    Size accumulate(const Stat* lines, Size n_bins, const Stat* weights) {
+        Stat sum = 0, weight = 0;
+        Size n = 0;
+        for (Size i = 0; i < n_bins; ++i) {
+            sums_[n] = sum += lines[i];
+            places_[n] = static_cast<std::int32_t>(i);
+            if (weights) weights_[n] = weight += weights[i];
+            n += lines[i] != 0;
+        }
+        return n;
     }
 
     void gather(std::array<Stat, detail::kPadded>& out, const Stat* lines, Size n, bool sums) const {
@@ -205,39 +223,40 @@ class NewtonSearch {
     detail::BestLanes best_of(Size n, Stat extra, Stat extra_weight, double l2,
                               const NewtonNode& node) const {
         detail::BestLanes best;
-        StatLanes place{0, 1, 2, 3, 4, 5, 6, 7};
-        const StatLanes low = StatLanes{} + 0xFFFFFFFFll;
-        for (Size i = 0; i < n; i += kLanes, place += static_cast<Stat>(kLanes)) {
-            StatLanes left;
+        StatRegister place;
+        for (Size i = 0; i < kRegister; ++i) place[i] = static_cast<Stat>(i);
+        // Sums of a node are below 2^32, so the right side is the exact difference.
+        const double g = static_cast<double>(gradient_of(node.total)),
+                     h = static_cast<double>(hessian_of(node.total)),
+                     least = static_cast<double>(node.min_hessian);
+        for (Size i = 0; i < n; i += kRegister, place += static_cast<Stat>(kRegister)) {
+            StatRegister left;
             std::memcpy(&left, sums_.data() + i, sizeof left);
             left += extra;
-            const StatLanes right = node.total - left;
-            const StatLanes hl = left & low, hr = right & low;
-            StatLanes ok = (hl >= node.min_hessian) & (hr >= node.min_hessian);
+            const Register gl = detail::gradients_of(left), gr = g - gl;
+            const Register hl = detail::hessians_of(left), hr = h - hl;
+            StatRegister ok = (hl >= least) & (hr >= least);
             if constexpr (Weighed) {
-                StatLanes weight;
+                StatRegister weight;
                 std::memcpy(&weight, weights_.data() + i, sizeof weight);
                 weight += extra_weight;
                 ok &= (weight >= node.min_weight) & (node.weight - weight >= node.min_weight);
             }
-            const Lanes gl = __builtin_convertvector(left >> 32, Lanes),
-                        gr = __builtin_convertvector(right >> 32, Lanes);
-            const Lanes dl = __builtin_convertvector(hl, Lanes) + l2,
-                        dr = __builtin_convertvector(hr, Lanes) + l2;
-            Lanes pair;
+            const Register dl = hl + l2, dr = hr + l2;
+            Register pair;
             if constexpr (Bounded) {
                 pair =
                     detail::newton_quality<true>(gl, dl, node) + detail::newton_quality<true>(gr, dr, node);
                 if (node.direction != 0) {
-                    const Lanes vl = hold(-gl / dl, node.lower, node.upper),
-                                vr = hold(-gr / dr, node.lower, node.upper);
+                    const Register vl = hold(-gl / dl, node.lower, node.upper),
+                                   vr = hold(-gr / dr, node.lower, node.upper);
                     ok &= (vl - vr) * static_cast<double>(node.direction) <= 0.0;
                 }
             } else {
                 // One division for both sides.
                 pair = (gl * gl * dr + gr * gr * dl) / (dl * dr);
             }
-            const StatLanes better = ok & (pair > best.gain);
+            const StatRegister better = ok & (pair > best.gain);
             best.gain = better ? pair : best.gain;
             best.place = better ? place : best.place;
         }
@@ -245,6 +264,7 @@ class NewtonSearch {
     }
 
     std::array<Stat, detail::kPadded> sums_{}, weights_{};
+    std::array<std::int32_t, detail::kPadded> places_{};  // of the sums: bins
     std::array<std::pair<double, std::int32_t>, kSlotLines> order_;
 };
 
