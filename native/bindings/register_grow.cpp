@@ -6,6 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <memory>
 #include <optional>
@@ -167,11 +168,15 @@ class Grower {
         CodeKeys keys(x_.columns.size());
         for (Size j = 0; j < keys.size(); ++j) {
             const CodeColumn& column = x_.columns[j];
-            if (column.kind != ColumnKind::categorical) continue;
+            keys[j].assign(column.n_bins + 1, 1);
+            if (column.kind == ColumnKind::numeric) {
+                for (Code bin = 0; bin < column.n_bins; ++bin)
+                    keys[j][bin] = std::bit_cast<std::uint64_t>(column.least(bin) + 0.0);
+                continue;
+            }
             if (category_keys[j].size() != column.bin_of_category.size())
                 throw nb::value_error("one key for each category");
-            // Categories that share a bin have the sum of their keys; the last is for missing values.
-            keys[j].assign(column.n_bins + 1, 1);
+            // Categories that share a bin have the sum of their keys.
             for (Size c = 0; c < column.bin_of_category.size(); ++c)
                 if (column.bin_of_category[c] < column.n_bins)
                     keys[j][column.bin_of_category[c]] += category_keys[j].data()[c];

@@ -15,12 +15,12 @@
 
 namespace spinney {
 
-/// What stands for each code of a column when rows are hashed: the number of its bin, or a key of its
-/// category, since the numbers of categories depend on which others there are.
+/// What stands for each code of a column when rows are hashed, missing last: the least value of a bin, or a
+/// key of a category. The codes themselves depend on which other values there are.
 using CodeKeys = std::vector<std::vector<std::uint64_t>>;
 
 /// An order of the rows by a hash of their codes and targets: rows that hold the same are neighbours, and
-/// shuffled rows come in the same order.  keys (n_columns) of (n_bins + 1) or empty  -> (n_rows,)
+/// shuffled rows come in the same order.  code_keys (n_columns) of (n_bins + 1)  -> (n_rows,)
 inline std::vector<std::int64_t> row_order(const CodeMatrix& x, const Target& target,
                                            const CodeKeys& code_keys, int n_threads) {
     struct Key {
@@ -38,13 +38,12 @@ inline std::vector<std::int64_t> row_order(const CodeMatrix& x, const Target& ta
         };
         for (Size j = 0; j < x.columns.size(); ++j) {
             const CodeColumn& column = x.columns[j];
+            const std::uint64_t* key_of = code_keys[j].data();
             const std::uint8_t* bytes = column.as<std::uint8_t>();
-            if (!code_keys[j].empty())
-                add([&](Size r) { return code_keys[j][column.at(r)]; });
-            else if (column.width == 1)
-                add([=](Size r) { return bytes[r]; });
+            if (column.width == 1)
+                add([=](Size r) { return key_of[bytes[r]]; });
             else
-                add([&](Size r) { return column.at(r); });
+                add([&](Size r) { return key_of[column.at(r)]; });
         }
         for (Size o = 0; o < m; ++o)
             add([&](Size r) {

@@ -47,6 +47,23 @@ LEARNERS = [
     _learner(sp.C45Classifier, "subset", subset=True, pruning=None, ledger="thresholds"),
     _learner(sp.ObliqueTreeClassifier, random_state=0),
     _learner(sp.ObliqueTreeRegressor, random_state=0),
+    _learner(sp.RandomForestClassifier, n_estimators=9, random_state=0),
+    _learner(
+        sp.RandomForestClassifier,
+        "subsample",
+        n_estimators=5,
+        class_weight="balanced_subsample",
+        max_samples=0.8,
+        max_bins=None,
+        random_state=1,
+    ),
+    _learner(sp.RandomForestRegressor, n_estimators=9, random_state=0),
+    _learner(sp.RandomForestRegressor, "oblique", n_estimators=4, n_directions=3, random_state=0),
+    _learner(sp.ExtraTreesClassifier, n_estimators=9, random_state=0),
+    _learner(sp.ExtraTreesRegressor, n_estimators=9, random_state=0),
+    _learner(
+        sp.ExtraTreesRegressor, "targets", n_estimators=4, keep_targets=True, bootstrap=True, random_state=0
+    ),
     _learner(sp.GradientBoostingClassifier, random_state=0),
     _learner(
         sp.GradientBoostingClassifier,
@@ -145,7 +162,9 @@ def holds_out(params: Mapping[str, Any]) -> bool:
 
 
 DETERMINED = [learner for learner in LEARNERS if not holds_out(dict(learner.params))]
-DEFAULTS = [learner for learner in LEARNERS if not set(dict(learner.params)) - {"random_state"}]
+DEFAULTS = [
+    learner for learner in LEARNERS if not set(dict(learner.params)) - {"n_estimators", "random_state"}
+]
 
 
 def mixed_data(kind: str, n_rows: int = 300, seed: int = 0) -> tuple[Any, NDArray[Any], NDArray[np.float64]]:

@@ -311,7 +311,7 @@ BAD_PARAMETERS = {
     "categorical_features": ["no such column", [9], [True]],
     "categorical_split": ["multiway"],
     "missing": ["impute"],
-    "n_directions": [0, 1.5],
+    "n_directions": [-1, 1.5],
     "epsilon": [-1.0, np.nan],
     "subset": ["yes"],
     "loss": ["hinge", None, 3],
@@ -336,6 +336,10 @@ BAD_PARAMETERS = {
     "n_iter_no_change": [0, 1.5],
     "tol": [-1.0, None],
     "warm_start": ["yes", None],
+    "bootstrap": ["yes", None],
+    "max_samples": [0, 0.0, 1.5, "half"],
+    "oob_score": ["yes", None],
+    "keep_targets": ["yes", 1],
     "verbose": [-1, "much"],
 }
 
