@@ -138,16 +138,16 @@ def peak_megabytes(job: Callable[[], Any]) -> float | None:
 def _report_peak(job: Callable[[], Any], send: Connection) -> None:
     """Run the job in the child; a forked process starts with a high-water mark of its present size."""
     gc.collect()
-    before = _status_megabytes("VmRSS")
+    before = status_megabytes("VmRSS")
     try:
         kept = job()
     except Exception:
         return
-    send.send(_status_megabytes("VmHWM") - before)
+    send.send(status_megabytes("VmHWM") - before)
     del kept
 
 
-def _status_megabytes(key: str) -> float:
+def status_megabytes(key: str) -> float:
     """Read one figure of this process, such as VmRSS (now) or VmHWM (the highest so far)."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(key + ":"):

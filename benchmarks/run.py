@@ -13,16 +13,17 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks import adaboost, boosting, trees
 from benchmarks.harness import Comparison, Measurement
-from benchmarks.trees import CASES
 
+CASES = {**trees.CASES, **adaboost.CASES, **boosting.CASES}
 RESULTS = Path(__file__).with_name("RESULTS.md")
 HEADINGS = (
     "case",
     "library",
     "median time",
     "peer ÷ Spinney",
-    "test accuracy",
+    "test score",
     "peak MB",
     "peak ÷ input",
     "runs",

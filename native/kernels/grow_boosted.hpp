@@ -14,7 +14,7 @@
 #include "boost_options.hpp"
 #include "grow.hpp"
 #include "newton.hpp"
-#include "slot_tiles.hpp"
+#include "row_stores.hpp"
 
 namespace spinney {
 
@@ -22,10 +22,10 @@ namespace spinney {
 struct BoostTable {
     const CodeMatrix& x;
     Slots slots;
-    std::vector<SlotTile> tiles;
+    SlotRows rows;
 
     BoostTable(const CodeMatrix& matrix, int n_threads)
-        : x(matrix), slots(make_slots(matrix)), tiles(make_tiles(matrix, slots, n_threads)) {}
+        : x(matrix), slots(make_slots(matrix)), rows(matrix, slots, n_threads) {}
 
     Size n_chunks() const { return (x.n_rows + kChunkRows - 1) / kChunkRows; }
     Size chunk_size(Size chunk) const { return std::min(kChunkRows, x.n_rows - chunk * kChunkRows); }
@@ -62,6 +62,7 @@ struct BoostNode {
     Stat total = 0, weight = 0;
     Size n_rows = 0;
     std::unique_ptr<Stat[]> histogram;
+    int store = RowStores::kTable;  // where its rows' codes and words are
     NewtonCut best;
     std::int32_t feature = -1;
     double gain = 0;  // of the best cut, in real numbers
@@ -81,6 +82,7 @@ class BoostedGrower {
           o_(options),
           times_(times),
           n_chunks_(table.n_chunks()),
+          stores_(table.rows, table.x.n_rows),
           scratch_(static_cast<Size>(options.n_threads)) {
         const Size d = table.x.columns.size();
         found_[0].resize(d);
@@ -94,6 +96,7 @@ class BoostedGrower {
     BoostedTree grow(BoostRows& rows, std::uint64_t address, Interrupt& interrupt) {
         rows_ = &rows;
         tree_ = {};
+        stores_.clear();
         tree_.fragment.add(1, 0);
         draw_columns(address);
         make_root(address);
@@ -118,6 +121,7 @@ class BoostedGrower {
     struct Scratch {
         NewtonSearch search;
         std::unique_ptr<Stat[]> histogram;  // all zero between nodes
+        GatheredRows block;
         std::array<Stat, kSlotLines> lines, weights{};
         std::vector<LocalRow> right;
     };
@@ -237,24 +241,27 @@ class BoostedGrower {
 
     /// Add the node's rows: slot 0 into its histogram, other threads into their own, which are merged later.
     void build(BoostNode& n) {
-        const Size n_tiles = table_.tiles.size();
         const ChunkRange* range = ranges(n.id);
         const int n_threads = threads_for(n.n_rows);
         const Size n_parts = n_threads == 1 ? 1 : std::min<Size>(n_chunks_, 8 * static_cast<Size>(n_threads));
         parted_ = n_threads > 1;
-        Pool::shared().parallel_for(n_threads, n_tiles * n_parts, [&](Size task, int slot) {
-            const Size t = task / n_parts, part = task % n_parts;
-            const SlotTile& tile = table_.tiles[t];
-            Stat* hist = n.histogram.get();
-            if (slot > 0) hist = own_histogram(slot);
-            hist += tile.first * kSlotLines;
+        const int from = n.store;
+        if (n.n_rows < table_.x.n_rows && (n.id == 0 || may_be_divided(n)))
+            n.store = stores_.open(from, n.n_rows, n_chunks_, [&](Size c) { return range[c].size(); });
+        Pool::shared().parallel_for(n_threads, n_parts, [&](Size part, int slot) {
+            Stat* hist = slot > 0 ? own_histogram(slot) : n.histogram.get();
+            GatheredRows& block = scratch(slot).block;
             for (Size c = part * n_chunks_ / n_parts; c < (part + 1) * n_chunks_ / n_parts; ++c) {
-                if (range[c].size() == 0) continue;
-                const bool all = range[c].size() == table_.chunk_size(c);
-                add_rows(hist, tile, c * kChunkRows, rows_->words.data() + c * kChunkRows,
-                         all ? nullptr : rows_->ids.data() + c * kChunkRows + range[c].begin,
-                         range[c].size());
+                const Size size = range[c].size();
+                const LocalRow* ids = rows_->ids.data() + c * kChunkRows + range[c].begin;
+                if (n.n_rows == table_.x.n_rows)
+                    add_rows(hist, table_.rows, stores_.rows(from, c, rows_->words.data()), size);
+                else if (n.store != from)
+                    stores_.move(hist, from, n.store, c, ids, size, rows_->words.data());
+                else
+                    stores_.collect(hist, block, from, c, ids, size, rows_->words.data());
             }
+            stores_.flush(hist, block);
         });
     }
 
@@ -491,6 +498,7 @@ class BoostedGrower {
             const BoostNode& parent = node(id);
             child.id = first + side;
             child.depth = parent.depth + 1;
+            child.store = parent.store;
             child.address = mix(parent.address, static_cast<std::uint64_t>(side) + 1);
             child.path = mix(parent.path, static_cast<std::uint64_t>(side) + 1);
             child.total = side == 0 ? left : right;
@@ -632,6 +640,7 @@ class BoostedGrower {
     const BoostOptions& o_;
     PhaseTimes& times_;
     Size n_chunks_;
+    RowStores stores_;
     std::vector<Scratch> scratch_;
     std::vector<std::unique_ptr<Stat[]>> free_;
     bool keep_histograms_ = true;

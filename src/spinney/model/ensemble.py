@@ -301,7 +301,8 @@ def _narrow(tree: TreeArrays) -> dict[str, Any]:
     narrow["branch_children"] = tree.n_children[tree.kind == MULTIWAY]
     for name, (kind, pool) in _POOLS.items():
         begin: NDArray[np.int64] = getattr(tree, name)
-        narrow[name] = np.append(begin[:-1][tree.kind == kind], begin[-1])
+        some = begin[-1] > 0  # most trees have tests of one kind only
+        narrow[name] = np.append(begin[:-1][tree.kind == kind], begin[-1]) if some else begin[-1:]
         narrow |= {array: getattr(tree, array) for array in pool}
     return narrow | {"n_features": tree.n_features}
 
