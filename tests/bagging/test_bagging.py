@@ -330,3 +330,11 @@ def test_progress_is_shown_only_when_asked_for(table, capsys):
     printed = capsys.readouterr()
     assert printed.out == ""
     assert "BaggingClassifier" in printed.err
+
+
+@pytest.mark.parametrize(
+    "distributions, words", [({"max_depth": 3}, "max_depth"), ({"no_such": [1]}, "no_such")]
+)
+def test_wrong_distributions_are_refused_by_the_name_of_the_parameter(distributions, words):
+    with pytest.raises(ValueError, match=words):
+        sp.BaggingClassifier(parameter_distributions=distributions).fit([[0.0], [1.0]], [0, 1])

@@ -89,3 +89,13 @@ def test_regressors_are_checked_too(damage, monkeypatch):
     monkeypatch.undo()
     with pytest.raises(ModelFileError):
         loads(data)
+
+
+@pytest.mark.parametrize("make", [sp.BaggingClassifier, sp.BaggingRegressor])
+def test_what_is_known_out_of_bag_is_kept_in_the_file(make):
+    X, y, weights = mixed_data("classifier", 120)
+    model = make(n_estimators=4, oob_score=True, random_state=0).fit(X, y, weights)
+    again = loads(dumps(model))
+    assert again.oob_score_ == model.oob_score_
+    name = "oob_decision_function_" if make is sp.BaggingClassifier else "oob_prediction_"
+    np.testing.assert_array_equal(getattr(again, name), getattr(model, name))

@@ -1,4 +1,4 @@
-"""Every learner of Spinney, in the settings the contracts are tested under; a new class joins this list."""
+"""Every learner of Spinney, in the settings the contracts are tested under; a new class joins these lists."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -23,13 +23,22 @@ class Learner:
         """Make a new, unfitted estimator."""
         return self.make(**dict(self.params) | more)
 
+    def has(self, parameter: str) -> bool:
+        """Tell whether the estimator has a parameter of this name."""
+        return parameter in self().get_params(deep=False)
+
+    def with_threads(self, n_jobs: int) -> Any:
+        """Make an estimator that uses so many threads, if it has a say in that."""
+        return self(n_jobs=n_jobs) if self.has("n_jobs") else self()
+
 
 def _learner(make: Callable[..., Any], name: str = "", **params: Any) -> Learner:
     kind = "classifier" if make.__name__.endswith("Classifier") else "regressor"
     return Learner(f"{make.__name__}{name and '-' + name}", make, kind, tuple(params.items()))
 
 
-LEARNERS = [
+# One tree, or trees that are one sum: they have tree_ or ensemble_.
+OF_TREES = [
     _learner(sp.DecisionTreeClassifier),
     _learner(sp.DecisionTreeClassifier, "exact", max_bins=None),
     _learner(
@@ -93,7 +102,7 @@ LEARNERS = [
 _TREES = [("cart", sp.DecisionTreeClassifier(max_depth=4)), ("c4.5", sp.C45Classifier())]
 _NUMBER_TREES = [("deep", sp.DecisionTreeRegressor()), ("shallow", sp.DecisionTreeRegressor(max_depth=3))]
 
-# Ensembles have no tree_ of their own; tests of what they keep stand beside each family.
+# Members of any kind: whatever is fitted many times, and so is tested on fewer rows.
 ENSEMBLES = [
     _learner(sp.VotingClassifier, estimators=_TREES),
     _learner(sp.VotingClassifier, "learned", estimators=_TREES, voting="soft", weights="learned", cv=2),
@@ -110,7 +119,7 @@ ENSEMBLES = [
     ),
     _learner(sp.StackingRegressor, estimators=_NUMBER_TREES, cv=2),
     _learner(sp.EnsembleSelectionClassifier, estimators=_TREES, cv=2, n_steps=9),
-    _learner(sp.EnsembleSelectionRegressor, "bags", estimators=_NUMBER_TREES, n_bags=3, cv=2, random_state=0),
+    _learner(sp.EnsembleSelectionRegressor, estimators=_NUMBER_TREES, n_bags=3, cv=2, random_state=0),
     _learner(sp.BaggingClassifier, random_state=0),
     _learner(sp.BaggingClassifier, "votes", voting="hard", max_samples=0.8, bootstrap=False, random_state=0),
     _learner(sp.BaggingClassifier, "C45", estimator=sp.C45Classifier(), n_estimators=3, random_state=0),
@@ -152,19 +161,33 @@ ENSEMBLES = [
 ]
 
 
+LEARNERS = [*OF_TREES, *ENSEMBLES]
+DEFAULTS = [learner for learner in LEARNERS if "-" not in learner.name]
+
+
 def holds_out(params: Mapping[str, Any]) -> bool:
-    """Tell whether rows are held out or drawn: which ones depends on how many there are.
+    """Tell whether rows are held out: one row is then too few, and which ones depends on how many there are.
 
     A weight of 2 is then not the same as a row twice.
     """
     by_pruning = params.get("pruning") in ("pre", "reduced-error", "cost-complexity")
-    return by_pruning or params.get("early_stopping") is True
+    by_rounds = params.get("n_iter_no_change") is not None and "early_stopping" not in params
+    return by_pruning or by_rounds or params.get("early_stopping") is True
 
 
-DETERMINED = [learner for learner in LEARNERS if not holds_out(dict(learner.params))]
-DEFAULTS = [
-    learner for learner in LEARNERS if not set(dict(learner.params)) - {"n_estimators", "random_state"}
-]
+def depends_on_chance(params: Mapping[str, Any]) -> bool:
+    """Tell whether rows are held out or drawn, so that no weight counts as copies of a row."""
+    return holds_out(params) or params.get("resample") is True or params.get("oob_pruning") is True
+
+
+def makes_folds(learner: Learner) -> bool:
+    """Tell whether the learner divides the rows into folds."""
+    return "cv" in dict(learner.params)
+
+
+def fewer(learner: Learner, n_rows: int) -> int:
+    """Give a tenth of the rows to what is fitted many times."""
+    return n_rows if learner in OF_TREES else max(n_rows // 10, 150)
 
 
 def mixed_data(kind: str, n_rows: int = 300, seed: int = 0) -> tuple[Any, NDArray[Any], NDArray[np.float64]]:

@@ -12,32 +12,49 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import spinney as sp
-from contracts.learners import DEFAULTS, mixed_data
+from contracts.learners import DEFAULTS, OF_TREES, fewer, mixed_data
 
 each_default = pytest.mark.parametrize("learner", DEFAULTS, ids=lambda learner: learner.name)
 
 
-def slow_problem(learner, n_rows=400_000):
+def slow_problem(learner):
+    n_rows = 400_000 if learner in OF_TREES else 150_000
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_rows, 12))
-    y = rng.integers(0, 2, n_rows) if learner.kind == "classifier" else rng.normal(size=n_rows)
+    n_classes = 2 if learner in OF_TREES else 8
+    y = rng.integers(0, n_classes, n_rows) if learner.kind == "classifier" else rng.normal(size=n_rows)
     if learner.make is sp.ID3Classifier:
         X = np.floor(4 * X)
     return X, y
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-@each_default
+def slow_model(learner, n_jobs):
+    """Make a model that takes long to fit: an ensemble of many full trees, or of many epochs."""
+    if learner in OF_TREES:
+        return learner(n_jobs=n_jobs)
+    if learner.has("estimators"):
+        tree = sp.DecisionTreeClassifier() if learner.kind == "classifier" else sp.DecisionTreeRegressor()
+        return learner(n_jobs=n_jobs, estimators=[("one", tree), ("two", tree), ("three", tree)])
+    if learner.has("max_iter"):
+        return learner(max_iter=1000)
+    return learner(n_jobs=n_jobs, **({"n_estimators": 1000} if learner.has("n_estimators") else {}))
+
+
+@pytest.mark.parametrize(
+    "learner, n_jobs",
+    [(learner, n_jobs) for learner in DEFAULTS for n_jobs in ((1, 2) if learner in OF_TREES else (2,))],
+    ids=lambda part: part if isinstance(part, int) else part.name,
+)
 def test_ctrl_c_stops_a_fit_within_a_moment(learner, n_jobs):
     X, y = slow_problem(learner)
-    model = learner(n_jobs=n_jobs)
+    model = slow_model(learner, n_jobs)
     sent = []
 
     def interrupt():
         sent.append(time.process_time())
         os.kill(os.getpid(), signal.SIGINT)
 
-    for delay in (0.3, 0.8):
+    for delay in (0.3, 0.8) if learner in OF_TREES else (0.4,):
         timer = threading.Timer(delay, interrupt)
         timer.start()
         stopped = None
@@ -53,22 +70,21 @@ def test_ctrl_c_stops_a_fit_within_a_moment(learner, n_jobs):
             assert stopped - sent.pop() < 0.2 * n_jobs + 0.05
             assert not any(name.endswith("_") for name in vars(model))
         else:
-            assert delay > 0.3, "the problem is too small to be interrupted"
-            model = learner(n_jobs=n_jobs)
-    small_X, small_y = X[:500], y[:500]
-    model.fit(small_X, small_y).predict(small_X)
+            assert delay > 0.4, "the problem is too small to be interrupted"
+            model = slow_model(learner, n_jobs)
+    model.set_params(**learner().get_params(deep=False)).fit(X[:500], y[:500]).predict(X[:500])
 
 
 def _fit_in_child(learner, X, y, expected, answer):
-    answer.put(bool((learner(n_jobs=2).fit(X, y).predict(X) == expected).all()))
+    answer.put(bool((learner.with_threads(2).fit(X, y).predict(X) == expected).all()))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @each_default
 def test_fit_then_fork_then_fit(learner):
-    X, y, _ = mixed_data(learner.kind, 5000)
-    expected = learner(n_jobs=2).fit(X, y).predict(X)
+    X, y, _ = mixed_data(learner.kind, fewer(learner, 5000))
+    expected = learner.with_threads(2).fit(X, y).predict(X)
     context = multiprocessing.get_context("fork")
     answer = context.Queue()
     child = context.Process(target=_fit_in_child, args=(learner, X, y, expected, answer))
@@ -78,13 +94,13 @@ def test_fit_then_fork_then_fit(learner):
     finally:
         child.join(timeout=10)
         assert not child.is_alive()
-    assert_array_equal(learner(n_jobs=2).fit(X, y).predict(X), expected)
+    assert_array_equal(learner.with_threads(2).fit(X, y).predict(X), expected)
 
 
 @each_default
 def test_many_threads_predict_with_one_model(learner):
-    X, y, _ = mixed_data(learner.kind, 3000)
-    model = learner(n_jobs=2).fit(X, y)
+    X, y, _ = mixed_data(learner.kind, fewer(learner, 3000))
+    model = learner.with_threads(2).fit(X, y)
     expected = model.predict(X)
     with ThreadPoolExecutor(8) as pool:
         for found in pool.map(lambda _: model.predict(X), range(32)):
@@ -93,8 +109,8 @@ def test_many_threads_predict_with_one_model(learner):
 
 @each_default
 def test_many_threads_fit_at_once(learner):
-    X, y, weights = mixed_data(learner.kind, 500)
-    expected = learner(n_jobs=2).fit(X, y, weights).predict(X)
+    X, y, weights = mixed_data(learner.kind, fewer(learner, 500))
+    expected = learner.with_threads(2).fit(X, y, weights).predict(X)
     with ThreadPoolExecutor(6) as pool:
-        for found in pool.map(lambda _: learner(n_jobs=2).fit(X, y, weights).predict(X), range(12)):
+        for found in pool.map(lambda _: learner.with_threads(2).fit(X, y, weights).predict(X), range(12)):
             assert_array_equal(found, expected)

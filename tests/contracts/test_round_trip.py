@@ -3,6 +3,7 @@
 import copy
 import io
 import pickle
+from functools import cache
 
 import joblib
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import spinney as sp
-from contracts.learners import LEARNERS, mixed_data
+from contracts.learners import LEARNERS, fewer, mixed_data
 from spinney.persistence import ModelFileError, Persistent, dumps, loads
 
 each_learner = pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
@@ -43,36 +44,49 @@ def with_routing(model):
         return copy.deepcopy(model).set_fit_request(sample_weight=True)
 
 
+@cache
+def fitted(name):
+    """Fit a learner once for all ways to store it."""
+    learner = next(one for one in LEARNERS if one.name == name)
+    X, y, weights = mixed_data(learner.kind, fewer(learner, 300))
+    return learner().fit(X, y, weights)
+
+
 @each_learner
 @pytest.mark.parametrize("way", WAYS)
 def test_a_stored_model_is_the_same_model(learner, way, tmp_path):
-    X, y, weights = mixed_data(learner.kind)
-    model = learner().fit(X, y, weights)
+    X, y, weights = mixed_data(learner.kind, fewer(learner, 300))
+    model = fitted(learner.name)
     again = WAYS[way](model, tmp_path)
     assert type(again) is type(model)
-    assert again.get_params() == model.get_params()
-    assert_array_equal(again.predict(X), model.predict(X))
-    assert_array_equal(again.apply(X), model.apply(X))
+    assert str(again.get_params()) == str(model.get_params())
+    for method in ("predict", "predict_proba", "decision_function", "apply"):
+        assert hasattr(again, method) == hasattr(model, method)
+        if hasattr(model, method):
+            assert_array_equal(getattr(again, method)(X), getattr(model, method)(X))
     if learner.kind == "classifier":
-        assert_array_equal(again.predict_proba(X), model.predict_proba(X))
         assert_array_equal(again.classes_, model.classes_)
         assert again.classes_.dtype == model.classes_.dtype
-        assert again.n_classes_ == model.n_classes_
     assert again.feature_names_in_.tolist() == ["a", "b", "color", "noise"]
     assert (again.n_features_in_, getattr(again, "n_outputs_", 1)) == (4, 1)
-    assert_array_equal(again.feature_importances_, model.feature_importances_)
-    assert again.schema_ == model.schema_
+    for name in ("n_classes_", "schema_", "feature_importances_", "oob_score_", "named_estimators_"):
+        assert hasattr(again, name) == hasattr(model, name)
+        assert str(getattr(again, name, None)) == str(getattr(model, name, None))
+    if hasattr(model, "estimators_samples_"):
+        for mine, theirs in zip(again.estimators_samples_, model.estimators_samples_, strict=True):
+            assert_array_equal(mine, theirs)
     if hasattr(model, "ledger_"):
         assert str(again.ledger_.to_records()) == str(model.ledger_.to_records())
     if way != "plain pickle":
         assert dumps(again) == dumps(model)
-    assert_array_equal(again.fit(X, y, weights).predict(X), model.predict(X))
+    if way in ("file", "plain pickle"):
+        assert_array_equal(again.fit(X, y, weights).predict(X), model.predict(X))
 
 
 @each_learner
 def test_an_unfitted_model_can_be_stored(learner, tmp_path):
     again = by_file(learner(), tmp_path)
-    assert again.get_params() == learner().get_params()
+    assert str(again.get_params()) == str(learner().get_params())
     with pytest.raises(ValueError, match="not fitted"):
         again.predict([[1.0]])
 

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from contracts.learners import LEARNERS, mixed_data
+from contracts.learners import LEARNERS, fewer, mixed_data
 from spinney import native
 from spinney.persistence import dumps
 
@@ -17,9 +17,9 @@ _ROWS = 3000
 
 
 def fitted_bytes(learner, n_jobs):
-    X, y, weights = mixed_data(learner.kind, _ROWS)
-    model = learner(n_jobs=n_jobs).fit(X, y, weights)
-    return dumps(model.set_params(n_jobs=None))
+    X, y, weights = mixed_data(learner.kind, fewer(learner, _ROWS))
+    model = learner.with_threads(n_jobs).fit(X, y, weights)
+    return dumps(model.set_params(n_jobs=None) if learner.has("n_jobs") else model)
 
 
 @each_learner

@@ -18,6 +18,9 @@ HERE = Path(__file__).parent
 FILES = sorted(HERE.glob("v*/*.spinney"))
 MODELS = [path for path in FILES if path.with_suffix(".json").exists()]
 
+# Their answers pass through NumPy's exponentials or products of matrices, whose last bits are the processor's.
+ROUNDING = ("AdaBoost", "GradientBoosting", "NegativeCorrelation", "OutputCode", "Stacking")
+
 EVERY_KIND: dict[str, Any] = {
     "none": None,
     "bools": [False, True],
@@ -48,7 +51,11 @@ def test_an_old_model_predicts_as_it_did(path: Path) -> None:
     rows = rows_from(content["rows"])
     assert content["expected"]
     for method, expected in content["expected"].items():
-        assert plain(np.asarray(getattr(model, method)(rows))) == expected
+        found = np.asarray(getattr(model, method)(rows))
+        if found.dtype.kind == "f" and content["class"].startswith(ROUNDING):
+            np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+        else:
+            assert plain(found) == expected
 
 
 @pytest.mark.parametrize("path", MODELS, ids=name_of)
