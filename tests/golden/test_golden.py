@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 FILES = sorted(HERE.glob("v*/*.spinney"))
 MODELS = [path for path in FILES if path.with_suffix(".json").exists()]
 
-# Their answers pass through NumPy's exponentials or products of matrices, whose last bits are the processor's.
+# Their answers pass through NumPy's exponentials or matrix products, whose last bits are the processor's.
 ROUNDING = ("AdaBoost", "GradientBoosting", "NegativeCorrelation", "OutputCode", "Stacking")
 
 EVERY_KIND: dict[str, Any] = {

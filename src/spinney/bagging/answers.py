@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinney.bagging.draws import Bags
-from spinney.bagging.fitting import table_rows, take_features
+from spinney.bagging.fitting import take_features
 from spinney.base.checks import thread_count
 from spinney.base.errors import InputError
 from spinney.members.fitting import run_jobs
-from spinney.members.rows import take_rows
+from spinney.members.rows import count_rows, take_rows
 
 Array: TypeAlias = NDArray[Any]
 # The classes of each output, ascending.
@@ -139,7 +139,7 @@ def mean_answer(
         )
         return np.asarray(total) / len(members)
 
-    n_rows = table_rows(X)
+    n_rows = count_rows(X)
     starts = range(0, max(n_rows, 1), _BLOCK)
     blocks = [slice(start, min(start + _BLOCK, n_rows)) for start in starts]
     if len(blocks) == 1:

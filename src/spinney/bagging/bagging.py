@@ -9,7 +9,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regressor
-from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -30,6 +29,7 @@ from spinney.bagging.bagging_base import _BaseBagging
 from spinney.bagging.draws import Bags
 from spinney.bagging.fitted import check_fitted, check_labels, check_left_out
 from spinney.bagging.out_of_bag import accuracy, out_of_bag_mean, out_of_bag_score, r_squared
+from spinney.members.patterns import pattern_tags
 from spinney.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
 from spinney.trees.targets import encode_classes, encode_values
 
@@ -188,7 +188,7 @@ class BaggingClassifier(ClassifierMixin, _BaseBagging):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        base = get_tags(self._pattern()).classifier_tags
+        base = pattern_tags(self._pattern()).classifier_tags
         if base is not None:
             tags.classifier_tags.multi_class = base.multi_class
             tags.classifier_tags.multi_label = base.multi_label

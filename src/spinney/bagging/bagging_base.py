@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
-from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from spinney.bagging.answers import Answer, mean_answer
 from spinney.bagging.draws import Bags, bag_size
-from spinney.bagging.fitting import fit_members, make_members, table_rows
+from spinney.bagging.fitting import fit_members, make_members
 from spinney.bagging.joined import JoinedTrees, join_trees
 from spinney.bagging.row_order import row_order
 from spinney.bagging.shared import CodedTables, fit_trees
@@ -36,6 +34,8 @@ from spinney.base.errors import InputError
 from spinney.base.seeds import draw_seed
 from spinney.data.table import Table
 from spinney.members.inputs import check_input, describe_input
+from spinney.members.patterns import AnyEstimator, pattern_tags
+from spinney.members.rows import count_some_rows
 from spinney.persistence import Persistent
 from spinney.trees.base import _BaseTree
 from spinney.trees.targets import read_target
@@ -43,20 +43,8 @@ from spinney.trees.targets import read_target
 Array = NDArray[Any]
 
 
-@dataclass(frozen=True)
-class _AnyEstimator:
-    """Allow what can be fitted and predicts."""
-
-    def allows(self, value: Any) -> bool:
-        """Tell whether the value is one of them."""
-        return hasattr(value, "fit") and hasattr(value, "predict") and not isinstance(value, type)
-
-    def __str__(self) -> str:
-        return "an estimator with fit and predict"
-
-
 _RULES: Mapping[str, tuple[Rule, ...]] = {
-    "estimator": (NONE, _AnyEstimator()),
+    "estimator": (NONE, AnyEstimator()),
     "n_estimators": (Whole(1),),
     "max_samples": (NONE, Whole(1), Real(0.0, 1.0, open_ends="(", fraction=True)),
     "max_features": (Whole(1), Real(0.0, 1.0, open_ends="(", fraction=True)),
@@ -142,7 +130,7 @@ class _BaseBagging(MetaEstimatorMixin, BaseEstimator, Persistent, metaclass=ABCM
         (2,)
         """
         check_parameters(type(self).__name__, vars(self), _RULES)
-        estimator, n_rows = self._check_pattern(), _count_some_rows(X)
+        estimator, n_rows = self._check_pattern(), count_some_rows(X)
         seen, labels = describe_input(X), read_target(y, n_rows)
         targets = self._read_classes(labels)
         weights = check_weights(sample_weight, n_rows)
@@ -311,17 +299,10 @@ class _BaseBagging(MetaEstimatorMixin, BaseEstimator, Persistent, metaclass=ABCM
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        base = get_tags(self._pattern())
+        base = pattern_tags(self._pattern())
         tags.input_tags = base.input_tags
         tags.target_tags.multi_output = base.target_tags.multi_output
         return tags
-
-
-def _count_some_rows(X: Any) -> int:
-    n_rows = table_rows(X)
-    if not n_rows:
-        raise InputError("Found array with 0 sample(s) while a minimum of 1 is required.")
-    return n_rows
 
 
 def _order(X: Any, y: Array, table: Table | None) -> NDArray[np.int64] | None:

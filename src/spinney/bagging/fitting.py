@@ -8,14 +8,13 @@ from typing import Any
 import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from spinney.bagging.draws import Bags
 from spinney.data.schema import name_copies
 from spinney.members.cloning import make_member
 from spinney.members.distributions import draw_parameters
 from spinney.members.fitting import fit_member, run_jobs, takes_weights
-from spinney.members.rows import count_rows, take_columns, take_rows
+from spinney.members.rows import take_columns, take_rows
 
 
 def make_members(
@@ -60,16 +59,6 @@ def bag_weights(bags: Bags, t: int) -> NDArray[np.float64] | None:
         assert bags.weights is not None
         weights *= bags.weights
     return None if (weights == 1).all() else weights
-
-
-def table_rows(X: Any) -> int:
-    """Count the rows of a table.
-
-    >>> table_rows([[1.0], [2.0]])
-    2
-    """
-    # One kind of sparse matrix is a dict as well, and other dicts are no tables.
-    return count_rows(X.tocsr() if bool(sparse.issparse(X)) else X)
 
 
 def takes_all(columns: NDArray[np.int64], n_columns: int) -> bool:

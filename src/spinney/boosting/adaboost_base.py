@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from spinney.base.checks import FLAG, NONE, Real, Rule, Whole, thread_count
@@ -18,6 +17,7 @@ from spinney.base.errors import InputError
 from spinney.boosting.adaboost_members import members_of, share_schema, shares_schema
 from spinney.boosting.adaboost_state import pack_members, require, unpack_members
 from spinney.members.inputs import check_input
+from spinney.members.patterns import pattern_tags
 from spinney.persistence import Persistent
 from spinney.trees.samples import hold_out
 
@@ -194,7 +194,7 @@ class _BaseAdaBoost(BaseEstimator, Persistent, metaclass=ABCMeta):  # type: igno
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        pattern = get_tags(self.estimator if self.estimator is not None else self._default_estimator())
+        pattern = pattern_tags(self.estimator if self.estimator is not None else self._default_estimator())
         for name in ("sparse", "allow_nan", "categorical", "string"):
             setattr(tags.input_tags, name, getattr(pattern.input_tags, name))
         return tags

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
+
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags, get_tags
 
 
 @dataclass(frozen=True)
@@ -22,3 +26,13 @@ class AnyEstimator:
 
     def __str__(self) -> str:
         return "an estimator with fit and predict"
+
+
+def pattern_tags(pattern: Any) -> Tags:
+    """Give what scikit-learn may know of a pattern; of what is no estimator, as in a damaged file, nothing.
+
+    >>> from spinney.trees import C45Classifier
+    >>> pattern_tags(C45Classifier()).input_tags.allow_nan, pattern_tags("oak").input_tags.allow_nan
+    (True, False)
+    """
+    return deepcopy(get_tags(pattern if AnyEstimator().allows(pattern) else BaseEstimator()))

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Mapping
-from copy import deepcopy
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
-from sklearn.utils import get_tags
 
 from spinney.bagging.answers import mean_answer
 from spinney.base.checks import FLAG, NONE, Rule, Whole, check_parameters, check_weights, thread_count
@@ -20,7 +18,7 @@ from spinney.data import read_table
 from spinney.members.cloning import make_member
 from spinney.members.fitting import fit_member, run_jobs, takes_weights
 from spinney.members.inputs import check_input, describe_input
-from spinney.members.patterns import AnyEstimator
+from spinney.members.patterns import AnyEstimator, pattern_tags
 from spinney.members.rows import count_some_rows, take_rows
 from spinney.persistence import CorruptModelFile, Persistent
 from spinney.perturb.units import Units, make_units
@@ -112,7 +110,7 @@ class _MemberEnsemble(MetaEstimatorMixin, _Ensemble):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags = deepcopy(get_tags(self._pattern()).input_tags)
+        tags.input_tags = pattern_tags(self._pattern()).input_tags
         return tags
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin, is_regressor
-from sklearn.utils import get_tags
 
 from spinney.bagging.answers import give_numbers
 from spinney.base.checks import Real
+from spinney.members.patterns import pattern_tags
 from spinney.persistence import CorruptModelFile
 from spinney.perturb.base import OUTPUT_RULES, Perturb, _OutputPerturbation
 from spinney.perturb.units import Units
@@ -105,7 +105,7 @@ class OutputSmearingRegressor(RegressorMixin, _OutputPerturbation):  # type: ign
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = get_tags(self._pattern()).target_tags.multi_output
+        tags.target_tags.multi_output = pattern_tags(self._pattern()).target_tags.multi_output
         return tags
 
 
