@@ -162,7 +162,9 @@ ENSEMBLES = [
 
 
 LEARNERS = [*OF_TREES, *ENSEMBLES]
-DEFAULTS = [learner for learner in LEARNERS if "-" not in learner.name]
+# One setting of each class.
+EACH_CLASS = [learner for learner in LEARNERS if "-" not in learner.name]
+DEFAULTS = [learner for learner in EACH_CLASS if learner in OF_TREES]
 
 
 def holds_out(params: Mapping[str, Any]) -> bool:

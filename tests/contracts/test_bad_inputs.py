@@ -16,10 +16,18 @@ from scipy import sparse
 
 import spinney as sp
 from contracts.bad_parameters import bad_values, words_for
-from contracts.learners import DEFAULTS, LEARNERS, OF_TREES, depends_on_chance, fewer, holds_out, makes_folds
+from contracts.learners import (
+    EACH_CLASS,
+    LEARNERS,
+    OF_TREES,
+    depends_on_chance,
+    fewer,
+    holds_out,
+    makes_folds,
+)
 
 each_learner = pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
-each_default = pytest.mark.parametrize("learner", DEFAULTS, ids=lambda learner: learner.name)
+each_default = pytest.mark.parametrize("learner", EACH_CLASS, ids=lambda learner: learner.name)
 
 
 def target(learner, n):
@@ -186,7 +194,7 @@ def check_any_numbers(learner, data):
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-@pytest.mark.parametrize("learner", [one for one in DEFAULTS if one in OF_TREES], ids=lambda one: one.name)
+@pytest.mark.parametrize("learner", [one for one in EACH_CLASS if one in OF_TREES], ids=lambda one: one.name)
 def test_any_numbers_give_a_valid_model(learner, data):
     check_any_numbers(learner, data)
 
@@ -194,7 +202,7 @@ def test_any_numbers_give_a_valid_model(learner, data):
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 @pytest.mark.parametrize(
-    "learner", [one for one in DEFAULTS if one not in OF_TREES], ids=lambda one: one.name
+    "learner", [one for one in EACH_CLASS if one not in OF_TREES], ids=lambda one: one.name
 )
 def test_any_numbers_give_a_valid_ensemble(learner, data):
     check_any_numbers(learner, data)
@@ -339,7 +347,7 @@ def test_progress_is_shown_on_the_error_output_if_asked_for(learner, capsys):
 
 @pytest.mark.parametrize(
     "learner, name",
-    [(learner, name) for learner in DEFAULTS for name in bad_values(learner)],
+    [(learner, name) for learner in EACH_CLASS for name in bad_values(learner)],
     ids=lambda part: part if isinstance(part, str) else part.name,
 )
 def test_wrong_parameters_are_refused_by_name(learner, name):

@@ -12,9 +12,9 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import spinney as sp
-from contracts.learners import DEFAULTS, OF_TREES, fewer, mixed_data
+from contracts.learners import EACH_CLASS, OF_TREES, fewer, mixed_data
 
-each_default = pytest.mark.parametrize("learner", DEFAULTS, ids=lambda learner: learner.name)
+each_default = pytest.mark.parametrize("learner", EACH_CLASS, ids=lambda learner: learner.name)
 
 
 def slow_problem(learner):
@@ -42,7 +42,7 @@ def slow_model(learner, n_jobs):
 
 @pytest.mark.parametrize(
     "learner, n_jobs",
-    [(learner, n_jobs) for learner in DEFAULTS for n_jobs in ((1, 2) if learner in OF_TREES else (2,))],
+    [(learner, n_jobs) for learner in EACH_CLASS for n_jobs in ((1, 2) if learner in OF_TREES else (2,))],
     ids=lambda part: part if isinstance(part, int) else part.name,
 )
 def test_ctrl_c_stops_a_fit_within_a_moment(learner, n_jobs):
