@@ -16,12 +16,14 @@ import numpy as np
 import spinney as sp
 
 rng = np.random.default_rng(0)
-make = getattr(sp, sys.argv[1])
+few = {"n_estimators": 4, "random_state": 0, "n_jobs": 2}
+kind = getattr(sp, sys.argv[1])
+make = lambda: kind(**{name: few[name] for name in few if name in kind().get_params()})
 X, y = rng.normal(size=(200_000, 20)), rng.integers(0, 2, 200_000)
 X = np.floor(8 * X) if sys.argv[1] == "ID3Classifier" else X
-small = make(n_jobs=2).fit(X[:1000], y[:1000])
+small = make().fit(X[:1000], y[:1000])
 now = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-model = make(n_jobs=2)
+model = make()
 refused = 0
 for room in range(0, 64 << 20, 8 << 20):
     resource.setrlimit(resource.RLIMIT_AS, (now + room, resource.RLIM_INFINITY))
@@ -34,7 +36,7 @@ for room in range(0, 64 << 20, 8 << 20):
     if hasattr(model, "n_features_in_"):
         break
 assert refused
-again = make(n_jobs=2).fit(X[:1000], y[:1000])
+again = make().fit(X[:1000], y[:1000])
 assert (again.predict(X[:1000]) == small.predict(X[:1000])).all()
 print("alive")
 """
