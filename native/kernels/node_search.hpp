@@ -16,7 +16,7 @@
 
 namespace spinney {
 
-using ShortLanes = std::uint16_t __attribute__((vector_size(64)));
+using ShortRegister = std::uint16_t __attribute__((vector_size(8 * kRegister)));
 
 inline constexpr Code kNoCode = ~Code{0};
 
@@ -92,19 +92,19 @@ class FewRows {
         out.constant = constant_;
         if (constant_) return out;
         add_up();
-        alignas(64) std::array<Stat, most_words * kLanes> words;
-        Lanes best = Lanes{} + kImpossible;
-        StatLanes best_code = StatLanes{} + 0xFFFF;
-        for (Size begin = 0; begin < n_; begin += kLanes) {
+        alignas(64) std::array<Stat, most_words * kRegister> words;
+        Register best = Register{} + kImpossible;
+        StatRegister best_code = StatRegister{} + 0xFFFF;
+        for (Size begin = 0; begin < n_; begin += kRegister) {
             read_sums(words.data(), begin);
-            const Lanes value = judge.eight(words.data());
-            const StatLanes code = widened(code_.data() + begin);
+            const Register value = judge.several(words.data());
+            const StatRegister code = widened(code_.data() + begin);
             // The first of equal cuts in order of code; the rows are in any order.
-            const StatLanes better = (value > best) | ((value == best) & (code < best_code));
+            const StatRegister better = (value > best) | ((value == best) & (code < best_code));
             best = where(better, value, best);
             best_code = better ? code : best_code;
         }
-        for (Size i = 0; i < kLanes; ++i) {
+        for (Size i = 0; i < kRegister; ++i) {
             const auto code = static_cast<Code>(best_code[i]);
             if (best[i] > out.pair || (best[i] == out.pair && code < out.before)) {
                 out.pair = best[i];
@@ -128,15 +128,15 @@ class FewRows {
     void left_of(Stat* sum, Code before) const {
         const Size lane = static_cast<Size>(
             std::find(code_.begin(), code_.end(), static_cast<Number>(before)) - code_.begin());
-        alignas(64) std::array<Stat, most_words * kLanes> words;
-        read_sums(words.data(), lane / kLanes * kLanes);
+        alignas(64) std::array<Stat, most_words * kRegister> words;
+        read_sums(words.data(), lane / kRegister * kRegister);
         const Size n_words = L == Layout::packed ? 1 : width_;
-        for (Size w = 0; w < n_words; ++w) sum[w] = words[w * kLanes + lane % kLanes];
+        for (Size w = 0; w < n_words; ++w) sum[w] = words[w * kRegister + lane % kRegister];
     }
 
   private:
-    static constexpr Size lanes = 64 / sizeof(Number);
-    using Vector = std::conditional_t<L == Layout::dense, StatLanes, ShortLanes>;
+    static constexpr Size lanes = 8 * kRegister / sizeof(Number);
+    using Vector = std::conditional_t<L == Layout::dense, StatRegister, ShortRegister>;
 
     static Vector load_vector(const Number* from) {
         Vector v;
@@ -144,16 +144,16 @@ class FewRows {
         return v;
     }
 
-    static StatLanes widened(const Number* from) {
+    static StatRegister widened(const Number* from) {
         if constexpr (L == Layout::dense) {
             return load_vector(from);
         } else {
             // By way of 32 bits: the compiler knows no instruction for both steps at once.
-            using Eight = std::uint16_t __attribute__((vector_size(16)));
-            using EightInts = std::int32_t __attribute__((vector_size(32)));
-            Eight v;
+            using Narrow = std::uint16_t __attribute__((vector_size(2 * kRegister)));
+            using Wider = std::int32_t __attribute__((vector_size(4 * kRegister)));
+            Narrow v;
             std::memcpy(&v, from, sizeof v);
-            return __builtin_convertvector(__builtin_convertvector(v, EightInts), StatLanes);
+            return __builtin_convertvector(__builtin_convertvector(v, Wider), StatRegister);
         }
     }
 
@@ -191,16 +191,16 @@ class FewRows {
         std::memcpy(sums_[w].data() + begin, &a, sizeof a);
     }
 
-    /// The sums of eight lanes as Judge takes them.  words (width, kLanes)
+    /// The sums of some lanes as Judge takes them.  words (width, kRegister)
     void read_sums(Stat* words, Size begin) const {
         if constexpr (L == Layout::packed) {
-            const StatLanes second = widened(sums_[1].data() + begin),
-                            word = widened(sums_[0].data() + begin) + second + (second << 32);
+            const StatRegister second = widened(sums_[1].data() + begin),
+                               word = widened(sums_[0].data() + begin) + second + (second << 32);
             std::memcpy(words, &word, sizeof word);
         } else {
             for (Size w = 0; w < width_; ++w) {
-                const StatLanes v = widened(sums_[w].data() + begin);
-                std::memcpy(words + w * kLanes, &v, sizeof v);
+                const StatRegister v = widened(sums_[w].data() + begin);
+                std::memcpy(words + w * kRegister, &v, sizeof v);
             }
         }
     }
@@ -217,7 +217,7 @@ class FewRows {
 class LineSearch {
   public:
     explicit LineSearch(Size width)
-        : width_(width), sum_(width), words_((256 / kLanes + 1) * kLanes * width) {}
+        : width_(width), sum_(width), words_((256 / kRegister + 1) * kRegister * width) {}
 
     /// Find the best cut among the lines in use, of which `occupied` tells; null: look at every line.
     /// lines (n_bins, width), left (width,)
@@ -234,13 +234,13 @@ class LineSearch {
         CodeCut out;
         out.constant = n_ < 2;
         if (n_ < 2) return out;
-        // The last cut leaves nothing on the right; the rest of the last eight are made like it.
-        for (Size i = n_; i % kLanes != 0; ++i)
+        // The last cut leaves nothing on the right; the rest of the last register are made like it.
+        for (Size i = n_; i % kRegister != 0; ++i)
             for (Size w = 0; w < width_; ++w) word(i, w) = sum_[w];
         Size best = 0;
-        for (Size begin = 0; begin + 1 < n_; begin += kLanes) {
-            const Lanes value = judge.eight(words_.data() + begin * width_);
-            for (Size i = 0; i < kLanes; ++i)
+        for (Size begin = 0; begin + 1 < n_; begin += kRegister) {
+            const Register value = judge.several(words_.data() + begin * width_);
+            for (Size i = 0; i < kRegister; ++i)
                 if (value[i] > out.pair) {
                     out.pair = value[i];
                     best = begin + i;
@@ -254,7 +254,7 @@ class LineSearch {
     }
 
   private:
-    Stat& word(Size i, Size w) { return words_[(i / kLanes * width_ + w) * kLanes + i % kLanes]; }
+    Stat& word(Size i, Size w) { return words_[(i / kRegister * width_ + w) * kRegister + i % kRegister]; }
 
     /// Write down the running sum after each line in use. Width: of a line, or 0 when known only at run time.
     template <Size Width>
@@ -263,12 +263,12 @@ class LineSearch {
         Stat* sum = sum_.data();
         const auto add = [&](Size b) {
             const Stat* line = lines + b * width;
-            Stat* to = words_.data() + n_ / kLanes * kLanes * width + n_ % kLanes;
+            Stat* to = words_.data() + n_ / kRegister * kRegister * width + n_ % kRegister;
             Stat any = 0;
             for (Size w = 0; w < width; ++w) {
                 any |= line[w];
                 sum[w] += line[w];
-                to[w * kLanes] = sum[w];
+                to[w * kRegister] = sum[w];
             }
             code_[n_] = static_cast<std::uint8_t>(b);
             n_ += any != 0;

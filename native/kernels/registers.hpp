@@ -39,4 +39,35 @@ inline Register from_bits(StatRegister x) { return std::bit_cast<Register>(x); }
 }  // namespace detail
 #endif
 
+/// Whole numbers as the nearest real ones, as a conversion one by one would give them.
+[[gnu::always_inline]] inline Register to_real(StatRegister x) {
+#if defined(__AVX512DQ__)
+    return __builtin_convertvector(x, Register);
+#else
+    // Processors without the instruction: the upper half in the digits of 2^84, the lower in those of 2^52.
+    // All but the last sum is exact.
+    using Unsigned = std::uint64_t __attribute__((vector_size(sizeof(StatRegister))));
+    const Unsigned bits = std::bit_cast<Unsigned>(x);
+    const Unsigned upper = ((bits >> 32) ^ 0x80000000ull) | 0x4530000000000000ull;  // as if 2^63 more
+    const Unsigned lower = (bits & 0xFFFFFFFFull) | 0x4330000000000000ull;
+    return (std::bit_cast<Register>(upper) - (0x1.0p84 + 0x1.0p63 + 0x1.0p52)) +
+           std::bit_cast<Register>(lower);
+#endif
+}
+
+/// The same for numbers from 0 to 2^32 − 1.
+[[gnu::always_inline]] inline Register small_to_real(StatRegister x) {
+#if defined(__AVX512DQ__)
+    return __builtin_convertvector(x, Register);
+#else
+    return std::bit_cast<Register>(x | 0x4330000000000000ll) - 0x1.0p52;
+#endif
+}
+
+/// The upper halves of numbers of at least 0.
+[[gnu::always_inline]] inline StatRegister upper_half(StatRegister x) {
+    using Unsigned = std::uint64_t __attribute__((vector_size(sizeof(StatRegister))));
+    return std::bit_cast<StatRegister>(std::bit_cast<Unsigned>(x) >> 32);
+}
+
 }  // namespace spinney

@@ -115,29 +115,29 @@ class Judge {
         }
     }
 
-    /// The same for eight divisions at once.  words (width, kLanes)
-    [[gnu::always_inline]] Lanes eight(const Stat* words) {
+    /// The same for as many divisions at once as a register holds.  words (width, kRegister)
+    [[gnu::always_inline]] Register several(const Stat* words) {
         const auto load = [&](int word) {
-            StatLanes v;
-            std::memcpy(&v, words + word * static_cast<int>(kLanes), sizeof v);
+            StatRegister v;
+            std::memcpy(&v, words + word * static_cast<int>(kRegister), sizeof v);
             return v;
         };
-        StatLanes ok;
+        StatRegister ok;
         if constexpr (L == Layout::packed) {
-            const StatLanes left = load(0), right = total_[0] - left, low = StatLanes{} + 0xFFFFFFFFll;
-            const StatLanes n = left & low, second = left >> 32, rest = right & low,
-                            rest_second = right >> 32;
+            const StatRegister left = load(0), right = total_[0] - left, low = StatRegister{} + 0xFFFFFFFFll;
+            const StatRegister n = left & low, second = upper_half(left), rest = right & low,
+                               rest_second = upper_half(right);
             const Stat least = std::max(limits_.min_weight, limits_.min_count);
             ok = (n >= least) & (rest >= least);
-            lane_l_[0] = __builtin_convertvector(n - second, Lanes);
-            lane_l_[1] = __builtin_convertvector(second, Lanes);
-            lane_r_[0] = __builtin_convertvector(rest - rest_second, Lanes);
-            lane_r_[1] = __builtin_convertvector(rest_second, Lanes);
+            lane_l_[0] = small_to_real(n - second);
+            lane_l_[1] = small_to_real(second);
+            lane_r_[0] = small_to_real(rest - rest_second);
+            lane_r_[1] = small_to_real(rest_second);
         } else {
             ok = lanes_of_sums(load);
         }
         if (limits_.monotone) ok &= monotone(lane_l_.data(), lane_r_.data());
-        return where(ok, criterion_.pair(lane_l_.data(), lane_r_.data()), Lanes{} + kImpossible);
+        return where(ok, criterion_.pair(lane_l_.data(), lane_r_.data()), Register{} + kImpossible);
     }
 
     double quality(const Stat* sum) {
@@ -150,19 +150,19 @@ class Judge {
     }
 
   private:
-    /// Decode eight left and right sums; which of them keep the limits?
+    /// Decode a register of left and right sums; which of them keep the limits?
     template <class Load>
-    [[gnu::always_inline]] StatLanes lanes_of_sums(Load&& load) {
+    [[gnu::always_inline]] StatRegister lanes_of_sums(Load&& load) {
         const bool regression = s_.task == Task::regression;
         const int step = L == Layout::slots ? s_.row_words : 1;
         const int classes = L == Layout::slots || regression ? s_.n_channels : s_.n_classes[0];
-        StatLanes weight{}, rest{}, count{}, rest_count{};
+        StatRegister weight{}, rest{}, count{}, rest_count{};
         for (int k = 0; k < s_.n_channels; ++k) {
-            const StatLanes left = load(k * step), right = total_[k * step] - left;
+            const StatRegister left = load(k * step), right = total_[k * step] - left;
             const double unit =
                 regression && k > 0 ? s_.value_unit[static_cast<Size>(k - 1)] : s_.weight_unit;
-            lane_l_[static_cast<Size>(k)] = __builtin_convertvector(left, Lanes) * unit;
-            lane_r_[static_cast<Size>(k)] = __builtin_convertvector(right, Lanes) * unit;
+            lane_l_[static_cast<Size>(k)] = to_real(left) * unit;
+            lane_r_[static_cast<Size>(k)] = to_real(right) * unit;
             if (regression ? k == 0 : k < classes) {
                 weight += left;
                 rest += right;
@@ -172,7 +172,7 @@ class Judge {
                 rest_count += total_[k * step + s_.count_word] - load(k * step + s_.count_word);
             }
         }
-        StatLanes ok = (weight >= limits_.min_weight) & (rest >= limits_.min_weight);
+        StatRegister ok = (weight >= limits_.min_weight) & (rest >= limits_.min_weight);
         if (limits_.min_count <= 0) return ok;
         if (s_.unit_weights) {
             count = weight;
@@ -202,7 +202,7 @@ class Judge {
     const Stat* total_;
     Buffer<Stat> right_;
     Buffer<double> l_, r_;
-    Buffer<Lanes, 8> lane_l_, lane_r_;
+    Buffer<Register, 8> lane_l_, lane_r_;
 };
 
 /// Call f.template operator()<Layout, Criterion>() for the pair in use.
@@ -300,35 +300,35 @@ Candidate sweep_numeric(J& judge, const Search& q, Stream& stream, Each&& each) 
     const auto threshold = [&](Code cut, Code after) {
         return after == none ? DBL_MAX : midpoint(c.greatest(cut), c.least(after));
     };
-    // Cuts are judged eight at a time.
+    // Cuts are judged several at a time.
     struct Cut {
         Code before, after;
         std::int32_t missing;
     };
-    std::array<Cut, kLanes> waiting;
-    Buffer<Stat, 24 * kLanes> words(width * kLanes);
+    std::array<Cut, kRegister> waiting;
+    Buffer<Stat, 24 * kRegister> words(width * kRegister);
     Size n_waiting = 0;
     const auto judge_waiting = [&] {
-        const Lanes value = judge.eight(words.data());
+        const Register value = judge.several(words.data());
         for (Size i = 0; i < n_waiting; ++i) {
             const Cut& cut = waiting[i];
             each([&] { return threshold(cut.before, cut.after); }, value[i], cut.missing,
                  [&](Stat* sum) {
-                     for (Size w = 0; w < width; ++w) sum[w] = words[w * kLanes + i];
+                     for (Size w = 0; w < width; ++w) sum[w] = words[w * kRegister + i];
                  });
             if (!(value[i] > pair)) continue;
             pair = value[i];
             out.cut = cut.before;
             after_best = cut.after;
             out.missing = cut.missing;
-            for (Size w = 0; w < width; ++w) best_left[w] = words[w * kLanes + i];
+            for (Size w = 0; w < width; ++w) best_left[w] = words[w * kRegister + i];
         }
         n_waiting = 0;
     };
     const auto offer = [&](const Stat* extra, Code after, std::int32_t missing) {
-        for (Size w = 0; w < width; ++w) words[w * kLanes + n_waiting] = left[w] + (extra ? extra[w] : 0);
+        for (Size w = 0; w < width; ++w) words[w * kRegister + n_waiting] = left[w] + (extra ? extra[w] : 0);
         waiting[n_waiting++] = {before, after, missing};
-        if (n_waiting == kLanes) judge_waiting();
+        if (n_waiting == kRegister) judge_waiting();
     };
     const auto offer_both = [&](Code after) {
         offer(nullptr, after, q.missing ? 1 : -1);

@@ -171,17 +171,17 @@ TEST(eight_at_once_have_the_bits_of_one) {
         node.limits.direction = 1;
         const auto width = static_cast<Size>(node.s.width);
         node.with([&](auto& judge, const Search&, auto&) {
-            std::vector<Stat> words(width * kLanes), one(width);
+            std::vector<Stat> words(width * kRegister), one(width);
             std::vector<std::vector<Stat>> lefts;
-            for (Size k = 0; k < kLanes; ++k) {
+            for (Size k = 0; k < kRegister; ++k) {
                 std::fill(one.begin(), one.end(), 0);
                 for (Row r : node.rows)
                     if (g() % 8 <= k) node.s.add(one.data(), r);
-                for (Size w = 0; w < width; ++w) words[w * kLanes + k] = one[w];
+                for (Size w = 0; w < width; ++w) words[w * kRegister + k] = one[w];
                 lefts.push_back(one);
             }
-            const Lanes out = judge.eight(words.data());
-            for (Size k = 0; k < kLanes; ++k) CHECK_EQUAL(out[k], judge(lefts[k].data()));
+            const Register out = judge.several(words.data());
+            for (Size k = 0; k < kRegister; ++k) CHECK_EQUAL(out[k], judge(lefts[k].data()));
         });
     });
 }
