@@ -94,6 +94,9 @@ def _damages():
         "unknown method": put("stack_method_", ["guess", "predict"]),
         "one method": put("stack_method_", ["predict"]),
         "path": put("path_", [[("cart", "good")]]),
+        "other names of features": put("feature_names_in_", np.array(["a", "b"], dtype=object)),
+        "numbers for names of features": put("feature_names_in_", np.arange(4)),
+        "half a feature": put("n_features_in_", 3.5),
         "unknown attribute": put("oracle_", 1),
     }
 

@@ -6,7 +6,8 @@ import pytest
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from spinney.members.inputs import check_input, describe_input, encode, remember_input
+from spinney.members.inputs import check_described, check_input, describe_input, encode, remember_input
+from spinney.persistence import ModelFileError
 
 
 class Fitted(BaseEstimator):
@@ -55,3 +56,24 @@ def test_codes_of_labels():
 def test_wrong_labels_are_refused(y, n_rows, words):
     with pytest.raises(ValueError, match=words):
         encode(y, n_rows)
+
+
+@pytest.mark.parametrize(
+    "width, names",
+    [
+        (2.5, None),
+        (-1, None),
+        (None, np.array(["a"], object)),
+        (2, np.array(["a"], object)),
+        (1, ["a"]),
+        (1, np.array([3])),
+        (1, np.array([["a"]], object)),
+    ],
+)
+def test_features_from_a_file_are_counted_and_named(width, names):
+    estimator = BaseEstimator()
+    estimator.__dict__.update(n_features_in_=width, feature_names_in_=names)
+    with pytest.raises(ModelFileError, match="features"):
+        check_described(estimator)
+    estimator.__dict__.update(describe_input(pd.DataFrame({"a": [1]})))
+    check_described(estimator)

@@ -203,3 +203,14 @@ def test_any_changed_byte_is_refused_or_harmless(data):
         return
     for tree in ensemble.trees():
         tree.validate(n_categories)
+
+
+@pytest.mark.parametrize("n_features", [-1, 2**31, 2**62])
+def test_a_number_of_features_that_cannot_be_is_refused_without_making_room_for_them(n_features):
+    trees, _ = mixed_trees()
+    ensemble = TreeEnsemble.from_trees(trees)
+    object.__setattr__(ensemble, "n_features", n_features)
+    with pytest.raises(ModelFileError, match="features"):
+        loads(dumps(ensemble))
+    object.__setattr__(ensemble, "n_features", 2**31 - 1)
+    assert loads(dumps(ensemble)).n_features == 2**31 - 1  # the owner knows how many there are

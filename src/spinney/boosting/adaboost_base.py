@@ -16,7 +16,7 @@ from spinney.base.checks import FLAG, NONE, Real, Rule, Whole, thread_count
 from spinney.base.errors import InputError
 from spinney.boosting.adaboost_members import members_of, share_schema, shares_schema
 from spinney.boosting.adaboost_state import pack_members, require, unpack_members
-from spinney.members.inputs import check_input
+from spinney.members.inputs import check_described, check_input
 from spinney.members.patterns import pattern_tags
 from spinney.persistence import Persistent
 from spinney.trees.samples import hold_out
@@ -177,6 +177,7 @@ class _BaseAdaBoost(BaseEstimator, Persistent, metaclass=ABCMeta):  # type: igno
     def _check_state(self) -> None:
         if not hasattr(self, "estimators_"):
             return
+        check_described(self)
         rounds, weights, errors = self.estimators_, self.estimator_weights_, self.estimator_errors_
         require(type(rounds) is list and len(rounds) > 0, "it has no members")
         for numbers in (weights, errors):

@@ -38,7 +38,7 @@ from spinney.combine.out_of_fold import (
 )
 from spinney.combine.responses import Method, answer, class_places
 from spinney.members.cloning import make_member
-from spinney.members.inputs import describe_input, encode
+from spinney.members.inputs import check_described, describe_input, encode
 from spinney.members.patterns import AnyEstimator
 from spinney.members.rows import count_rows
 from spinney.persistence import Persistent
@@ -310,6 +310,7 @@ class _BaseCombination(MetaEstimatorMixin, _BaseComposition, Persistent, metacla
     def _check_state(self) -> None:
         if "estimators_" not in vars(self):
             return
+        check_described(self)
         members, names = self.estimators_, self._names
         require(type(members) is list and len(members) > 0, "it has no list of members")
         require(

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from spinney.base.checks import FLAG, OneOf, Rule, check_parameters, check_weights
 from spinney.base.errors import InputError, ModelFileError
 from spinney.combine.weights import least_squares
-from spinney.members.inputs import describe_input, encode
+from spinney.members.inputs import check_described, describe_input, encode
 from spinney.persistence import Persistent
 from spinney.trees.targets import encode_values, read_target
 
@@ -58,6 +58,7 @@ class _BaseLinear(BaseEstimator, Persistent, metaclass=ABCMeta):  # type: ignore
     def _check_state(self) -> None:
         if "coef_" not in vars(self):
             return
+        check_described(self)
         coefficients, intercepts = self.coef_, vars(self).get("intercept_")
         valid = isinstance(coefficients, np.ndarray) and coefficients.dtype == np.float64
         valid = valid and isinstance(intercepts, np.ndarray) and intercepts.dtype == np.float64

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from spinney.base.errors import InputError
 from spinney.members.rows import count_rows
+from spinney.persistence import CorruptModelFile
 from spinney.trees.targets import encode_classes, read_target
 
 
@@ -25,6 +26,17 @@ def describe_input(X: Any) -> dict[str, Any]:
     seen = BaseEstimator()
     remember_input(seen, X)
     return dict(vars(seen))
+
+
+def check_described(estimator: Any) -> None:
+    """Raise CorruptModelFile unless what a file gives as the features and their names can be that."""
+    width, names = (vars(estimator).get(name) for name in ("n_features_in_", "feature_names_in_"))
+    valid = width is None or (type(width) is int and width >= 0)
+    if names is not None:
+        valid = valid and isinstance(names, np.ndarray) and names.shape == (width,)
+        valid = valid and all(type(name) is str for name in names.tolist())
+    if not valid:
+        raise CorruptModelFile(f"The features of a {type(estimator).__name__} are not named one by one.")
 
 
 def remember_input(estimator: Any, X: Any) -> None:

@@ -233,7 +233,7 @@ class TreeEnsemble(Persistent):
 
     # ---- structure ----
 
-    def validate(self, n_categories: Sequence[int]) -> None:
+    def validate(self, n_categories: Sequence[int] | NDArray[np.int64]) -> None:
         """Check that prediction may trust every number; ModelFileError names the array, tree and node.
 
         ``n_categories[j]`` is the number of categories of feature j, 0 for a numeric one.
@@ -283,13 +283,15 @@ class TreeEnsemble(Persistent):
         # Whoever owns the ensemble knows the categories of each feature and validates again with those; here
         # the features are taken for what the tests say that they are.
         self._check_shapes()
-        n_categories = np.zeros(max(self.n_features, 0), dtype=np.int64)
+        if not 0 <= self.n_features <= np.iinfo(np.int32).max:
+            raise ModelFileError(f"The model has {self.n_features} features.")
+        n_categories = np.zeros(self.n_features, dtype=np.int64)  # zeros that nobody touches take no memory
         for name, codes_each in (("set_begin", 64), ("branch_begin", 1)):
             feature = self.feature[self.kind == _POOLS[name][0]]
             if len(feature) and not (feature.min() >= 0 and feature.max() < self.n_features):
                 raise ModelFileError(f"Array 'feature': the model has {self.n_features} features.")
             np.maximum.at(n_categories, feature, codes_each * np.diff(getattr(self, name)))
-        self.validate(n_categories.tolist())
+        self.validate(n_categories)
 
 
 def _narrow(tree: TreeArrays) -> dict[str, Any]:

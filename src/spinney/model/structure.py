@@ -62,7 +62,10 @@ def check_structure(tree: TreeArrays, n_categories: Sequence[int]) -> None:
 
 
 def check_trees(
-    trees: TreeArrays, n_categories: Sequence[int], roots: NDArray[np.int64], first_tree: int
+    trees: TreeArrays,
+    n_categories: Sequence[int] | NDArray[np.int64],
+    roots: NDArray[np.int64],
+    first_tree: int,
 ) -> None:
     """Check several trees, one after the other in arrays of matching lengths, as if each stood alone.
 
@@ -79,7 +82,9 @@ def check_trees(
         raise ModelFileError(f"Array {array!r}, {place}: {problem}.") from None
 
 
-def check_feature_count(n_features: int, n_categories: Sequence[int]) -> NDArray[np.int64]:
+def check_feature_count(
+    n_features: int, n_categories: Sequence[int] | NDArray[np.int64]
+) -> NDArray[np.int64]:
     """Give the number of categories of each feature as an array, if it is one for each of the tree's."""
     categories = np.asarray(n_categories, dtype=np.int64).reshape(-1)
     if n_features != len(categories):

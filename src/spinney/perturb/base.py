@@ -17,7 +17,7 @@ from spinney.base.seeds import draw_seed, stream
 from spinney.data import read_table
 from spinney.members.cloning import make_member
 from spinney.members.fitting import fit_member, run_jobs, takes_weights
-from spinney.members.inputs import check_input, describe_input
+from spinney.members.inputs import check_described, check_input, describe_input
 from spinney.members.patterns import AnyEstimator, pattern_tags
 from spinney.members.rows import count_some_rows, take_rows
 from spinney.persistence import CorruptModelFile, Persistent
@@ -97,10 +97,7 @@ class _MemberEnsemble(MetaEstimatorMixin, _Ensemble):  # type: ignore[misc]
     def _check_members(self) -> None:
         for member in self.estimators_:
             self._check_member(member)
-        width, names = vars(self).get("n_features_in_"), vars(self).get("feature_names_in_")
-        valid = names is None or (isinstance(names, np.ndarray) and names.shape == (width,))
-        if not valid or (names is not None and not all(type(name) is str for name in names)):
-            raise CorruptModelFile(f"The feature_names_in_ of a {type(self).__name__} are not its features'.")
+        check_described(self)
 
     def _check_member(self, member: Any) -> None:
         """Raise CorruptModelFile if a member from a file could not answer for this ensemble."""
