@@ -71,6 +71,7 @@ struct BoostTarget {
     bool whole = true;            // weights are whole numbers: a row of weight 2 is then the row twice
     double total = 0;             // of the weights
 
+    const double* weights_or_null() const { return weights.empty() ? nullptr : weights.data(); }
     double weight(Size row) const { return weights.empty() ? 1.0 : weights[row]; }
 
     void set(const double* values, const double* row_weights, Size n) {
@@ -150,28 +151,26 @@ class Quantiser {
     bool simple() const { return target_.weights.empty() && multiplier_.empty(); }
 
     /// Choose the rows of the tree; gives the sums of those chosen.
-    SlopeSums draw_rows(SlopeSums sums, std::uint64_t address) {
-        const Size n = table_.x.n_rows, n_chunks = table_.n_chunks();
-        multiplier_.assign(n, 0.0);
-        // A row matters by what it may add to a gain: its gradient, and its hessian at the usual slope.
-        const double slope = sums.hessian > 0 ? sums.gradient / sums.hessian : 0;
-        const auto importance = [&](Size r) {
-            const double g = gradient_[r], h = slope * hessian_[r];
-            return target_.weight(r) *
-                   (o_.sampling == Sampling::gradient ? std::abs(g) : std::sqrt(g * g + h * h));
-        };
-        const double n_rows = count_importances(importance);
+    SlopeSums draw_rows(const SlopeSums& sums, std::uint64_t address) {
+        const Size n_chunks = table_.n_chunks();
+        multiplier_.resize(table_.x.n_rows);
+        const double n_rows = o_.sampling == Sampling::uniform ? 0 : find_importances(sums);
         const SamplingRule rule = make_rule(o_, counts_, n_rows);
         std::vector<SlopeSums> parts(n_chunks);
         Pool::shared().parallel_for(o_.n_threads, n_chunks, [&](Size c, int) {
-            for (Size r = c * kChunkRows; r < c * kChunkRows + table_.chunk_size(c); ++r) {
-                const double w = target_.weight(r);
-                if (!(w > 0)) continue;
-                const double m = rule.multiplier(importance(r), mix(mix(address, 0x5A), r));
-                multiplier_[r] = m;
-                parts[c].gradient += w * m * std::abs(gradient_[r]);
-                parts[c].hessian += w * m * hessian_[r];
+            const Size begin = c * kChunkRows, end = begin + table_.chunk_size(c);
+            const std::uint64_t stream = mix(address, 0x5A);
+            const double *g = gradient_, *h = hessian_, *weights = target_.weights_or_null();
+            double* multiplier = multiplier_.data();
+            SlopeSums sum;
+            for (Size r = begin; r < end; ++r) {
+                const double w = weights ? weights[r] : 1.0;
+                const double m = w > 0 ? rule.multiplier(multiplier[r], mix(stream, r)) : 0.0;
+                multiplier[r] = m;
+                sum.gradient += w * m * std::abs(g[r]);
+                sum.hessian += w * m * h[r];
             }
+            parts[c] = sum;
         });
         SlopeSums chosen;
         for (const SlopeSums& part : parts) {
@@ -181,17 +180,29 @@ class Quantiser {
         return chosen;
     }
 
-    template <class Importance>
-    double count_importances(Importance&& importance) {
+    /// Write each row's importance where its multiplier will be, and count them; gives the number of rows.
+    double find_importances(const SlopeSums& sums) {
+        // A row matters by what it may add to a gain: its gradient, and its hessian at the usual slope.
+        const double slope =
+            o_.sampling == Sampling::gradient || !(sums.hessian > 0) ? 0.0 : sums.gradient / sums.hessian;
         std::vector<ImportanceCounts> counts(static_cast<Size>(o_.n_threads));
         std::vector<Size> n(table_.n_chunks(), 0);
-        const bool needed = o_.sampling != Sampling::uniform;
-        Pool::shared().parallel_for(needed ? o_.n_threads : 1, needed ? n.size() : 0, [&](Size c, int slot) {
-            for (Size r = c * kChunkRows; r < c * kChunkRows + table_.chunk_size(c); ++r) {
-                if (!(target_.weight(r) > 0)) continue;
-                counts[static_cast<Size>(slot)].add(importance(r));
-                ++n[c];
-            }
+        Pool::shared().parallel_for(o_.n_threads, n.size(), [&](Size c, int slot) {
+            const Size begin = c * kChunkRows, end = begin + table_.chunk_size(c);
+            const double* weights = target_.weights_or_null();
+            ImportanceCounts& own = counts[static_cast<Size>(slot)];
+            for_registers(begin, end, [&](Size r, Size m, Size) {
+                const Register g = load_register(gradient_ + r, m),
+                               h = slope * load_register(hessian_ + r, m);
+                const Register w = weights ? load_register(weights + r, m) : every<Register>(1.0);
+                const Register importance = w * root(g * g + h * h);
+                store_register(multiplier_.data() + r, importance, m);
+                for (Size i = 0; i < m; ++i) {
+                    if (!(w[i] > 0)) continue;
+                    own.add(importance[i]);
+                    ++n[c];
+                }
+            });
         });
         counts_ = {};
         for (const auto& part : counts) counts_.merge(part);
@@ -245,30 +256,43 @@ class Quantiser {
 
     /// Rows have weights, or were drawn; those that do not count go to the end of the list.
     Ratios quantise_some(Size chunk) {
-        const Size begin = chunk * kChunkRows, n = table_.chunk_size(chunk);
-        const auto scaled = [](double x) { return std::llrint(x); };
+        const Size begin = chunk * kChunkRows, n_in = list_rows(chunk);
+        const LocalRow* ids = rows_.ids.data() + begin;
         Ratios out;
-        Size in = 0;
-        for (Size i = 0; i < n; ++i) {
-            const Size r = begin + i;
+        for (Size i = 0; i < n_in; ++i) {
+            const Size r = begin + ids[i];
             const double w = target_.weight(r), m = multiplier_.empty() ? 1.0 : multiplier_[r];
-            if (!(w * m > 0)) continue;
-            rows_.ids[begin + in++] = static_cast<LocalRow>(i);
             const bool repeated = target_.whole && m == 1.0;
             const double inside = repeated ? 1.0 : w * m;
             const Stat outside = repeated ? static_cast<Stat>(w) : 1;
-            const Stat g = outside * scaled(inside * gradient_[r] * gradient_scale_);
-            const Stat h = outside * std::max<Stat>(1, scaled(inside * hessian_[r] * hessian_scale_));
+            const Stat g = outside * std::llrint(inside * gradient_[r] * gradient_scale_);
+            const Stat h = outside * std::max<Stat>(1, std::llrint(inside * hessian_[r] * hessian_scale_));
             rows_.words[r] = pack(g, h);
             out.add(static_cast<double>(h) /
                     (rows_.weights.empty() ? 1.0 : static_cast<double>(rows_.weights[r])));
         }
-        rows_.n_in[chunk] = static_cast<std::uint32_t>(in);
-        for (Size i = 0; i < n; ++i) {
-            const double m = multiplier_.empty() ? 1.0 : multiplier_[begin + i];
-            if (!(target_.weight(begin + i) * m > 0)) rows_.ids[begin + in++] = static_cast<LocalRow>(i);
-        }
         return out;
+    }
+
+    /// List the rows of a chunk, first those that count; gives how many do. Without branches, for which way a
+    /// drawn row goes cannot be foreseen.
+    Size list_rows(Size chunk) {
+        const Size begin = chunk * kChunkRows, n = table_.chunk_size(chunk);
+        std::array<LocalRow, kChunkRows> out;
+        LocalRow* ids = rows_.ids.data() + begin;
+        const double* weights = target_.weights_or_null();
+        const double* multiplier = multiplier_.empty() ? nullptr : multiplier_.data();
+        Size n_in = 0, n_out = 0;
+        for (Size i = 0; i < n; ++i) {
+            const double w = weights ? weights[begin + i] : 1.0, m = multiplier ? multiplier[begin + i] : 1.0;
+            const bool counts = w * m > 0;
+            ids[n_in] = out[n_out] = static_cast<LocalRow>(i);
+            n_in += counts;
+            n_out += !counts;
+        }
+        std::copy_n(out.begin(), n_out, ids + n_in);
+        rows_.n_in[chunk] = static_cast<std::uint32_t>(n_in);
+        return n_in;
     }
 
     const BoostTable& table_;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "boost_options.hpp"
+#include "divide_rows.hpp"
 #include "grow.hpp"
 #include "newton.hpp"
 #include "row_stores.hpp"
@@ -126,7 +127,8 @@ class BoostedGrower {
         std::vector<LocalRow> right;
     };
 
-    static constexpr Size kSmall = 2048;  // rows: below it, other threads are not worth waking
+    static constexpr Size kSmall = 2048;    // rows: below it, other threads are not worth waking
+    static constexpr Size kManySlots = 64;  // to search them is worth it with any number of rows
 
     BoostNode& node(Node id) { return tree_.nodes[static_cast<Size>(id)]; }
     ChunkRange* ranges(Node id) { return tree_.ranges.data() + static_cast<Size>(id) * n_chunks_; }
@@ -288,7 +290,9 @@ class BoostedGrower {
             if (searched[i]) allow(allowed_[i], *pair[i]);
         }
         const Size n_slots = table_.slots.slots.size();
-        const int n_threads = n_slots < 8 ? 1 : o_.n_threads;
+        const Size n_rows = built->n_rows + (other ? other->n_rows : 0);
+        const bool small = n_slots < 8 || (n_rows < 2 * kSmall && n_slots < kManySlots);
+        const int n_threads = small ? 1 : o_.n_threads;
         const Size n_tasks = n_threads == 1 ? 1 : std::min(n_slots, 2 * static_cast<Size>(n_threads));
         Pool::shared().parallel_for(n_threads, n_tasks, [&](Size task, int slot) {
             for (Size s = task * n_slots / n_tasks; s < (task + 1) * n_slots / n_tasks; ++s) {
@@ -309,17 +313,21 @@ class BoostedGrower {
         for (Size t = 1; t < scratch_.size(); ++t) {
             if (!scratch_[t].histogram) continue;
             Stat* from = scratch_[t].histogram.get() + s * kSlotLines;
-            for (Size i = 0; i < lines; ++i) {
-                to[i] += from[i];
-                from[i] = 0;
-            }
+            add_lines(to, from, lines);
+            std::fill_n(from, lines, 0);
         }
     }
 
     void subtract(BoostNode& other, const BoostNode& built, Size s) {
-        Stat* to = other.histogram.get() + s * kSlotLines;
-        const Stat* from = built.histogram.get() + s * kSlotLines;
-        for (Size i = 0; i < table_.slots.slots[s].n_lines; ++i) to[i] -= from[i];
+        take_lines(other.histogram.get() + s * kSlotLines, built.histogram.get() + s * kSlotLines,
+                   table_.slots.slots[s].n_lines);
+    }
+    // Functions of their own, so that the compiler knows that nothing else changes meanwhile.
+    static void add_lines(Stat* __restrict to, const Stat* __restrict from, Size n) {
+        for (Size i = 0; i < n; ++i) to[i] += from[i];
+    }
+    static void take_lines(Stat* __restrict to, const Stat* __restrict from, Size n) {
+        for (Size i = 0; i < n; ++i) to[i] -= from[i];
     }
 
     /// The root's total, which all other totals come from by subtraction.
@@ -590,21 +598,11 @@ class BoostedGrower {
     }
 
     /// Put the rows that go left first, each side in its old order.
-    LocalRow divide_list(LocalRow* ids, LocalRow begin, LocalRow end, const std::uint8_t* codes, int slot) {
+    LocalRow divide_list(LocalRow* ids, Size begin, Size end, const std::uint8_t* codes, int slot) {
         auto& spare = scratch(slot).right;
-        if (spare.size() < kChunkRows) spare.resize(kChunkRows);
-        LocalRow *left = ids + begin, *right = spare.data();
-        const std::uint8_t* sides = sides_.data();
-        for (Size i = begin; i < end; ++i) {
-            const LocalRow row = ids[i];
-            const Size goes_left = sides[codes[row]];
-            *left = row;
-            *right = row;
-            left += goes_left;
-            right += 1 - goes_left;
-        }
-        std::copy(spare.data(), right, left);
-        return static_cast<LocalRow>(left - ids);
+        if (spare.empty()) spare.resize(kSpareRows);
+        const Size n_left = divide_rows(ids + begin, end - begin, spare.data(), codes, sides_.data());
+        return static_cast<LocalRow>(begin + n_left);
     }
 
     Stat weight_of(const BoostNode& n) {

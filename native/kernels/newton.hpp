@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <utility>
@@ -49,6 +50,11 @@ struct NewtonNode {
 struct CodeSet {
     std::array<std::uint64_t, 4> bits{};
     bool holds(Code code) const { return bits[code / 64] >> (code % 64) & 1; }
+    Size size() const {
+        Size n = 0;
+        for (const std::uint64_t word : bits) n += static_cast<Size>(std::popcount(word));
+        return n;
+    }
     void put(Code code) { bits[code / 64] |= std::uint64_t{1} << (code % 64); }
     /// The codes below n, ascending.
     std::vector<Code> below(Code n) const {
@@ -122,7 +128,7 @@ inline constexpr Size kPadded = kSlotLines + kLanes;
 /// Searches the lines of one feature; holds the memory that a thread uses again.
 class NewtonSearch {
   public:
-    /// lines (n_bins + 1,): the last is missing; weights: the same lines of row weights, or null
+    /// lines (n_bins + 1,) of 256: the last is missing; weights: the same lines of row weights, or null
     NewtonCut numeric(const Stat* lines, Size n_bins, const Stat* weights, const NewtonNode& node) {
         NewtonCut out;
         const Stat missing = lines[n_bins];
@@ -175,13 +181,40 @@ class NewtonSearch {
     Size accumulate(const Stat* lines, Size n_bins, const Stat* weights) {
         Stat sum = 0, weight = 0;
         Size n = 0;
-        for (Size i = 0; i < n_bins; ++i) {
-            sums_[n] = sum += lines[i];
-            places_[n] = static_cast<std::int32_t>(i);
-            if (weights) weights_[n] = weight += weights[i];
-            n += lines[i] != 0;
+        const auto put = [&](Size bin) {
+            sums_[n] = sum += lines[bin];
+            places_[n] = static_cast<std::int32_t>(bin);
+            if (weights) weights_[n] = weight += weights[bin];
+        };
+        CodeSet filled = filled_bins(lines, n_bins);
+        if (2 * filled.size() > n_bins) {
+            for (Size bin = 0; bin < n_bins; ++bin) {
+                put(bin);
+                n += lines[bin] != 0;
+            }
+            return n;
         }
+        for (Size word = 0; word < filled.bits.size(); ++word)
+            for (std::uint64_t bits = filled.bits[word]; bits != 0; bits &= bits - 1, ++n)
+                put(64 * word + static_cast<Size>(std::countr_zero(bits)));
         return n;
+    }
+
+    /// lines (n_bins,), and readable up to a multiple of 64
+    static CodeSet filled_bins(const Stat* lines, Size n_bins) {
+        CodeSet out;
+        for (Size first = 0; first < n_bins; first += 64) {
+            std::uint64_t word = 0;
+            for (Size i = 0; i < 64; i += kRegister) {
+                StatRegister some;
+                std::memcpy(&some, lines + first + i, sizeof some);
+                word |= nonzero_lanes(some) << i;
+            }
+            out.bits[first / 64] = word;
+        }
+        // Behind the bins there is the line of missing values.
+        if (n_bins % 64 != 0) out.bits[n_bins / 64] &= (std::uint64_t{1} << (n_bins % 64)) - 1;
+        return out;
     }
 
     void gather(std::array<Stat, detail::kPadded>& out, const Stat* lines, Size n, bool sums) const {

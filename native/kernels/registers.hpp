@@ -4,7 +4,12 @@
 // and choices it then does number by number. Where lanes do not meet, the width changes no bit of a result.
 #pragma once
 
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
 #include <bit>
+#include <cmath>
 #include <cstdint>
 
 #include "dtypes.hpp"
@@ -21,6 +26,26 @@ inline constexpr Size kRegister = 2;
 
 using Register = double __attribute__((vector_size(8 * kRegister)));
 using StatRegister = Stat __attribute__((vector_size(8 * kRegister)));
+
+/// One bit a lane: whether it is not 0.
+inline std::uint64_t nonzero_lanes(StatRegister x) {
+#if defined(__AVX512F__)
+    return _mm512_test_epi64_mask(std::bit_cast<__m512i>(x), std::bit_cast<__m512i>(x));
+#elif defined(__AVX2__)
+    return static_cast<std::uint64_t>(_mm256_movemask_pd(std::bit_cast<__m256d>(x != 0)));
+#elif defined(__SSE2__)
+    return static_cast<std::uint64_t>(_mm_movemask_pd(std::bit_cast<__m128d>(x != 0)));
+#else
+    std::uint64_t bits = 0;
+    for (Size i = 0; i < kRegister; ++i) bits |= std::uint64_t{x[i] != 0} << i;
+    return bits;
+#endif
+}
+
+inline Register root(Register x) {
+    for (Size i = 0; i < kRegister; ++i) x[i] = std::sqrt(x[i]);
+    return x;
+}
 
 #if !defined(__AVX512F__)  // else they are Lanes and StatLanes
 inline Register where(StatRegister condition, Register a, Register b) { return condition ? a : b; }

@@ -19,12 +19,13 @@ struct SamplingRule {
     bool proportional = false;    // p = importance / always
     bool counts_for_more = true;  // a kept row stands for those that were not
 
-    /// 0: the row is out; else how many rows it stands for.
+    /// 0: the row is out; else how many rows it stands for. Chance decides, so there is no branch to foresee.
     double multiplier(double importance, std::uint64_t address) const {
-        if (importance >= always) return 1;
-        const double p = proportional ? importance / always : chance;
-        if (!(Draws(address).uniform() < p)) return 0;
-        return counts_for_more ? 1 / p : 1;
+        const bool sure = importance >= always;
+        const double p = sure ? 1.0 : proportional ? importance / always : chance;
+        const bool kept = sure | (Draws(address).uniform() < p);
+        const double stands_for = counts_for_more ? 1 / p : 1.0;
+        return kept ? stands_for : 0.0;
     }
 };
 
