@@ -390,8 +390,24 @@ class HistogramRun {
     }
 
     void sum_left(Stat* sum, const HistogramWork& node, const Tile& tile, Size j, std::uint8_t last) const {
+        if constexpr (L == Layout::dense) {
+            if (c_.s.width == 2) return sum_dense<2>(sum, node, tile, j, last);
+            if (c_.s.width == 3) return sum_dense<3>(sum, node, tile, j, last);
+        }
         for (const Row row : list(node))
             if (tile.codes[row * tile.n + j] <= last) add_words<L>(sum, data_, row, c_.s.row_words);
+    }
+
+    /// The same without a branch: which way a row goes at random cannot be foretold.
+    template <Size Width>
+    void sum_dense(Stat* sum, const HistogramWork& node, const Tile& tile, Size j, std::uint8_t last) const {
+        std::array<Stat, Width> own{};
+        const std::uint8_t* codes = tile.codes.data() + j;
+        for (const Row row : list(node)) {
+            const Stat left = -static_cast<Stat>(codes[row * tile.n] <= last);
+            for (Size w = 0; w < Width; ++w) own[w] += data_.words[row * Width + w] & left;
+        }
+        for (Size w = 0; w < Width; ++w) sum[w] += own[w];
     }
 
     void try_cut(Division& out, const HistogramWork& node, Searching& s, Size f, Code last, double drawn,

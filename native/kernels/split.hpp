@@ -244,7 +244,8 @@ inline double split_information(double left, double right) {
 inline double draw_cut(const CodeColumn& c, Code least, Code greatest, std::uint64_t address) {
     const double lo = c.greatest(least), hi = c.least(greatest), u = Draws(address).uniform();
     // Not lo + u·(hi − lo), which could be infinite; and rounding must not reach hi.
-    return std::min(lo * (1 - u) + hi * u, std::nextafter(hi, lo));
+    const double drawn = lo * (1 - u) + hi * u;
+    return drawn < hi ? drawn : std::nextafter(hi, lo);
 }
 
 /// Everything a search on one feature of one node needs.
