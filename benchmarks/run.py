@@ -13,10 +13,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import adaboost, boosting, trees
+from benchmarks import adaboost, boosting, forests, trees
 from benchmarks.harness import Comparison, Measurement
 
-CASES = {**trees.CASES, **adaboost.CASES, **boosting.CASES}
+CASES = {**trees.CASES, **forests.CASES, **adaboost.CASES, **boosting.CASES}
 RESULTS = Path(__file__).with_name("RESULTS.md")
 HEADINGS = (
     "case",
@@ -75,13 +75,25 @@ def all_rows(comparisons: Iterable[Comparison]) -> list[list[str]]:
     ]
 
 
-def markdown(comparisons: Sequence[Comparison]) -> str:
-    """Write the results as a page, with what is needed to judge them."""
+def kept_lines(page: str, measured: Iterable[str]) -> dict[str, tuple[list[str], list[str]]]:
+    """Give the rows and notes of the cases on a page that were not measured again."""
+    kept: dict[str, tuple[list[str], list[str]]] = {}
+    for line in page.splitlines():
+        note = line.startswith("- **")
+        name = line[4:].split("**")[0] if note else line[2:].split(" |")[0]
+        if name in CASES and name not in measured:
+            kept.setdefault(name, ([], []))[note].append(line)
+    return kept
+
+
+def markdown(comparisons: Sequence[Comparison], before: str = "") -> str:
+    """Write the results as a page, with what is needed to judge them; cases of the page before are kept."""
     lines = [
         "# Spinney beside its peers",
         "",
         f"Measured {datetime.now(UTC):%Y-%m-%d} on {processor()}, {os.cpu_count()} cores, "
         f"Python {platform.python_version()}.",
+        "A case is measured anew when it is asked for; those measured earlier stay.",
         'Medians of alternating runs in one process; "peer ÷ Spinney" above 1 means that Spinney is faster. '
         "Peak memory is what a process needs on top of the data it was given. "
         "`python -m benchmarks.run --write` makes this page.",
@@ -89,8 +101,13 @@ def markdown(comparisons: Sequence[Comparison]) -> str:
         "| " + " | ".join(HEADINGS) + " |",
         "|" + "---|" * len(HEADINGS),
     ]
-    lines += ["| " + " | ".join(row) + " |" for row in all_rows(comparisons)]
-    lines += ["", *(f"- **{c.case}**: {c.note}" for c in comparisons if c.note), ""]
+    parts = kept_lines(before, {c.case for c in comparisons})
+    for c in comparisons:
+        rows = ["| " + " | ".join(row) + " |" for row in all_rows([c])]
+        parts[c.case] = (rows, [f"- **{c.case}**: {c.note}"] if c.note else [])
+    known = [parts[name] for name in CASES if name in parts]
+    lines += [line for rows, _ in known for line in rows]
+    lines += ["", *(line for _, notes in known for line in notes), ""]
     return "\n".join(lines)
 
 
@@ -123,7 +140,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for comparison in comparisons:
         console.print(f"{comparison.case}: {comparison.note}", highlight=False)
     if asked.write:
-        RESULTS.write_text(markdown(comparisons))
+        before = RESULTS.read_text() if RESULTS.exists() else ""
+        RESULTS.write_text(markdown(comparisons, before))
         console.print(f"wrote {RESULTS}")
 
 
