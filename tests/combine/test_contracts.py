@@ -83,6 +83,7 @@ def _damages():
         "members of text": put("estimators_", ["oak", "elm"]),
         "a member less": lambda fitted: fitted["estimators_"].pop(),
         "members as a tuple": lambda fitted: fitted.__setitem__("estimators_", tuple(fitted["estimators_"])),
+        "lost members": lambda fitted: fitted.pop("estimators_"),
         "names": put("_names", ["a", 2]),
         "no classes": lambda fitted: fitted.pop("classes_"),
         "other classes": put("classes_", np.array(["x", "y"])),

@@ -40,6 +40,17 @@ def test_weights_are_added_exactly(n_classes, greatest):
     assert counts.by_class.tolist() == by_class
 
 
+@pytest.mark.parametrize("share", [0.0, 0.05, 2.0])  # all by products, some listed, all listed
+@pytest.mark.parametrize("n_classes", [3, 12])
+def test_pairs_are_listed_or_multiplied_to_the_same_sum(share, n_classes, monkeypatch):
+    monkeypatch.setattr(counting, "_LISTED_SHARE", share)
+    monkeypatch.setattr(counting, "_STRIPE", 3)
+    predictions, _ = random_votes(150, 8, n_classes)
+    weights = np.random.default_rng(2).integers(1, 2**40, 150)
+    votes = read_votes(predictions, sample_weight=weights)
+    assert agreements_by_products(votes).tolist() == naive_agreements(predictions, weights)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_memory_is_one_byte_a_vote_and_blocks(weighted):
     n_rows, n_members = 100_000, 100

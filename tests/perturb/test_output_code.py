@@ -135,3 +135,11 @@ def test_the_code_depends_on_the_seed_alone():
     ]
     assert_array_equal(books[0], books[1])
     assert not np.array_equal(books[0], books[2])
+
+
+@pytest.mark.parametrize("name", ["decoding", "loss", "response"])
+def test_how_to_decode_may_be_set_after_the_fit_but_is_checked(name):
+    X, y = np.arange(9.0)[:, None], np.arange(9) % 3
+    model = sp.OutputCodeClassifier(random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match=name):
+        model.set_params(**{name: "magic"}).predict(X)

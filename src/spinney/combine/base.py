@@ -93,6 +93,7 @@ class _BaseCombination(MetaEstimatorMixin, _BaseComposition, Persistent, metacla
         "n_features_in_",
         "feature_names_in_",
     )
+    _required_attributes: ClassVar[tuple[str, ...]] = ("estimators_", "_names")
 
     estimators: Any
     cv: Any

@@ -50,7 +50,7 @@ def prune_ensemble(
     by: Literal["error", "kappa", "individual"] = "error",
     sample_weight: ArrayLike | None = None,
 ) -> Any:
-    """Give a smaller copy of a fitted bagging, boosting or voting ensemble, which predicts as it did.
+    """Give a smaller copy of a fitted bagging, forest, AdaBoost or voting ensemble.
 
     X and y are rows that the ensemble was not fitted to. ``size`` is a number of members, or a fraction of
     them. ``by="error"`` adds the member that makes the error of the ensemble least, again and again (of

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from spinney.diversity.votes import Votes
 
 # Blocks are cut such that what is made from one stays in the second-level cache.
 _BITS_BLOCK = 1 << 23
-_PRODUCT_BLOCK = 1 << 21
+_PRODUCT_BLOCK = 1 << 20
 _EXACT_FLOAT32 = 2.0**24  # the sums of whole numbers up to here are exact in float32
+_STRIPE = 128  # members whose products with all later ones are made at a time: half of a symmetric matrix
+_LISTED_SHARE = 0.005  # a pair that is listed takes some 200 times as long as one in a product
 _WORD = 64
 
 
@@ -96,20 +100,72 @@ def _words(bits: NDArray[np.generic]) -> NDArray[np.uint64]:
 def agreements_by_products(votes: Votes) -> NDArray[np.float64]:
     """Sum the weight of rows where two members vote alike.  -> (n_members, n_members)
 
-    For each class, one product of the matrix of those who vote for it with itself; of two classes, one does.
+    In each row the class with most votes comes first, then the next: one product of matrices for the first
+    ones of all rows, one for the second, until the votes that are left are so few that pairs of them are
+    listed. So the work hardly grows with the number of classes. Of two classes, one product does.
     """
     n_classes, both = len(votes.classes), np.zeros((votes.n_members, votes.n_members))
     for rows in votes.blocks(_PRODUCT_BLOCK):
-        weights = None if votes.weights is None else votes.weights[rows]
-        weight = rows.stop - rows.start if weights is None else weights.sum()
-        exact = np.float32 if weight <= _EXACT_FLOAT32 else np.float64
-        for code in (1,) if n_classes == 2 else range(n_classes):
-            chosen = (votes.codes[:, rows] == code).astype(exact)
-            both += chosen @ (chosen if weights is None else chosen * weights.astype(exact)).T
+        n_rows = rows.stop - rows.start
+        weights = np.ones(n_rows) if votes.weights is None else votes.weights[rows]
+        codes = votes.codes[:, rows]
+        if n_classes == 2:
+            _add_product(both, codes == 1, weights)
+            continue
+        places, sizes = _by_size(codes, n_classes)
+        # Sizes in a row, squared: the pairs that listing them would touch.
+        pairs = np.square(sizes, dtype=np.float64).mean(axis=0)
+        n_dense = int(np.count_nonzero(pairs > _LISTED_SHARE * votes.n_members**2))
+        for place in range(n_dense):
+            _add_product(both, places == place, weights)
+        both += _listed_pairs(places, n_dense, n_classes, weights)
+    # Those below the diagonal mirror those above.
+    both = np.triu(both) + np.triu(both, 1).T
     if n_classes == 2:
         second = np.diagonal(both)
-        return votes.total - second[:, None] - second[None, :] + 2 * both
+        return np.asarray(votes.total - second[:, None] - second[None, :] + 2 * both)
     return both
+
+
+def _add_product(both: NDArray[np.float64], chosen: NDArray[np.bool_], weights: NDArray[np.float64]) -> None:
+    """Add the weight of the rows that two members have chosen; what is below the diagonal does not count.
+
+    both (n_members, n_members); chosen (n_members, n_rows); weights (n_rows,)
+    """
+    exact = np.float32 if weights.sum() <= _EXACT_FLOAT32 else np.float64
+    numbers = chosen.astype(exact)
+    weighted = numbers * weights.astype(exact)
+    for begin in range(0, len(numbers), _STRIPE):
+        both[begin : begin + _STRIPE, begin:] += numbers[begin : begin + _STRIPE] @ weighted[begin:].T
+
+
+def _by_size(codes: NDArray[Any], n_classes: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Give each vote the place of its class in its row, by the number of votes, and these numbers.
+
+    codes (n_members, n_rows) -> places (n_members, n_rows), sizes (n_rows, n_classes), falling in each row
+    """
+    n_rows = codes.shape[1]
+    cells = codes + np.arange(0, n_rows * n_classes, n_classes, dtype=np.int32)
+    counts = np.bincount(cells.ravel(), minlength=n_rows * n_classes).reshape(n_rows, n_classes)
+    order = np.argsort(-counts, axis=1, kind="stable")
+    place_of = np.empty((n_rows, n_classes), dtype=np.int32)
+    np.put_along_axis(place_of, order, np.arange(n_classes, dtype=np.int32)[None, :], axis=1)
+    return place_of.ravel()[cells], np.take_along_axis(counts, order, axis=1)
+
+
+def _listed_pairs(
+    places: NDArray[np.int32], first: int, n_classes: int, weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Sum the weight of rows where two members vote for one class, of the classes from a place on."""
+    n_members, n_rows = places.shape
+    left = places >= first
+    rows = np.nonzero(left)[1]
+    cells = rows * n_classes + places[left]
+    begin = np.append(0, np.cumsum(left.sum(axis=1)))
+    shape = (n_members, n_rows * n_classes)
+    ones = sparse.csr_array((np.ones(len(cells)), cells, begin), shape=shape)
+    weighted = sparse.csr_array((weights[rows], cells, begin), shape=shape)
+    return np.asarray((ones @ weighted.T).toarray())
 
 
 def votes_by_class(votes: Votes) -> NDArray[np.float64]:

@@ -34,6 +34,7 @@ from spinney.perturb.codes import MAKERS, Code, check_rows_differ, given_code, r
 from spinney.perturb.decoding import LOSSES, by_hamming, by_loss, couple, softmax
 from spinney.trees import DecisionTreeClassifier
 
+_DECODING = ("decoding", "loss", "response")
 _RESPONSES = ("decision_function", "predict_proba", "predict")
 # What the seed is used for: the code, and member number t by _MEMBERS + t.
 _CODE, _MEMBERS = 0, 1
@@ -188,6 +189,10 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
         [[-1.0, 1.0, -1.0]]
         """
         check_input(self, X)
+        # They may have been set anew since the fit.
+        check_parameters(
+            type(self).__name__, vars(self), {name: self._parameter_rules[name] for name in _DECODING}
+        )
         if not self.estimators_:
             return np.ones((count_rows(X), self.code_book_.shape[1]))
         method = self._method(self.estimators_[0])
