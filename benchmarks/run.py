@@ -13,10 +13,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import adaboost, boosting, forests, trees
+from benchmarks import adaboost, boosting, forests, prediction, trees
 from benchmarks.harness import Comparison, Measurement
 
-CASES = {**trees.CASES, **forests.CASES, **adaboost.CASES, **boosting.CASES}
+MODULES = (trees, forests, adaboost, boosting, prediction)
+CASES = {name: case for module in MODULES for name, case in module.CASES.items()}
 RESULTS = Path(__file__).with_name("RESULTS.md")
 HEADINGS = (
     "case",
