@@ -287,6 +287,17 @@ def test_threads_change_no_bit(loss: str, changes: dict[str, Any]) -> None:
     assert one.scores.tobytes() == three.scores.tobytes()
 
 
+def test_threads_change_no_bit_where_rows_are_copied_together() -> None:
+    problem = Problem(8, 140_000)  # too large for the caches, so that sparse nodes copy their rows
+    boosters = [problem.booster("log", n_threads=n, max_leaf_nodes=31) for n in (1, 3)]
+    one, three = (run(booster, "log", 2) for booster in boosters)
+    assert same_trees(one, three)
+    for tree in one:
+        rows = np.bincount(leaf_of(tree, problem.columns), minlength=len(tree["kind"]))
+        leaves = tree["kind"] == 0
+        assert np.array_equal(rows[leaves], tree["n_samples"][leaves])
+
+
 @pytest.mark.parametrize(
     "changes", [{}, {"sampling": "variance", "row_fraction": 0.5}, {"column_fraction": 0.5}]
 )
