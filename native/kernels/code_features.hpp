@@ -72,12 +72,11 @@ class RankTable {
         const auto high = _mm512_cmp_pd_mask(wide, _mm512_loadu_pd(sixteen + 8), _CMP_GT_OQ);
         return static_cast<std::uint32_t>(__builtin_popcount(_mm512_kunpackb(high, low)));
 #else
-        std::uint32_t count = 0;
-        for (int step = 8; step > 0; step /= 2) {
-            count += x > sixteen[count + static_cast<std::uint32_t>(step) - 1]
-                         ? static_cast<std::uint32_t>(step)
-                         : 0;
-        }
+        // No branch: which half a number is in cannot be foreseen.
+        std::uint32_t count = static_cast<std::uint32_t>(x > sixteen[7]) << 3;
+        count += static_cast<std::uint32_t>(x > sixteen[count + 3]) << 2;
+        count += static_cast<std::uint32_t>(x > sixteen[count + 1]) << 1;
+        count += static_cast<std::uint32_t>(x > sixteen[count]);
         return count;
 #endif
     }

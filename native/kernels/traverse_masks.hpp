@@ -11,9 +11,12 @@
 #include "code_features.hpp"
 #include "dtypes.hpp"
 #include "ensemble_layout.hpp"
+#include "registers.hpp"
 
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
 #define SPINNEY_MASKS_AVX512
+#endif
+#if defined(__SSE2__)
 #include <immintrin.h>
 #endif
 
@@ -68,8 +71,13 @@ class MaskTrees {
         if (n > 64) return find_leaves_wide<2>(ids, trees_[t], planes);
         find_leaves_wide<1>(ids, trees_[t], planes);
 #else
-        for (Size first = 0; first < n; first += 64)
-            find_leaves_narrow(ids + first, trees_[t], planes, first);
+        // Several registers at a time, so that a test is looked up once for them all.
+        Size first = 0;
+        for (; n - first > 2 * lanes; first += 4 * lanes) {
+            find_leaves_narrow<4>(ids + first, trees_[t], planes, first);
+            if (first + 4 * lanes >= n) return;
+        }
+        find_leaves_narrow<2>(ids + first, trees_[t], planes, first);
 #endif
     }
 
@@ -376,53 +384,80 @@ class MaskTrees {
         }
     }
 #else
-    using Bytes = std::uint8_t __attribute__((vector_size(64)));
-    using Words = std::uint16_t __attribute__((vector_size(128)));
+    using Bytes = std::uint8_t __attribute__((vector_size(8 * kRegister)));
+    using Words = std::uint16_t __attribute__((vector_size(8 * kRegister)));
+    static constexpr Size lanes = sizeof(Bytes);
 
     template <class V>
-    static V load(const void* from) {
+    [[gnu::always_inline]] static V load(const void* from) {
         V v;
         std::memcpy(&v, from, sizeof(V));
         return v;
     }
 
-    // One byte a row, all bits set or none, for 64 rows from `first` on.
+    // Masks of one byte a row out of masks of two.
+    [[gnu::always_inline]] static Bytes narrowed(Words low, Words high) {
+#if defined(__AVX2__)
+        const __m256i both = _mm256_packs_epi16(std::bit_cast<__m256i>(low), std::bit_cast<__m256i>(high));
+        return std::bit_cast<Bytes>(_mm256_permute4x64_epi64(both, 0xD8));
+#elif defined(__SSE2__)
+        return std::bit_cast<Bytes>(
+            _mm_packs_epi16(std::bit_cast<__m128i>(low), std::bit_cast<__m128i>(high)));
+#else
+        Bytes out;
+        for (Size i = 0; i < lanes / 2; ++i) {
+            out[i] = static_cast<std::uint8_t>(low[i]);
+            out[i + lanes / 2] = static_cast<std::uint8_t>(high[i]);
+        }
+        return out;
+#endif
+    }
+
+    // One byte a row, all bits set or none, for S registers of rows from `first` on.
+    template <int S>
     void find_leaves_narrow(std::uint8_t* ids, const Tree& tree, const std::uint8_t* planes,
                             Size first) const {
-        Bytes right[256], here[256];
+        Bytes right[256][S], here[256][S];
         for (Size i = tree.bytes, end = i + tree.n_bytes; i < end; ++i) {
             const ByteTest test = byte_tests_[i];
-            right[test.slot] = reinterpret_cast<Bytes>(load<Bytes>(planes + test.plane + first) > test.rank);
+            const std::uint8_t* codes = planes + test.plane + first;
+            for (int s = 0; s < S; ++s)
+                right[test.slot][s] = std::bit_cast<Bytes>(load<Bytes>(codes + lanes * s) > test.rank);
         }
         for (Size i = tree.words, end = i + tree.n_words; i < end; ++i) {
             const WordTest test = word_tests_[i];
-            const auto codes = load<Words>(planes + test.plane + 2 * first);
-            right[test.slot] = __builtin_convertvector(reinterpret_cast<Words>(codes > test.rank), Bytes);
+            const std::uint8_t* codes = planes + test.plane + 2 * first;
+            for (int s = 0; s < S; ++s) {
+                const auto low = load<Words>(codes + 2 * lanes * s) > test.rank;
+                const auto high = load<Words>(codes + 2 * lanes * s + lanes) > test.rank;
+                right[test.slot][s] = narrowed(std::bit_cast<Words>(low), std::bit_cast<Words>(high));
+            }
         }
-        for (Size i = tree.sets, end = i + tree.n_sets; i < end; ++i) {
-            right[set_tests_[i].slot] = ask_set(set_tests_[i], planes, first);
-        }
-        Bytes id = {};
-        here[0] = ~Bytes{};
+        for (Size i = tree.sets, end = i + tree.n_sets; i < end; ++i)
+            for (int s = 0; s < S; ++s)
+                right[set_tests_[i].slot][s] = ask_set(set_tests_[i], planes, first + lanes * s);
+        Bytes id[S] = {};
+        for (int s = 0; s < S; ++s) here[0][s] = ~Bytes{};
         for (Size i = 0; i < tree.n_branches; ++i) {
             const Branch branch = branches_[tree.branches + i];
-            const Bytes rows = here[i], to_right = rows & right[i];
-            here[branch.left] = rows ^ to_right;
-            here[branch.right] = to_right;
-            id += to_right & branch.leaves_left;
+            for (int s = 0; s < S; ++s) {
+                const Bytes rows = here[i][s], to_right = rows & right[i][s];
+                here[branch.left][s] = rows ^ to_right;
+                here[branch.right][s] = to_right;
+                id[s] += to_right & branch.leaves_left;
+            }
         }
-        std::memcpy(ids, &id, sizeof(id));
+        std::memcpy(ids, id, sizeof(id));
     }
 
     Bytes ask_set(const SetTest& test, const std::uint8_t* planes, Size first) const {
-        std::uint8_t outside[64];
+        std::uint8_t outside[lanes];
         std::memset(outside, 0xff, sizeof(outside));
         for (Size part = 0; part < test.n_parts; ++part) {
             const std::uint8_t* bits = &set_bits_[test.bits + 32 * part];
             const std::uint8_t* codes = planes + test.plane + part * block + first;
-            for (Size i = 0; i < 64; ++i) {
+            for (Size i = 0; i < lanes; ++i)
                 outside[i] &= static_cast<std::uint8_t>((bits[codes[i] / 8] >> codes[i] % 8 & 1) - 1);
-            }
         }
         return load<Bytes>(outside);
     }
