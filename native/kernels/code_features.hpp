@@ -15,7 +15,7 @@
 #include "radix.hpp"
 #include "threads.hpp"
 
-#if defined(__AVX512F__) && defined(__AVX512DQ__)
+#if defined(__AVX2__)
 #include <immintrin.h>
 #endif
 
@@ -71,6 +71,16 @@ class RankTable {
         const auto low = _mm512_cmp_pd_mask(wide, _mm512_loadu_pd(sixteen), _CMP_GT_OQ);
         const auto high = _mm512_cmp_pd_mask(wide, _mm512_loadu_pd(sixteen + 8), _CMP_GT_OQ);
         return static_cast<std::uint32_t>(__builtin_popcount(_mm512_kunpackb(high, low)));
+#elif defined(__AVX2__)
+        const __m256d wide = _mm256_set1_pd(x);
+        const auto below = [&](int k) {
+            return _mm256_castpd_si256(_mm256_cmp_pd(wide, _mm256_loadu_pd(sixteen + 4 * k), _CMP_GT_OQ));
+        };
+        // Each answer is packed into two bytes.
+        const __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32(below(0), below(1)),
+                                                 _mm256_packs_epi32(below(2), below(3)));
+        const auto bits = static_cast<std::uint32_t>(_mm256_movemask_epi8(bytes));
+        return static_cast<std::uint32_t>(__builtin_popcount(bits)) / 2;
 #else
         // No branch: which half a number is in cannot be foreseen.
         std::uint32_t count = static_cast<std::uint32_t>(x > sixteen[7]) << 3;
