@@ -36,12 +36,12 @@ class RowStores {
     template <class SizeOf>
     int open(int from, Size n, Size n_chunks, SizeOf&& size_of) {
         const Size there = from == kTable ? n_rows_ : stores_[static_cast<Size>(from)].n_rows;
-        if (n_rows_ * table_.stride < kCachedBytes || n * kSparse > there || n_used_ + n > n_rows_)
+        if (n_rows_ * table_.stride < kCachedBytes || n * kSparse > there || n_used_ + n > room())
             return from;
         if (place_.empty()) {
             place_.resize(n_rows_);
-            codes_ = Bytes(n_rows_ * table_.stride);
-            words_ = Bytes(n_rows_ * sizeof(Stat));
+            codes_ = Bytes(room() * table_.stride);
+            words_ = Bytes(room() * sizeof(Stat));
         }
         Store store{n, {}};
         store.first.reserve(n_chunks);
@@ -111,6 +111,9 @@ class RowStores {
     }
 
   private:
+    /// Rows that the stores of a tree may hold together: with more, trees took as long.
+    Size room() const { return n_rows_ / 4; }
+
     struct Store {
         Size n_rows;
         std::vector<Size> first;  // (n_chunks,)
@@ -123,7 +126,7 @@ class RowStores {
     Size n_rows_, n_used_ = 0;
     std::vector<Store> stores_;
     std::vector<LocalRow> place_;  // (n_rows,): place of a row among those of its chunk and store
-    Bytes codes_, words_;          // (n_rows,) of all stores
+    Bytes codes_, words_;          // (room(),) of all stores
 };
 
 }  // namespace spinney

@@ -155,8 +155,8 @@ class _BaseGradientBoosting(_BoostedModel):
         matrix = code_table(problem.columns, problem.core_weights, self.max_bins, problem.n_threads)
         problem = problem.with_missing(matrix)
         base = self._base_score(problem, before)
-        scores = problem.start(base, getattr(before, "ensemble_", None))
-        booster = self._booster(problem, matrix, scores, n_done)
+        ensemble = getattr(before, "ensemble_", None)
+        booster = self._booster(problem, matrix, problem.start(base, ensemble), n_done)
         training = self._training(problem, booster, base, eval_set, stops_early, before)
         if resumed is not None:
             check_same_rows(vars(self).get("_fingerprint"), _rows_seen(problem, training), resumed)
