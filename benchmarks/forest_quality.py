@@ -60,7 +60,9 @@ def measures(model: Any, X: np.ndarray, y: np.ndarray) -> dict[str, float]:
     }
 
 
-def compare(X: np.ndarray, y: np.ndarray, kind: str, n_seeds: int) -> list[dict[str, Any]]:
+def compare(
+    X: np.ndarray, y: np.ndarray, kind: str, n_seeds: int, max_bins: int | None
+) -> list[dict[str, Any]]:
     """Fit both libraries' forest of one kind for every seed."""
     rows = []
     for seed in range(n_seeds):
@@ -69,7 +71,7 @@ def compare(X: np.ndarray, y: np.ndarray, kind: str, n_seeds: int) -> list[dict[
         X_train, X_test, y_train, y_test = parts
         oob = {"oob_score": True} if kind.startswith("Random") else {}
         settings = {"n_estimators": 100, "random_state": seed, "n_jobs": 2, **oob}
-        ours = getattr(sp, kind)(**settings).fit(X_train, y_train)
+        ours = getattr(sp, kind)(max_bins=max_bins, **settings).fit(X_train, y_train)
         peer = getattr(ensemble, kind)(**settings).fit(X_train, y_train)
         said, said_by_peer = measures(ours, X_test, y_test), measures(peer, X_test, y_test)
         for name in said:
@@ -98,14 +100,15 @@ def summary(rows: pd.DataFrame) -> dict[str, Any]:
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.argument("names", nargs=-1)
 @click.option("--seeds", default=5, show_default=True)
-def main(folder: Path, names: tuple[str, ...], seeds: int) -> None:
+@click.option("--exact", is_flag=True, help="Let Spinney look at every threshold instead of 255 bins.")
+def main(folder: Path, names: tuple[str, ...], seeds: int, exact: bool) -> None:
     """Print a row for each table, kind of forest and measure, and the sign test over all tables."""
     console, found = Console(width=130), []
     for name in names or (*CLASSES, *NUMBERS):
         X, y = read(folder, name)
         task = "Regressor" if name in NUMBERS else "Classifier"
         for family in ("RandomForest", "ExtraTrees"):
-            for row in compare(X, y, family + task, seeds):
+            for row in compare(X, y, family + task, seeds, None if exact else 255):
                 found.append(row | {"table": name, "kind": family})
         console.print(f"[dim]{name} done[/dim]")
     frame = pd.DataFrame(found)
