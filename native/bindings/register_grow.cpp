@@ -71,6 +71,7 @@ GrowOptions read_options(const nb::dict& d) {
         o.monotone.assign(signs.data(), signs.data() + signs.size());
     }
     o.seed = nb::cast<std::uint64_t>(d["seed"]);
+    o.tie_seed = nb::cast<std::uint64_t>(d["tie_seed"]);
     o.n_threads = limit<int>(d["n_threads"]);
     o.ledger = one_of<LedgerLevel>({{"off", LedgerLevel::off},
                                     {"features", LedgerLevel::features},

@@ -9,12 +9,13 @@
 namespace spinney {
 
 /// The order of features whose scores are equal: by number in the textbook's algorithms; else drawn anew in
-/// each node, because in small nodes ties are the rule, and the first columns would win them all. It depends
-/// on the node's path and not on a seed: the same data give the same tree.
+/// each node, because in small nodes ties are the rule, and the first columns would win them all. A single
+/// tree draws by the node's path alone: the same data give the same tree. The trees of a forest have seeds,
+/// so that they do not all choose the same one of two features that tell the same.
 inline std::uint64_t tie_order(const GrowOptions& o, std::uint64_t path, std::int32_t feature) {
     const bool textbook = o.gain_ratio || o.categories == CategorySplit::multiway;
     if (textbook || feature < 0) return feature < 0 ? ~std::uint64_t{0} : static_cast<std::uint64_t>(feature);
-    return mix(path, static_cast<std::uint64_t>(feature)) >> 1;
+    return mix(path ^ o.tie_seed, static_cast<std::uint64_t>(feature)) >> 1;
 }
 
 /// Does a candidate take the place of the best one? Scores that are equal in theory may differ in the last

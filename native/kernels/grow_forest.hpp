@@ -61,7 +61,7 @@ inline std::vector<FlatTree> grow_forest(const TreeGrower& grower, const Target&
             Target own = target;
             own.weights = weights.data();
             GrowOptions own_options = options;
-            own_options.seed = plan.tree_seeds[t];
+            own_options.seed = own_options.tie_seed = plan.tree_seeds[t];
             // Within a task of the pool a loop runs in place, unless this is the only tree.
             out[t] = grower.grow(own, own_options, ordered, interrupt);
         },

@@ -36,6 +36,8 @@ struct GrowOptions {
     std::vector<double> costs;          // (n_features,) with a cost rule
     std::vector<std::int8_t> monotone;  // (n_features,) or empty
     std::uint64_t seed = 0;
+    std::uint64_t tie_seed =
+        0;  // by which features with equal scores are put in order, beside the node's path
     int n_threads = 1;
     LedgerLevel ledger = LedgerLevel::off;
 

@@ -1,5 +1,7 @@
 """Forests: every tree the one that its bag asks for, and every answer the one that the trees give."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -9,8 +11,12 @@ from sklearn.metrics import balanced_accuracy_score, mean_absolute_error
 
 import spinney as sp
 from contracts.learners import mixed_data
+from spinney.bagging.shared import CodedTable
 from spinney.base.errors import InputError, ModelFileError
+from spinney.base.seeds import draw_seed
+from spinney.model.pruning import cost_complexity
 from spinney.persistence import dumps, loads
+from spinney.trees.targets import read_target
 
 CLASSIFIERS = [sp.RandomForestClassifier, sp.ExtraTreesClassifier]
 REGRESSORS = [sp.RandomForestRegressor, sp.ExtraTreesRegressor]
@@ -35,6 +41,23 @@ def bag_counts(model, t, n_rows):
 # ---- growing ----
 
 
+def tree_alone(forest, X, y, weights, member, **params):
+    """Grow one tree by the seed of a member, which in a forest also decides between equal features."""
+    tree = tree_of(forest, random_state=member.random_state, **params)
+    labels = read_target(y, len(y))
+    coded = CodedTable.read(tree, tree._read(X), labels, None, 1)
+    seed = draw_seed(member.random_state)
+    own = tree._weights(np.asarray(weights, dtype=float), labels)
+    problem = replace(coded.problem, weights=own, seed=seed)
+    plan = replace(tree._plan(problem), tie_seed=seed)
+    return coded.grower.grow(problem.target(own), plan).tree
+
+
+def assert_same_tree(tree, other):
+    for name in ("kind", "feature", "threshold", "missing", "value", "weight", "n_samples", "set_bits"):
+        assert_array_equal(getattr(tree, name), getattr(other, name), err_msg=name)
+
+
 @each
 @pytest.mark.parametrize("max_features", [None, 1, "sqrt", "log2", 0.5])
 def test_a_member_is_the_tree_of_its_bag(forest, max_features):
@@ -42,9 +65,27 @@ def test_a_member_is_the_tree_of_its_bag(forest, max_features):
     X, y, _ = mixed_data(kind_of(forest), 150)
     model = forest(4, max_features=max_features, bootstrap=True, random_state=3).fit(X, y)
     for t, member in enumerate(model.estimators_):
-        alone = tree_of(forest, max_features=max_features, random_state=member.random_state)
-        alone.fit(X, y, bag_counts(model, t, 150))
-        assert dumps(alone) == dumps(member)
+        counts = bag_counts(model, t, 150)
+        assert_same_tree(tree_alone(forest, X, y, counts, member, max_features=max_features), member.tree_)
+
+
+def test_trees_differ_where_two_features_tell_the_same():
+    """Twins have equal scores at every node: half of the trees begin with one, half with the other."""
+    x = np.random.default_rng(0).normal(size=(200, 1))
+    model = sp.RandomForestRegressor(60, max_features=None, random_state=0).fit(np.hstack([x, x]), x[:, 0])
+    roots = model.ensemble_.feature[model.ensemble_.tree_begin[:-1]]
+    assert 15 < roots.sum() < 45
+
+
+def test_trees_that_try_all_features_are_those_of_bagging():
+    """But for equal features, of which there are none here: a bag, and the best of all cuts."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(250, 3))  # few enough for each number to have its own bin
+    y = X @ [3.0, 2.0, 1.0] + rng.normal(size=250)
+    model = sp.RandomForestRegressor(4, max_features=None, min_samples_leaf=25, random_state=0).fit(X, y)
+    for t, member in enumerate(model):
+        alone = sp.DecisionTreeRegressor(min_samples_leaf=25).fit(X, y, bag_counts(model, t, 250))
+        assert_same_tree(alone.tree_, member.tree_)
 
 
 def test_with_one_feature_a_node_every_feature_has_the_same_chance_at_the_root():
@@ -52,15 +93,6 @@ def test_with_one_feature_a_node_every_feature_has_the_same_chance_at_the_root()
     model = sp.RandomForestClassifier(800, max_features=1, max_depth=1, random_state=0).fit(X, y)
     roots = model.ensemble_.feature[model.ensemble_.tree_begin[:-1]]
     assert stats.chisquare(np.bincount(roots, minlength=8)).pvalue > 1e-4
-
-
-def test_a_tree_that_tries_all_features_is_that_of_bagging():
-    X, y, _ = mixed_data("classifier", 200)
-    forest = sp.RandomForestClassifier(5, max_features=None, random_state=0).fit(X, y)
-    for t, member in enumerate(forest):
-        bagged = sp.DecisionTreeClassifier(random_state=1).fit(X, y, bag_counts(forest, t, 200))
-        assert_array_equal(bagged.tree_.feature, member.tree_.feature)
-        assert_array_equal(bagged.tree_.threshold, member.tree_.threshold)
 
 
 def test_balanced_subsamples_weigh_the_classes_of_each_bag():
@@ -71,10 +103,9 @@ def test_balanced_subsamples_weigh_the_classes_of_each_bag():
         counts = bag_counts(model, t, 150).astype(float)
         per_class = np.bincount(y, weights=counts)
         weights = counts * (counts.sum() / (2 * per_class))[y]
-        alone = sp.DecisionTreeClassifier(max_features="sqrt", random_state=member.random_state)
-        alone.fit(X, y, weights)
-        assert_array_equal(alone.tree_.feature, member.tree_.feature)
-        assert_allclose(alone.tree_.value, member.tree_.value, rtol=1e-12)
+        alone = tree_alone(sp.RandomForestClassifier, X, y, weights, member, max_features="sqrt")
+        assert_array_equal(alone.feature, member.tree_.feature)
+        assert_allclose(alone.value, member.tree_.value, rtol=1e-12)
 
 
 @pytest.mark.parametrize("class_weight", ["balanced", {0: 1.0, 1: 5.0, 2: 0.5}])
@@ -82,11 +113,9 @@ def test_class_weights_are_those_of_a_tree(class_weight):
     X, y, _ = mixed_data("classifier", 150)
     model = sp.RandomForestClassifier(2, class_weight=class_weight, random_state=0).fit(X, y)
     for t, member in enumerate(model):
-        alone = sp.DecisionTreeClassifier(
-            max_features="sqrt", class_weight=class_weight, random_state=member.random_state
-        )
-        alone.fit(X, y, bag_counts(model, t, 150))
-        assert_array_equal(alone.tree_.value, member.tree_.value)
+        counts = bag_counts(model, t, 150)
+        more = {"max_features": "sqrt", "class_weight": class_weight}
+        assert_same_tree(tree_alone(sp.RandomForestClassifier, X, y, counts, member, **more), member.tree_)
 
 
 @each
@@ -109,8 +138,7 @@ def test_other_weights_are_chances_or_weigh(forest):
     drawn = forest(2, bootstrap=True, random_state=0).fit(X, y, weights)
     assert all((weights[rows] > 0).all() for rows in drawn.estimators_samples_)
     kept = forest(1, bootstrap=False, max_features=None, random_state=0).fit(X, y, weights)
-    alone = tree_of(forest, random_state=kept[0].random_state).fit(X, y, weights)
-    assert_array_equal(alone.tree_.value, kept[0].tree_.value)
+    assert_array_equal(tree_alone(forest, X, y, weights, kept[0]).value, kept[0].tree_.value)
 
 
 @each
@@ -141,10 +169,9 @@ def test_trees_are_pruned_by_cost_and_complexity():
     X, y, _ = mixed_data("classifier", 200)
     model = sp.RandomForestClassifier(3, ccp_alpha=0.02, random_state=0).fit(X, y)
     for t, member in enumerate(model):
-        alone = sp.DecisionTreeClassifier(
-            max_features="sqrt", ccp_alpha=0.02, random_state=member.random_state
-        )
-        assert_array_equal(alone.fit(X, y, bag_counts(model, t, 200)).tree_.kind, member.tree_.kind)
+        counts = bag_counts(model, t, 200)
+        whole = tree_alone(sp.RandomForestClassifier, X, y, counts, member, max_features="sqrt")
+        assert_same_tree(cost_complexity(whole, 0.02), member.tree_)
 
 
 def test_monotone_constraints_costs_and_leaves_reach_the_trees():

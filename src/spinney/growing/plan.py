@@ -18,6 +18,7 @@ class GrowPlan:
 
     ``score`` chooses among features: by impurity decrease, or by gain ratio among those of at least average
     gain; a cost rule replaces it. ``min_samples_leaf`` counts rows; with fractional rows it is a weight.
+    Features with equal scores are put in order by the node's path and, in a forest, by ``tie_seed``.
     """
 
     criterion: Literal["gini", "entropy", "squared_error", "poisson", "absolute_error"]
@@ -40,6 +41,7 @@ class GrowPlan:
     feature_costs: NDArray[np.float64] | None = None
     monotone: NDArray[np.int8] | None = None
     seed: int = 0
+    tie_seed: int = 0
     ledger: Literal["off", "features", "thresholds"] = "off"
 
     @property
