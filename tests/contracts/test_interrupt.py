@@ -1,5 +1,6 @@
 """Ctrl-C stops a fit at once and leaves no half-fitted model; threads and forked processes get along."""
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -40,6 +41,16 @@ def slow_model(learner, n_jobs):
     return learner(n_jobs=n_jobs, **({"n_estimators": 1000} if learner.has("n_estimators") else {}))
 
 
+@pytest.fixture
+def no_hooks():
+    """Take away what other libraries have the collector of garbage call: an interrupt would be lost in it."""
+    hooks = gc.callbacks[:]
+    gc.callbacks.clear()
+    yield
+    gc.callbacks.extend(hooks)
+
+
+@pytest.mark.usefixtures("no_hooks")
 @pytest.mark.parametrize(
     "learner, n_jobs",
     [(learner, n_jobs) for learner in EACH_CLASS for n_jobs in ((1, 2) if learner in OF_TREES else (2,))],
