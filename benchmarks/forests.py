@@ -168,7 +168,7 @@ def compare_one_row(case: str) -> Comparison:
 CASES: dict[str, Callable[[], Comparison]] = {
     "forest-1k": lambda: compare_forest("forest-1k", 1_000, N_TREES, 5),
     "forest-10k": lambda: compare_forest("forest-10k", 10_000, N_TREES, 5),
-    "forest-100k": lambda: compare_forest("forest-100k", 100_000, 50, 3),
+    "forest-100k": lambda: compare_forest("forest-100k", 100_000, 50, 3, with_ydf=False),
     "forest-500k": lambda: compare_forest("forest-500k", 500_000, 10, 3, with_ydf=False),
     "extra-trees-100k": lambda: compare_kind(
         "extra-trees-100k", "ExtraTreesClassifier", ExtraTreesClassifier, normal(100_000), 50, 3
