@@ -15,6 +15,7 @@ from rich.table import Table
 
 from benchmarks import adaboost, boosting, forests, prediction, trees
 from benchmarks.harness import Comparison, Measurement
+from spinney.native import level
 
 MODULES = (trees, forests, adaboost, boosting, prediction)
 CASES = {name: case for module in MODULES for name, case in module.CASES.items()}
@@ -94,7 +95,8 @@ def markdown(comparisons: Sequence[Comparison], before: str = "") -> str:
         "",
         f"Measured {datetime.now(UTC):%Y-%m-%d} on {processor()}, {os.cpu_count()} cores, "
         f"Python {platform.python_version()}.",
-        "A case is measured anew when it is asked for; those measured earlier stay.",
+        "A case is measured anew when it is asked for; those measured earlier stay. Below the table stands for each "
+        "what was done, and the level of vector instructions of the processor: times of two levels are of two machines.",
         'Medians of alternating runs in one process; "peer ÷ Spinney" above 1 means that Spinney is faster. '
         "Peak memory is what a process needs on top of the data it was given. "
         "`python -m benchmarks.run --write` makes this page.",
@@ -105,7 +107,7 @@ def markdown(comparisons: Sequence[Comparison], before: str = "") -> str:
     parts = kept_lines(before, {c.case for c in comparisons})
     for c in comparisons:
         rows = ["| " + " | ".join(row) + " |" for row in all_rows([c])]
-        parts[c.case] = (rows, [f"- **{c.case}**: {c.note}"] if c.note else [])
+        parts[c.case] = (rows, [f"- **{c.case}**: {c.note}; {level}"] if c.note else [])
     known = [parts[name] for name in CASES if name in parts]
     lines += [line for rows, _ in known for line in rows]
     lines += ["", *(line for _, notes in known for line in notes), ""]
