@@ -95,8 +95,9 @@ def markdown(comparisons: Sequence[Comparison], before: str = "") -> str:
         "",
         f"Measured {datetime.now(UTC):%Y-%m-%d} on {processor()}, {os.cpu_count()} cores, "
         f"Python {platform.python_version()}.",
-        "A case is measured anew when it is asked for; those measured earlier stay. Below the table stands for each "
-        "what was done, and the level of vector instructions of the processor: times of two levels are of two machines.",
+        "A case is measured anew when it is asked for; those measured earlier stay. Below the table stands "
+        "for each what was done, and the level of vector instructions of the processor: times of two levels "
+        "are of two machines.",
         'Medians of alternating runs in one process; "peer ÷ Spinney" above 1 means that Spinney is faster. '
         "Peak memory is what a process needs on top of the data it was given. "
         "`python -m benchmarks.run --write` makes this page.",
