@@ -221,3 +221,14 @@ def test_impossible_bags_are_refused(wrong):
     Bags(**right)
     with pytest.raises(ValueError):
         Bags(**right | wrong)
+
+
+@pytest.mark.parametrize("weights", [None, [2.0, 0.0, 1.0, 5.0], [0.5, 0.0, 1.5, 0.25]])
+@pytest.mark.parametrize("bootstrap", [True, False])
+def test_rows_are_drawn_as_often_as_expected(weights, bootstrap):
+    own = None if weights is None else np.array(weights)
+    more = {"n_columns": 1, "n_columns_drawn": 1, "weights": own}
+    bags = Bags(seed=0, n_rows=4, n_draw=2, bootstrap=bootstrap, **more)
+    mean = np.mean([bags.counts(t) for t in range(4000)], axis=0)
+    assert np.abs(mean - bags.expected_counts()).max() < 0.05
+    assert bags.expected_counts().sum() == pytest.approx(2)

@@ -174,6 +174,20 @@ def test_trees_are_pruned_by_cost_and_complexity():
         assert_same_tree(cost_complexity(whole, 0.02), member.tree_)
 
 
+@each
+@pytest.mark.parametrize("weighed", ["twice", "chances", "not"])
+@pytest.mark.parametrize("bootstrap", [True, False])
+def test_leaves_have_their_share_of_the_weight_of_a_bag(forest, weighed, bootstrap):
+    X, y, chances = mixed_data(kind_of(forest), 200)
+    weights = {"twice": np.full(200, 2.0), "chances": 7 * chances, "not": None}[weighed]
+    more = {"min_weight_fraction_leaf": 0.1, "bootstrap": bootstrap, "random_state": 0}
+    model = forest(5, **more).fit(X, y, weights)
+    shares = [tree.weight[tree.is_leaf] / tree.weight[0] for tree in model.ensemble_.trees()]
+    assert min(map(min, shares)) >= 0.1 - 1e-9
+    assert max(map(len, shares)) > 3  # no leaf is larger than it must be: it could be divided again
+    assert min(map(min, shares)) < 0.2
+
+
 def test_monotone_constraints_costs_and_leaves_reach_the_trees():
     rng = np.random.default_rng(0)
     X = rng.random((300, 3))

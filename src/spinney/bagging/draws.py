@@ -164,6 +164,16 @@ class Bags(Persistent):
         """Give how often member t drew each row.  -> (n_rows,)"""
         return self.bag.draw(row_seed(self.seed, t))
 
+    def expected_counts(self) -> Weights:
+        """Give how often a member draws each row on average.  -> (n_rows,)"""
+        if self.weights is None:
+            chances = np.ones(self.n_rows)
+        else:
+            # Rows that keep their weights are drawn evenly among those that have any.
+            chances = (self.weights > 0).astype(np.float64) if self.carries_weights else self.weights
+        scaled = chances / chances.max()  # the sum of large weights may be more than a number can hold
+        return np.asarray(scaled * (self.n_draw / scaled.sum()))
+
     def rows(self, t: int) -> NDArray[np.int64]:
         """Give the rows that member t drew, ascending, one as often as it was drawn.  -> (n_draw,)"""
         return np.repeat(np.arange(self.n_rows), self.counts(t))

@@ -179,11 +179,10 @@ class _BaseForest(MultiOutputMixin, BaseEstimator, Persistent, metaclass=ABCMeta
         plan = self._plan(pattern, coded, bags, factors)
         done = 0 if before is None else before.n_trees
         grown = self._grow(coded, plan, bags, range(done, self.n_estimators), factors, balanced)
-        ensemble = TreeEnsemble.from_trees(grown) if done < self.n_estimators else before
-        if before is not None and ensemble is not before:
-            assert ensemble is not None
-            ensemble = before.extend(ensemble)
-        assert ensemble is not None
+        ensemble = before
+        if ensemble is None or done < self.n_estimators:
+            new = TreeEnsemble.from_trees(grown)
+            ensemble = new if before is None else before.extend(new)
         fitted = {
             "schema_": problem.table.schema,
             "ensemble_": ensemble,
@@ -212,10 +211,11 @@ class _BaseForest(MultiOutputMixin, BaseEstimator, Persistent, metaclass=ABCMeta
     def _plan(
         self, pattern: _BaseTree, coded: CodedTable, bags: Bags, factors: NDArray[np.float64] | None
     ) -> GrowPlan:
-        """Choose the parts of all trees; shares of the rows' weight are shares of a bag's."""
-        plan = pattern._plan(replace(coded.problem, weights=factors))
-        there_are = bag_size(None, True, bags.n_rows, bags.weights)
-        return replace(plan, min_weight_leaf=plan.min_weight_leaf * bags.n_draw / there_are)
+        """Choose the parts of all trees, as for one that is given what a bag holds on average."""
+        weights = bags.expected_counts()
+        if factors is not None:
+            weights *= factors
+        return pattern._plan(replace(coded.problem, weights=weights))
 
     def _grow(
         self,
