@@ -14,6 +14,7 @@ from contracts.learners import mixed_data
 from spinney.bagging.shared import CodedTable
 from spinney.base.errors import InputError, ModelFileError
 from spinney.base.seeds import draw_seed
+from spinney.data.schema import read_table
 from spinney.model.pruning import cost_complexity
 from spinney.persistence import dumps, loads
 from spinney.trees.targets import read_target
@@ -431,4 +432,14 @@ def test_damaged_parts_are_named(forest, damage):
         if name in vars(model) or name == "classes_":
             setattr(model, name, value)
     with pytest.raises(ModelFileError):
+        loads(dumps(model))
+
+
+@each
+def test_tests_of_categories_need_a_column_that_has_them(forest):
+    X, y, _ = mixed_data(kind_of(forest), 60)
+    model = forest(2, max_features=None, random_state=0).fit(X, y)
+    assert 2 in model.ensemble_.kind
+    model.schema_ = read_table(np.zeros((3, 4))).schema
+    with pytest.raises(ModelFileError, match="categor"):
         loads(dumps(model))
