@@ -35,8 +35,8 @@ from spinney.base.checks import (
 )
 from spinney.base.errors import InputError
 from spinney.base.seeds import draw_seed
+from spinney.data.reading import ReadsTables, describe_features
 from spinney.data.schema import Schema, pack_schema, unpack_schema
-from spinney.data.table import Table
 from spinney.growing.plan import GrowPlan
 from spinney.model import pruning
 from spinney.model.ensemble import TreeEnsemble
@@ -47,8 +47,6 @@ from spinney.trees.base import _BaseTree
 from spinney.trees.parameters import RULES as TREE_RULES
 from spinney.trees.targets import read_target
 
-# Below this many rows, asking how many threads there are takes longer than the walk down the trees.
-_ROWS_WORTH_THREADS = 256
 # Trees that a thread grows between two looks at the progress bar.
 _TREES_AT_ONCE = 4
 
@@ -71,7 +69,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
 }
 
 
-class _BaseForest(MultiOutputMixin, BaseEstimator, Persistent, metaclass=ABCMeta):  # type: ignore[misc]
+class _BaseForest(ReadsTables, MultiOutputMixin, BaseEstimator, Persistent, metaclass=ABCMeta):  # type: ignore[misc]
     """Grow trees on bags of one coded table, and answer with their mean."""
 
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]]
@@ -295,14 +293,11 @@ class _BaseForest(MultiOutputMixin, BaseEstimator, Persistent, metaclass=ABCMeta
         self, schema_: Schema, ensemble_: TreeEnsemble, classes_: Any = None, **_: Any
     ) -> dict[str, Any]:
         """Give the attributes that follow from the stored ones."""
-        derived: dict[str, Any] = {
-            "n_features_in_": schema_.n_features,
+        return {
+            **describe_features(schema_),
             "n_outputs_": ensemble_.n_outputs,
             "_predictor": EnsemblePredictor(ensemble_),
         }
-        if schema_.has_names:
-            derived["feature_names_in_"] = np.array(schema_.names, dtype=object)
-        return derived
 
     def _get_state(self) -> dict[str, Any]:
         state = super()._get_state()
@@ -355,17 +350,6 @@ class _BaseForest(MultiOutputMixin, BaseEstimator, Persistent, metaclass=ABCMeta
         return (self[t] for t in range(len(self)))
 
     # ---- prediction ----
-
-    def _table(self, X: Any) -> Table:
-        try:
-            schema: Schema = self.schema_
-        except AttributeError:
-            check_is_fitted(self)
-            raise
-        return schema.read(X, self.unseen, type(self).__name__)
-
-    def _threads_for(self, table: Table) -> int:
-        return thread_count(self.n_jobs) if table.n_rows >= _ROWS_WORTH_THREADS else 1
 
     def _mean(self, X: Any) -> NDArray[np.float64]:
         """Give the mean of what the trees say.  -> (n_rows, n_outputs, width)"""
@@ -429,14 +413,6 @@ class _BaseForest(MultiOutputMixin, BaseEstimator, Persistent, metaclass=ABCMeta
     @abstractmethod
     def _encode_again(self, labels: NDArray[Any]) -> NDArray[Any]:
         """Give targets as the trees have them: class codes or numbers.  -> (n_rows, n_outputs)"""
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
 
 
 def _same_classes(old: Any, new: Any) -> bool:

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.base.checks import thread_count
 from spinney.boosting.gradient_problem import start_scores
 from spinney.boosting.gradient_state import check_fitted
 from spinney.boosting.target_statistics import TargetStatistics
+from spinney.data.reading import ReadsTables, describe_features
 from spinney.data.schema import Schema, pack_schema, unpack_schema
 from spinney.data.table import Table
 from spinney.model.ensemble import TreeEnsemble
@@ -24,11 +24,8 @@ from spinney.persistence import Persistent
 
 Floats = NDArray[np.float64]
 
-# Below this many rows, asking how many threads there are takes longer than the walk down the trees.
-_ROWS_WORTH_THREADS = 256
 
-
-class _BoostedModel(BaseEstimator, Persistent, metaclass=ABCMeta):  # type: ignore[misc]
+class _BoostedModel(ReadsTables, BaseEstimator, Persistent, metaclass=ABCMeta):  # type: ignore[misc]
     """Answer with a sum of trees, of which only those up to ``best_iteration_`` count."""
 
     _is_classifier: ClassVar[bool]
@@ -96,15 +93,13 @@ class _BoostedModel(BaseEstimator, Persistent, metaclass=ABCMeta):  # type: igno
         n_scores = len(base_score_)
         used = ensemble_[: best_iteration_ * n_scores]
         derived: dict[str, Any] = {
-            "n_features_in_": schema_.n_features,
+            **describe_features(schema_),
             "n_iter_": ensemble_.n_trees // n_scores,
             "n_trees_per_iteration_": n_scores,
             "_predictor": EnsemblePredictor(used, n_scores),
         }
         if classes_ is not None:
             derived["n_classes_"] = len(classes_)
-        if schema_.has_names:
-            derived["feature_names_in_"] = np.array(schema_.names, dtype=object)
         return derived
 
     def _get_state(self) -> dict[str, Any]:
@@ -122,20 +117,13 @@ class _BoostedModel(BaseEstimator, Persistent, metaclass=ABCMeta):  # type: igno
     # ---- outputs ----
 
     def _read(self, X: Any) -> Table:
-        try:
-            schema: Schema = self.schema_
-        except AttributeError:
-            check_is_fitted(self)
-            raise
-        return schema.read(X, self.unseen, type(self).__name__)
+        """Read a table as it is, without target statistics."""
+        return super()._table(X)
 
     def _table(self, X: Any) -> Table:
         table = self._read(X)
         statistics: TargetStatistics | None = self.__dict__.get("statistics_")
         return table if statistics is None else statistics.encode(table)
-
-    def _threads_for(self, table: Table) -> int:
-        return thread_count(self.n_jobs) if table.n_rows >= _ROWS_WORTH_THREADS else 1
 
     def _raw_scores(self, X: Any) -> Floats:
         """Give the scores that the trees add up to.  -> (n_rows, n_scores)"""
@@ -187,11 +175,3 @@ class _BoostedModel(BaseEstimator, Persistent, metaclass=ABCMeta):  # type: igno
         test = trees.feature >= 0
         total = np.bincount(origin[trees.feature[test]], weights=amount[test], minlength=n)
         return total.astype(np.float64)  # without any test they are counts
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags

@@ -16,6 +16,7 @@ from spinney.base.checks import ArrayLike as ArrayRule
 from spinney.base.errors import InputError
 from spinney.base.seeds import draw_seed, stream
 from spinney.data import Schema, read_table
+from spinney.data.reading import ReadsTables, describe_features
 from spinney.members.inputs import encode
 from spinney.persistence import CorruptModelFile
 from spinney.perturb.base import _Ensemble, check_labels
@@ -29,7 +30,7 @@ _BLOCK = 4096
 _SMALLEST_BATCH, _LARGEST_BATCH = 32, 256
 
 
-class _NegativeCorrelation(_Ensemble):
+class _NegativeCorrelation(ReadsTables, _Ensemble):
     """Code the table, train the networks, and give the mean of what they say."""
 
     _link: ClassVar[Link]
@@ -109,7 +110,7 @@ class _NegativeCorrelation(_Ensemble):
         objective = Objective(float(self.penalty), float(self.alpha))
         networks, ledger = train(networks, examples, objective, self._schedule(len(examples)), seed, held_out)
         fitted = {"schema_": table.schema, "coding_": coding, "networks_": networks, "ledger_": ledger}
-        return self._adopt(**fitted, **self._names(table.schema), **remembered, **more)
+        return self._adopt(**fitted, **describe_features(table.schema), **remembered, **more)
 
     def _schedule(self, n_rows: int) -> Schedule:
         if isinstance(self.batch_size, str):
@@ -138,11 +139,6 @@ class _NegativeCorrelation(_Ensemble):
         order = stream(seed, VALIDATION).permutation(n_rows)
         return examples.take(np.sort(order[n_held:])), examples.take(np.sort(order[:n_held]))
 
-    @staticmethod
-    def _names(schema: Schema) -> dict[str, Any]:
-        known: dict[str, Any] = {"n_features_in_": schema.n_features}
-        return known | ({"feature_names_in_": np.array(schema.names, object)} if schema.has_names else {})
-
     # ---- prediction ----
 
     @property
@@ -163,7 +159,7 @@ class _NegativeCorrelation(_Ensemble):
 
     def _blocks(self, X: Any) -> Iterator[Array]:
         """Give what the networks say of each block of rows.  -> (n_estimators, n_rows, n_outputs)"""
-        inputs = self.coding_.apply(self.schema_.read(X, self.unseen, type(self).__name__))
+        inputs = self.coding_.apply(self._table(X))
         for begin in range(0, len(inputs), _BLOCK):
             yield self.networks_.outputs(inputs[begin : begin + _BLOCK])
 
@@ -184,7 +180,7 @@ class _NegativeCorrelation(_Ensemble):
         super()._set_state(state)
         if "schema_" in vars(self):
             self.schema_ = Schema.from_state(self.schema_)
-            self.__dict__.update(self._names(self.schema_))
+            self.__dict__.update(describe_features(self.schema_))
 
     def _check_state(self) -> None:
         if "schema_" not in vars(self):
@@ -201,14 +197,6 @@ class _NegativeCorrelation(_Ensemble):
     @abstractmethod
     def _n_goals(self) -> int:
         """Count the outputs that a network must have; CorruptModelFile if what was remembered is unsound."""
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
 
 
 class NegativeCorrelationRegressor(RegressorMixin, MultiOutputMixin, _NegativeCorrelation):  # type: ignore[misc]

@@ -19,6 +19,7 @@ from spinney.base.checks import Rule, check_parameters, check_weights, thread_co
 from spinney.base.errors import InputError
 from spinney.base.ledger import CandidateLedger
 from spinney.base.seeds import draw_seed
+from spinney.data.reading import ReadsTables, describe_features
 from spinney.data.schema import Schema, read_table
 from spinney.data.table import Table
 from spinney.growing.grower import Grower, Grown, code_table
@@ -41,14 +42,12 @@ from spinney.trees.pruning import Validation, cross_validated_alpha, follow, los
 from spinney.trees.samples import folds, hold_out
 from spinney.trees.targets import read_target
 
-# Below this many rows, asking how many threads there are takes longer than the walk down the tree.
-_ROWS_WORTH_THREADS = 2048
 
-
-class _BaseTree(MultiOutputMixin, BaseEstimator, Persistent, metaclass=ABCMeta):  # type: ignore[misc]
+class _BaseTree(ReadsTables, MultiOutputMixin, BaseEstimator, Persistent, metaclass=ABCMeta):  # type: ignore[misc]
     """Fit, prune, predict and keep one tree; a subclass chooses the parts by ``_plan``."""
 
     _task: ClassVar[Literal["classification", "regression"]]
+    _rows_worth_threads = 2048
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = RULES
     _state_attributes = ("schema_", "tree_", "classes_", "max_features_", "ccp_alpha_", "ledger_")
     _transient_attributes = ("n_features_in_", "feature_names_in_", "n_classes_", "n_outputs_", "_predictor")
@@ -276,14 +275,12 @@ class _BaseTree(MultiOutputMixin, BaseEstimator, Persistent, metaclass=ABCMeta):
         if classes_ is not None:
             n_classes = [len(labels) for labels in (classes_ if tree_.n_outputs > 1 else [classes_])]
         derived = {
-            "n_features_in_": schema_.n_features,
+            **describe_features(schema_),
             "n_outputs_": tree_.n_outputs,
             "_predictor": TreePredictor(tree_, n_classes),
         }
         if n_classes is not None:
             derived["n_classes_"] = np.array(n_classes, np.intp) if tree_.n_outputs > 1 else n_classes[0]
-        if schema_.has_names:
-            derived["feature_names_in_"] = np.array(schema_.names, dtype=object)
         return derived
 
     def _get_state(self) -> dict[str, Any]:
@@ -295,17 +292,6 @@ class _BaseTree(MultiOutputMixin, BaseEstimator, Persistent, metaclass=ABCMeta):
             self.__dict__.update(self._derived(**vars(self)))
 
     # ---- prediction ----
-
-    def _table(self, X: Any) -> Table:
-        try:
-            schema: Schema = self.schema_
-        except AttributeError:
-            check_is_fitted(self)
-            raise
-        return schema.read(X, self.unseen, type(self).__name__)
-
-    def _threads_for(self, table: Table) -> int:
-        return thread_count(self.n_jobs) if table.n_rows >= _ROWS_WORTH_THREADS else 1
 
     def apply(self, X: Any, check_input: bool = True) -> NDArray[np.int64]:
         """Give the node that answers for each row; of several, that with the largest share.  -> (n_rows,)"""
@@ -379,11 +365,3 @@ class _BaseTree(MultiOutputMixin, BaseEstimator, Persistent, metaclass=ABCMeta):
         unpruned = clone(self).set_params(ccp_alpha=0.0, pruning=None).fit(X, y, sample_weight)
         alphas, impurities = pruning.cost_complexity_path(unpruned.tree_)
         return Bunch(ccp_alphas=alphas, impurities=impurities)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
