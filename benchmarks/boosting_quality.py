@@ -15,6 +15,7 @@ from typing import Any
 import click
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
@@ -40,6 +41,7 @@ NUMBERS = (
     "house_8L", "delta_elevators", "beijing_pm25",
 )  # fmt: skip
 
+Floats = NDArray[np.float64]
 Metric = Callable[[Any, Any], float]
 LOSSES: dict[str, tuple[dict[str, Any], Metric]] = {
     "squared_error": ({}, mean_squared_error),
@@ -63,8 +65,8 @@ def read(folder: Path, name: str, most_rows: int) -> tuple[pd.DataFrame, pd.Seri
     return frame.drop(columns="target"), frame["target"]
 
 
-def compare_classes(X: pd.DataFrame, y: pd.Series, n_splits: int) -> tuple[float, float]:
-    """Give the mean test log-loss of Spinney's and of scikit-learn's boosting."""
+def compare_classes(X: pd.DataFrame, y: pd.Series, n_splits: int) -> Floats:
+    """Give the test log-loss of Spinney's and of scikit-learn's boosting.  -> (n_splits, 2)"""
     found = []
     for seed in range(n_splits):
         parts = train_test_split(X, y.astype(str), test_size=0.25, stratify=y.astype(str), random_state=seed)
@@ -75,12 +77,11 @@ def compare_classes(X: pd.DataFrame, y: pd.Series, n_splits: int) -> tuple[float
         )
         fitted = [learner.fit(X_train, y_train) for learner in learners]
         found.append([log_loss(y_test, m.predict_proba(X_test), labels=m.classes_) for m in fitted])
-    ours, theirs = np.mean(found, axis=0)
-    return float(ours), float(theirs)
+    return np.array(found)
 
 
-def compare_numbers(X: pd.DataFrame, y: pd.Series, loss: str, n_splits: int) -> tuple[float, float]:
-    """Give the mean test loss of both for one loss."""
+def compare_numbers(X: pd.DataFrame, y: pd.Series, loss: str, n_splits: int) -> Floats:
+    """Give the test loss of both for one loss.  -> (n_splits, 2)"""
     params, metric = LOSSES[loss]
     found = []
     for seed in range(n_splits):
@@ -90,8 +91,7 @@ def compare_numbers(X: pd.DataFrame, y: pd.Series, loss: str, n_splits: int) -> 
             HistGradientBoostingRegressor(loss=loss, early_stopping=False, random_state=seed, **params),
         )
         found.append([metric(y_test, learner.fit(X_train, y_train).predict(X_test)) for learner in learners])
-    ours, theirs = np.mean(found, axis=0)
-    return float(ours), float(theirs)
+    return np.array(found)
 
 
 def takes(loss: str, y: pd.Series) -> bool:
@@ -106,8 +106,8 @@ def takes(loss: str, y: pd.Series) -> bool:
 @click.option("--rows", default=20_000, help="The most rows of a table that are used.")
 def main(folder: Path, names: tuple[str, ...], splits: int, rows: int) -> None:
     """Print the ratio of both test losses for each table and loss."""
-    console, ratios = Console(), []
-    table = Table("table", "loss", "Spinney", "scikit-learn", "ratio")
+    console, ratios, doubts = Console(), [], []
+    table = Table("table", "loss", "Spinney", "scikit-learn", "ratio", "±")
     # One thread each: the comparison is of losses, and scikit-learn's threads wait actively for a free core.
     with threadpool_limits(1):
         for name in names or CLASSES + NUMBERS:
@@ -115,11 +115,29 @@ def main(folder: Path, names: tuple[str, ...], splits: int, rows: int) -> None:
             classes = name in CLASSES or not pd.api.types.is_numeric_dtype(y)
             for loss in ["log_loss"] if classes else [loss for loss in LOSSES if takes(loss, y)]:
                 both = compare_classes(X, y, splits) if classes else compare_numbers(X, y, loss, splits)
-                ratios.append(both[0] / both[1])
-                table.add_row(name, loss, *(f"{found:.5g}" for found in both), f"{ratios[-1]:.4f}")
+                ours, theirs = both.mean(axis=0)
+                ratios.append(ours / theirs)
+                doubts.append(standard_error(both))
+                found = (f"{ours:.5g}", f"{theirs:.5g}", f"{ratios[-1]:.4f}", f"{doubts[-1]:.4f}")
+                table.add_row(name, loss, *found)
     console.print(table)
-    worse = sum(ratio > 1.01 for ratio in ratios)
-    console.print(f"{len(ratios)} comparisons: median ratio {np.median(ratios):.4f}, {worse} above 1.01")
+    over = np.array(ratios) - 1.01
+    console.print(
+        f"{len(ratios)} comparisons of {splits} splits: median ratio {np.median(ratios):.4f}, "
+        f"{np.sum(over > 0)} above 1.01, "
+        f"{np.sum(over > 2 * np.array(doubts))} by more than two standard errors"
+    )
+
+
+def standard_error(both: Floats) -> float:
+    """Give the standard error of the ratio of mean losses: that of the paired differences, over the mean.
+
+    Splits share rows, so the true one is somewhat larger.
+    """
+    if len(both) < 2:
+        return float("nan")
+    differences = both[:, 0] - both[:, 1]
+    return float(differences.std(ddof=1) / np.sqrt(len(both)) / both[:, 1].mean())
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <stdexcept>
+#include <variant>
 #include <vector>
 
 #include "code_features.hpp"
@@ -16,6 +17,7 @@
 #include "threads.hpp"
 #include "traverse.hpp"
 #include "traverse_codes.hpp"
+#include "traverse_fused.hpp"
 #include "traverse_masks.hpp"
 
 namespace spinney {
@@ -77,6 +79,15 @@ class EnsemblePredictor {
   private:
     // Fewer rows are walked one by one: a block costs as much for one row as for 64.
     static constexpr Size rows_worth_masks = 12;
+    // Fewer are not worth laying the trees out anew.
+    static constexpr Size rows_worth_fusing = 256;
+
+    // As many rows as leave room for a tree in the second-level cache, since each tree is fetched for them
+    // all; but every thread should have some.
+    static Size rows_at_once(Size row_bytes, Size n_rows, int n_threads) {
+        const Size share = n_rows / (4 * static_cast<Size>(std::max(n_threads, 1))) + 1;
+        return std::clamp<Size>(std::min<Size>((Size{3} << 17) / row_bytes, share), 64, 4096);
+    }
 
     // ---- one walker a kind of layout: prepares some rows, then adds trees or finds leaves ----
 
@@ -134,12 +145,9 @@ class EnsemblePredictor {
 
         explicit CodeWalker(const EnsemblePredictor& predictor) : self(predictor) {}
 
-        // As many rows as leave room for a tree in the second-level cache, since each tree is fetched for
-        // them all; but every thread should have some.
         static Size most_rows(const EnsemblePredictor& self, Size n_rows, int n_threads) {
-            const Size row_bytes = self.coded_->n_planes() * sizeof(Code) + self.n_columns() * sizeof(double);
-            const Size share = n_rows / (4 * static_cast<Size>(std::max(n_threads, 1))) + 1;
-            return std::clamp<Size>(std::min<Size>((Size{3} << 17) / row_bytes, share), 64, 4096);
+            return rows_at_once(self.coded_->n_planes() * sizeof(Code) + self.n_columns() * sizeof(double),
+                                n_rows, n_threads);
         }
 
         void prepare(const InputTable& table, Size begin, Size n) {
@@ -169,6 +177,59 @@ class EnsemblePredictor {
             for (Size t = first; t < (few ? 0 : first + n_trees); ++t) {
                 trees.walk_rows(leaves.data(), t, rows.data(), n);
                 for (Size i = 0; i < n; ++i) f(i, t, leaves[i]);
+            }
+        }
+    };
+
+    template <class Code>
+    struct FusedWalker {
+        const EnsemblePredictor& self;
+        const FusedTrees<Code>& trees = std::get<FusedTrees<Code>>(self.fused_);
+        std::vector<Code> rows;
+        std::vector<std::int32_t> leaves;
+        std::vector<std::uint32_t> scratch;
+        bool any_missing = false;
+
+        explicit FusedWalker(const EnsemblePredictor& predictor) : self(predictor) {}
+
+        static Size most_rows(const EnsemblePredictor& self, Size n_rows, int n_threads) {
+            return rows_at_once(
+                FusedWalker(self).trees.row_codes() * sizeof(Code) + 8 + self.n_columns() * sizeof(double),
+                n_rows, n_threads);
+        }
+
+        void prepare(const InputTable& table, Size begin, Size n) {
+            rows.resize(n * trees.row_codes());
+            leaves.resize(n);
+            scratch.resize(n);
+            any_missing = trees.code_rows(rows.data(), *self.codes_, table.columns, begin, n);
+        }
+
+        void add(double* sums, const SumPlan& plan, Size first, Size n_trees, Size n) {
+            const Size k = self.trees_.n_values(), step = self.n_columns();
+            for (Size t = first; t < first + n_trees; ++t) {
+                trees.walk_rows(leaves.data(), scratch.data(), t, rows.data(), n, any_missing);
+                double* column = sums + (self.per_round_ > 0 ? t % self.per_round_ : 0);
+                const double weight = plan.weight(t);
+                if (k == 2 && step == 2) {
+                    for (Size i = 0; i < n; ++i) {
+                        const double* value = trees.value(leaves[i]);
+                        column[2 * i] += weight * value[0];
+                        column[2 * i + 1] += weight * value[1];
+                    }
+                    continue;
+                }
+                for (Size i = 0; i < n; ++i) {
+                    const double* value = trees.value(leaves[i]);
+                    for (Size v = 0; v < k; ++v) column[i * step + v] += weight * value[v];
+                }
+            }
+        }
+
+        void apply(std::int32_t* out, Size n_trees, Size n) {
+            for (Size t = 0; t < n_trees; ++t) {
+                trees.walk_rows(leaves.data(), scratch.data(), t, rows.data(), n, any_missing);
+                for (Size i = 0; i < n; ++i) out[i * n_trees + t] = trees.node_of(leaves[i]);
             }
         }
     };
@@ -224,6 +285,12 @@ class EnsemblePredictor {
             std::call_once(masks_made_, [&] { masks_.emplace(trees_, *codes_); });
             return run_walker<MaskWalker>(table, n_threads, interrupt, f);
         }
+        if (with_fused_ && table.n_rows >= rows_worth_fusing) {
+            std::call_once(fused_made_, [&] { fuse(); });
+            if (std::holds_alternative<FusedTrees<std::int8_t>>(fused_))
+                return run_walker<FusedWalker<std::int8_t>>(table, n_threads, interrupt, f);
+            return run_walker<FusedWalker<std::int16_t>>(table, n_threads, interrupt, f);
+        }
         if (with_codes_) {
             std::call_once(coded_made_, [&] { coded_.emplace(trees_, *codes_); });
             if (coded_->wide()) return run_walker<CodeWalker<std::uint32_t>>(table, n_threads, interrupt, f);
@@ -252,6 +319,14 @@ class EnsemblePredictor {
         codes_.emplace(trees_, traits_, n_threads);
         with_codes_ = CodedTrees::suits(trees_, traits_, *codes_);
         with_masks_ = with_codes_ && MaskTrees::suits(trees_, traits_, *codes_);
+        with_fused_ = with_codes_ && FusedTrees<std::int16_t>::suits(trees_, *codes_);
+    }
+
+    void fuse() {
+        if (FusedTrees<std::int8_t>::suits(trees_, *codes_))
+            fused_.emplace<FusedTrees<std::int8_t>>(trees_, *codes_);
+        else
+            fused_.emplace<FusedTrees<std::int16_t>>(trees_, *codes_);
     }
 
     void make_any() {
@@ -277,10 +352,11 @@ class EnsemblePredictor {
     EnsembleView trees_;
     EnsembleTraits traits_;
     Size per_round_;
-    std::once_flag looked_, masks_made_, coded_made_, any_made_;
-    bool with_codes_ = false, with_masks_ = false;
+    std::once_flag looked_, masks_made_, fused_made_, coded_made_, any_made_;
+    bool with_codes_ = false, with_masks_ = false, with_fused_ = false;
     std::optional<EnsembleCodes> codes_;
     std::optional<MaskTrees> masks_;
+    std::variant<std::monostate, FusedTrees<std::int8_t>, FusedTrees<std::int16_t>> fused_;
     std::optional<CodedTrees> coded_;
     std::vector<std::unique_ptr<Predictor>> any_;
 };

@@ -111,6 +111,33 @@ def test_rounds_of_trees_have_a_column_each(per_round):
         predictor.sum(table, n_trees=13)
 
 
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("n_thresholds", [9, 2000])
+@pytest.mark.parametrize("n_features", [3, 20, 40, 100])
+def test_deep_trees_of_any_number_of_features(n_features, n_thresholds, gaps):
+    """Rows of every length and width of codes, among them those that are too long."""
+    rng = np.random.default_rng(n_features)
+    thresholds = rng.normal(size=n_thresholds)
+
+    def node(depth):
+        if depth == 0 or rng.random() < 0.1:
+            return leaf([float(rng.normal())])
+        children = node(depth - 1), node(depth - 1)
+        feature, at = int(rng.integers(n_features)), float(rng.choice(thresholds))
+        return numeric(feature, at, *children, missing=int(rng.integers(2)))
+
+    trees = [build(node(9), n_features) for _ in range(3)] + [build(leaf([0.5]), n_features)]
+    X = rng.normal(size=(400, n_features))
+    X[::3, :] = thresholds[0]  # equal goes to child 0
+    if gaps:
+        X[rng.random(X.shape) < 0.2] = np.nan
+    table = block_of(X)
+    predictor = EnsemblePredictor(TreeEnsemble.from_trees(trees))
+    np.testing.assert_array_equal(predictor.sum(table), naive_stages(trees, table)[-1])
+    leaves = np.column_stack([naive_predict.apply(tree, table.columns) for tree in trees])
+    np.testing.assert_array_equal(predictor.apply(table), leaves)
+
+
 def test_a_forest_agrees_with_scikit_learn():
     forest, trees = iris_trees(20)
     X = np.random.default_rng(0).uniform(0, 7, size=(700, 4)).astype(np.float32)

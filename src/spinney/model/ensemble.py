@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
@@ -148,35 +148,22 @@ class TreeEnsemble(Persistent):
 
         >>> TreeEnsemble.from_trees([model.tree_, other.tree_])  # doctest: +SKIP
         """
-        return cls._join([_narrow(tree) for tree in trees])
+        return cls._join(map(_narrow, trees))
 
     @classmethod
-    def _join(cls, parts: list[dict[str, Any]]) -> Self:
-        """Concatenate the arrays of ensembles, dropping each part's array once it is copied."""
-        if not parts:
-            raise ValueError("An ensemble has at least one tree.")
-        shapes = {(part["n_features"], *part["value"].shape[1:]) for part in parts}
-        if len(shapes) > 1:
-            raise ValueError(
-                f"The trees differ in (n_features, n_outputs, width): {sorted(shapes)}. "
-                "Trees of one ensemble are fitted to the same features and classes."
-            )
-        joined: dict[str, Any] = {"n_features": parts[0]["n_features"]}
-        for name in ARRAY_TYPES:
-            arrays = [part.pop(name) for part in parts]
-            joined[name] = _chain_offsets(arrays) if name.endswith("_begin") else np.concatenate(arrays)
-        return cls(**joined)
+    def _join(cls, parts: Iterable[dict[str, Any]]) -> Self:
+        """Put the arrays of ensembles one after the other."""
+        joined = _Joined()
+        for part in parts:
+            joined.append(part)
+        return cls(**joined.arrays())
 
     def extend(self, other: TreeEnsemble) -> Self:
         """Give the ensemble of these trees and, after them, the other's.
 
         >>> model.ensemble_.extend(TreeEnsemble.from_trees(new_trees))  # doctest: +SKIP
         """
-        return self._join([dict(self._arrays()), dict(other._arrays())])
-
-    def _arrays(self) -> Iterator[tuple[str, Any]]:
-        for field in fields(self):
-            yield field.name, getattr(self, field.name)
+        return self._join([vars(self), vars(other)])
 
     def __getitem__(self, trees: slice) -> TreeEnsemble:
         """Give a run of the trees; no array is copied but the offsets."""
@@ -316,11 +303,53 @@ def _fit_type(numbers: NDArray[Any], types: tuple[type[np.generic], ...]) -> NDA
     return numbers.astype(types[0 if fits else -1])
 
 
-def _chain_offsets(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Join offsets into arrays that are themselves joined, each part's ending where the next begins."""
-    ends = np.cumsum([part[-1] for part in parts])
-    shifted = [part[:-1] + (end - part[-1]) for part, end in zip(parts, ends, strict=True)]
-    return np.concatenate([*shifted, ends[-1:]])
+class _Joined:
+    """Arrays of an ensemble that grow by those of one part after the other.
+
+    They grow in place, which the system does by moving pages: a forest is never there twice.
+    """
+
+    def __init__(self) -> None:
+        self._shape: tuple[int, ...] | None = None
+        self._arrays: dict[str, NDArray[Any]] = {}
+        self._used: dict[str, int] = {}
+
+    def append(self, part: Mapping[str, Any]) -> None:
+        shape = (part["n_features"], *part["value"].shape[1:])
+        if self._shape is None:
+            self._shape = shape
+            for name in ARRAY_TYPES:
+                first = int(name.endswith("_begin"))  # offsets begin with 0
+                self._arrays[name] = np.zeros((first, *part[name].shape[1:]), part[name].dtype)
+                self._used[name] = len(self._arrays[name])
+        if shape != self._shape:
+            raise ValueError(
+                f"The trees differ in (n_features, n_outputs, width): {sorted({shape, self._shape})}. "
+                "Trees of one ensemble are fitted to the same features and classes."
+            )
+        for name in ARRAY_TYPES:
+            new = part[name]
+            if name.endswith("_begin"):
+                new = new[1:] + self._arrays[name][self._used[name] - 1]
+            self._put(name, new)
+
+    def _put(self, name: str, new: NDArray[Any]) -> None:
+        array, used = self._arrays[name], self._used[name]
+        dtype = np.promote_types(array.dtype, new.dtype)
+        if dtype != array.dtype:
+            array = self._arrays[name] = array.astype(dtype)
+        self._used[name] = used + len(new)
+        if self._used[name] > len(array):
+            # Nobody else has the array; an eighth more than is needed makes the calls few.
+            array.resize((self._used[name] + self._used[name] // 8, *new.shape[1:]), refcheck=False)
+        array[used : self._used[name]] = new
+
+    def arrays(self) -> dict[str, Any]:
+        if self._shape is None:
+            raise ValueError("An ensemble has at least one tree.")
+        for name, array in self._arrays.items():
+            array.resize((self._used[name], *array.shape[1:]), refcheck=False)
+        return {"n_features": self._shape[0], **self._arrays}
 
 
 def _check_offsets(name: str, begin: NDArray[np.int64], end: int, least: int) -> None:
