@@ -552,19 +552,23 @@ class HistogramRun {
         Candidate& best = out.best;
         if (best.test != Test::numeric || best.threshold != kNotYet) return;
         const CodeColumn& column = c_.x.columns[static_cast<Size>(best.feature)];
-        if (out.drawn != kNotYet) {
-            // The codes in the node on both sides of the place.
-            const Code last = best.cut;
-            best.cut = 0;
-            best.after = column.n_bins;
-            for (const Row row : list(node)) {
-                const Code code = places_[static_cast<Size>(best.feature)].at(row);
-                best.cut = code <= last ? std::max(best.cut, code) : best.cut;
-                best.after = code <= last ? best.after : std::min(best.after, code);
-            }
-        }
         const double below = column.greatest(best.cut);
-        best.threshold = out.drawn >= below ? out.drawn : midpoint(below, column.least(best.after));
+        if (out.drawn != kNotYet) {
+            // The place itself is the threshold, unless values of its own bin are in the node on both sides of it.
+            const CodeTiles::Place place = places_[static_cast<Size>(best.feature)];
+            const auto any = [&](Code code) {
+                bool found = false;  // no branch: rows are few
+                for (const Row row : list(node)) found |= place.at(row) == code;
+                return found;
+            };
+            if (out.drawn >= below || !any(best.cut)) {
+                best.threshold = out.drawn;
+                return;
+            }
+            best.after = best.cut + 1;
+            while (!any(best.after)) ++best.after;
+        }
+        best.threshold = midpoint(below, column.least(best.after));
     }
 
     Stat* new_left(Division& out) const {

@@ -289,8 +289,15 @@ class LineSearch {
 
 /// The last code whose values begin at or below a place drawn between the values of two codes.
 inline Code last_code_below(const CodeColumn& column, double drawn, Code least, Code greatest) {
-    const auto first = column.lo.begin();
-    return static_cast<Code>(std::upper_bound(first + least + 1, first + greatest, drawn) - first) - 1;
+    // Halves without a branch: a place drawn at random cannot be foreseen.
+    const double* const lo = column.lo.data();
+    Code at = least;
+    for (Code n = greatest - least; n > 1;) {
+        const Code half = n / 2;
+        at += lo[at + half] <= drawn ? half : 0;
+        n -= half;
+    }
+    return at;
 }
 
 /// The features of a tile side by side: what a random cut of each needs, all in one pass over the rows.

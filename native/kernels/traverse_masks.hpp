@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "code_features.hpp"
@@ -24,10 +25,10 @@ namespace spinney {
 
 /// Trees of at most 256 leaves each, laid out for blocks of 256 rows.
 ///
-/// The rows of a block are coded into planes, one byte or two a row. A numeric test is `code > rank`; the
-/// code of a missing value is the highest or, in a second plane for the tests that send it to child 0, 0. A
-/// category feature has a plane for every 254 codes, with 255 for "in no set" and 254 for a missing value,
-/// in the first plane.
+/// The rows of a block are coded into planes, one byte or two a row. A numeric test is `code > rank`, both
+/// with their highest bit turned, for processors compare numbers with signs; the code of a missing value is
+/// the highest or, in a second plane for the tests that send it to child 0, the lowest. A category feature
+/// has a plane for every 254 codes, with 255 for "in no set" and 254 for a missing value, in the first plane.
 ///
 /// Leaves are numbered from left to right: going right at a test adds the leaves on its left to the number.
 class MaskTrees {
@@ -90,7 +91,16 @@ class MaskTrees {
         if (leaves <= 32) return add_looked_up<4>(sums, ids, table, weight, n);
         if (leaves <= 64) return add_looked_up<8>(sums, ids, table, weight, n);
 #endif
-        for (Size i = 0; i < n; ++i) sums[i] += weight * table[ids[i]];
+        Size i = 0;
+        for (; i + kRegister <= n; i += kRegister) {
+            Register value, sum;
+#pragma GCC unroll 8
+            for (Size k = 0; k < kRegister; ++k) value[k] = table[ids[i + k]];
+            std::memcpy(&sum, sums + i, sizeof sum);
+            sum += weight * value;
+            std::memcpy(sums + i, &sum, sizeof sum);
+        }
+        for (; i < n; ++i) sums[i] += weight * table[ids[i]];
     }
 
     /// Do the same for several values a node.  sums (n, n_values)
@@ -114,11 +124,12 @@ class MaskTrees {
     };
     struct ByteTest {
         std::uint32_t plane;
-        std::uint8_t rank, slot;
+        std::int8_t rank;
+        std::uint8_t slot;
     };
     struct WordTest {
         std::uint32_t plane;
-        std::uint16_t rank;
+        std::int16_t rank;
         std::uint8_t slot;
     };
     struct SetTest {
@@ -201,10 +212,16 @@ class MaskTrees {
         const std::uint32_t plane = trees.missing(at.node) == 0 ? p.low : p.high;
         const std::uint32_t rank = codes.of(trees.feature[at.node]).ranks.rank(trees.threshold[at.node]);
         if (p.wide) {
-            word_tests_.push_back({plane, static_cast<std::uint16_t>(rank), slot});
+            word_tests_.push_back({plane, signed_code<std::int16_t>(rank), slot});
         } else {
-            byte_tests_.push_back({plane, static_cast<std::uint8_t>(rank), slot});
+            byte_tests_.push_back({plane, signed_code<std::int8_t>(rank), slot});
         }
+    }
+
+    /// The lowest is 0.
+    template <class T>
+    static T signed_code(std::uint32_t code) {
+        return static_cast<T>(static_cast<T>(code) ^ std::numeric_limits<T>::min());
     }
 
     void add_set(const EnsembleView& trees, const NodeCursor& at, Size n_parts) {
@@ -265,20 +282,21 @@ class MaskTrees {
                 write_part(planes + p.first_part + part * block, f, code, n, part);
             }
         } else if (p.wide) {
-            write_ranks(reinterpret_cast<std::uint16_t*>(planes + p.high),
-                        reinterpret_cast<std::uint16_t*>(planes + p.low), f, code, n);
+            write_ranks(reinterpret_cast<std::int16_t*>(planes + p.high),
+                        reinterpret_cast<std::int16_t*>(planes + p.low), f, code, n);
         } else {
-            write_ranks(planes + p.high, planes + p.low, f, code, n);
+            write_ranks(reinterpret_cast<std::int8_t*>(planes + p.high),
+                        reinterpret_cast<std::int8_t*>(planes + p.low), f, code, n);
         }
     }
 
     template <class T>
     static void write_ranks(T* high, T* low, const FeatureCodes& f, const std::uint32_t* code, Size n) {
         if (f.missing_second) {
-            for (Size i = 0; i < n; ++i) high[i] = static_cast<T>(code[i]);
+            for (Size i = 0; i < n; ++i) high[i] = signed_code<T>(code[i]);
         }
         if (f.missing_first) {
-            for (Size i = 0; i < n; ++i) low[i] = static_cast<T>(code[i] == missing_code ? 0 : code[i]);
+            for (Size i = 0; i < n; ++i) low[i] = signed_code<T>(code[i] == missing_code ? 0 : code[i]);
         }
     }
 
@@ -302,19 +320,19 @@ class MaskTrees {
         alignas(64) std::uint64_t right[256][S], here[256][S];
         for (Size i = tree.bytes, end = i + tree.n_bytes; i < end; ++i) {
             const ByteTest test = byte_tests_[i];
-            const __m512i rank = _mm512_set1_epi8(static_cast<char>(test.rank));
+            const __m512i rank = _mm512_set1_epi8(test.rank);
             const std::uint8_t* codes = planes + test.plane;
             for (int s = 0; s < S; ++s) {
-                right[test.slot][s] = _mm512_cmpgt_epu8_mask(_mm512_loadu_si512(codes + 64 * s), rank);
+                right[test.slot][s] = _mm512_cmpgt_epi8_mask(_mm512_loadu_si512(codes + 64 * s), rank);
             }
         }
         for (Size i = tree.words, end = i + tree.n_words; i < end; ++i) {
             const WordTest test = word_tests_[i];
-            const __m512i rank = _mm512_set1_epi16(static_cast<short>(test.rank));
+            const __m512i rank = _mm512_set1_epi16(test.rank);
             const std::uint8_t* codes = planes + test.plane;
             for (int s = 0; s < S; ++s) {
-                const auto low = _mm512_cmpgt_epu16_mask(_mm512_loadu_si512(codes + 128 * s), rank);
-                const auto high = _mm512_cmpgt_epu16_mask(_mm512_loadu_si512(codes + 128 * s + 64), rank);
+                const auto low = _mm512_cmpgt_epi16_mask(_mm512_loadu_si512(codes + 128 * s), rank);
+                const auto high = _mm512_cmpgt_epi16_mask(_mm512_loadu_si512(codes + 128 * s + 64), rank);
                 right[test.slot][s] = _mm512_kunpackd(high, low);
             }
         }
@@ -386,6 +404,8 @@ class MaskTrees {
 #else
     using Bytes = std::uint8_t __attribute__((vector_size(8 * kRegister)));
     using Words = std::uint16_t __attribute__((vector_size(8 * kRegister)));
+    using SignedBytes = std::int8_t __attribute__((vector_size(8 * kRegister)));
+    using SignedWords = std::int16_t __attribute__((vector_size(8 * kRegister)));
     static constexpr Size lanes = sizeof(Bytes);
 
     template <class V>
@@ -417,37 +437,55 @@ class MaskTrees {
     template <int S>
     void find_leaves_narrow(std::uint8_t* ids, const Tree& tree, const std::uint8_t* planes,
                             Size first) const {
-        Bytes right[256][S], here[256][S];
-        for (Size i = tree.bytes, end = i + tree.n_bytes; i < end; ++i) {
-            const ByteTest test = byte_tests_[i];
+        const auto ask_bytes = [&](Bytes* to, const ByteTest& test) {
             const std::uint8_t* codes = planes + test.plane + first;
+#pragma GCC unroll 4
             for (int s = 0; s < S; ++s)
-                right[test.slot][s] = std::bit_cast<Bytes>(load<Bytes>(codes + lanes * s) > test.rank);
+                to[s] = std::bit_cast<Bytes>(load<SignedBytes>(codes + lanes * s) > test.rank);
+        };
+        if (tree.n_words + tree.n_sets == 0) {  // then tests are in the order of branches
+            const ByteTest* const tests = &byte_tests_[tree.bytes];
+            return follow<S>(ids, tree, [&](Size i, Bytes* right) { ask_bytes(right, tests[i]); });
         }
+        Bytes answers[256][S];
+        for (Size i = tree.bytes, end = i + tree.n_bytes; i < end; ++i)
+            ask_bytes(answers[byte_tests_[i].slot], byte_tests_[i]);
         for (Size i = tree.words, end = i + tree.n_words; i < end; ++i) {
             const WordTest test = word_tests_[i];
             const std::uint8_t* codes = planes + test.plane + 2 * first;
             for (int s = 0; s < S; ++s) {
-                const auto low = load<Words>(codes + 2 * lanes * s) > test.rank;
-                const auto high = load<Words>(codes + 2 * lanes * s + lanes) > test.rank;
-                right[test.slot][s] = narrowed(std::bit_cast<Words>(low), std::bit_cast<Words>(high));
+                const auto low = load<SignedWords>(codes + 2 * lanes * s) > test.rank;
+                const auto high = load<SignedWords>(codes + 2 * lanes * s + lanes) > test.rank;
+                answers[test.slot][s] = narrowed(std::bit_cast<Words>(low), std::bit_cast<Words>(high));
             }
         }
         for (Size i = tree.sets, end = i + tree.n_sets; i < end; ++i)
             for (int s = 0; s < S; ++s)
-                right[set_tests_[i].slot][s] = ask_set(set_tests_[i], planes, first + lanes * s);
-        Bytes id[S] = {};
-        for (int s = 0; s < S; ++s) here[0][s] = ~Bytes{};
+                answers[set_tests_[i].slot][s] = ask_set(set_tests_[i], planes, first + lanes * s);
+        follow<S>(ids, tree, [&](Size i, Bytes* right) { std::copy_n(answers[i], S, right); });
+    }
+
+    // Lead rows down the branches by the answers to their tests.  ask(i, right): those of branch i
+    template <int S, class Ask>
+    [[gnu::always_inline]] void follow(std::uint8_t* ids, const Tree& tree, Ask&& ask) const {
+        Bytes here[256][S], id[S];
+        const Branch* const branches = &branches_[tree.branches];
+#pragma GCC unroll 4
+        for (int s = 0; s < S; ++s) here[0][s] = ~(id[s] = Bytes{});
         for (Size i = 0; i < tree.n_branches; ++i) {
-            const Branch branch = branches_[tree.branches + i];
+            const Branch branch = branches[i];
+            Bytes right[S];
+            ask(i, right);
+#pragma GCC unroll 4
             for (int s = 0; s < S; ++s) {
-                const Bytes rows = here[i][s], to_right = rows & right[i][s];
-                here[branch.left][s] = rows ^ to_right;
+                const Bytes rows = here[i][s], to_right = rows & right[s];
+                here[branch.left][s] = rows & ~right[s];
                 here[branch.right][s] = to_right;
                 id[s] += to_right & branch.leaves_left;
             }
         }
-        std::memcpy(ids, id, sizeof(id));
+#pragma GCC unroll 4
+        for (int s = 0; s < S; ++s) std::memcpy(ids + lanes * s, &id[s], sizeof id[s]);
     }
 
     Bytes ask_set(const SetTest& test, const std::uint8_t* planes, Size first) const {
