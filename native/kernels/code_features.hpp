@@ -24,22 +24,27 @@ namespace spinney {
 /// The code of a missing value.
 inline constexpr std::uint32_t missing_code = 0xffffffff;
 
-/// Finds how many of a feature's thresholds lie below a number: sixteen at a time, level by level.
+/// Finds how many of a feature's thresholds lie below a number.
 ///
-/// The finest level has all thresholds in order, each other level the last of every sixteen of the one below
-/// it; each is padded with infinities to whole sixteens, at least one.
+/// Equal shares of the line from the first threshold to the last have an entry each, which tells how many
+/// thresholds are below the share; those within it are counted. Where too many are in one share, sixteen at a
+/// time are counted, level by level: the finest level has all thresholds in order, each other level the last
+/// of every sixteen of the one below it.
 class RankTable {
   public:
     RankTable() = default;
     explicit RankTable(const std::vector<double>& sorted) : n_(sorted.size()) {
         std::vector<double> level = sorted;
         do {
-            level.resize((level.size() / 16 + 1) * 16, std::numeric_limits<double>::infinity());
+            // Infinities enough for all that may be counted at once.
+            level.resize(((level.size() + most_in_share - 1) / 16 + 1) * 16,
+                         std::numeric_limits<double>::infinity());
             begin_[n_levels_++] = static_cast<std::uint32_t>(numbers_.size());
             numbers_.insert(numbers_.end(), level.begin(), level.end());
             for (Size i = 0; i < level.size() / 16; ++i) level[i] = level[16 * i + 15];
             level.resize(level.size() / 16);
         } while (level.size() > 1);
+        share_out(sorted);
     }
 
     Size size() const { return n_; }
@@ -52,19 +57,106 @@ class RankTable {
 
     /// Write the rank of each number of a column, `missing_code` for NaN.  codes (n,)
     void rank_column(std::uint32_t* codes, const InputColumn& column, Size begin, Size n) const {
-        const char* at =
-            static_cast<const char*>(column.data) + static_cast<std::ptrdiff_t>(begin) * column.stride;
-        switch (column.type) {
-            case InputColumn::Type::f32:
-                return rank_strided<float>(codes, at, column.stride, n);
-            case InputColumn::Type::f64:
-                return rank_strided<double>(codes, at, column.stride, n);
-            case InputColumn::Type::category:
-                return rank_strided<std::int32_t>(codes, at, column.stride, n);
+        constexpr Size at_once = 256;
+        double x[at_once];
+        for (Size first = 0; first < n; first += at_once) {
+            const Size here = std::min(at_once, n - first);
+            read_numbers(x, column, begin + first, here);
+            rank_numbers(codes + first, x, here);
         }
     }
 
   private:
+    /// Numbers of a column of any type, NaN where they are missing.
+    static void read_numbers(double* x, const InputColumn& column, Size begin, Size n) {
+        const char* at =
+            static_cast<const char*>(column.data) + static_cast<std::ptrdiff_t>(begin) * column.stride;
+        const auto read = [&]<class T>(T) {
+            for (Size i = 0; i < n; ++i, at += column.stride) {
+                T value;  // memcpy: an input array need not be aligned
+                std::memcpy(&value, at, sizeof(T));
+                const bool missing = std::is_same_v<T, std::int32_t> && value < 0;
+                x[i] = missing ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(value);
+            }
+        };
+        switch (column.type) {
+            case InputColumn::Type::f32:
+                return read(float{});
+            case InputColumn::Type::f64:
+                return read(double{});
+            case InputColumn::Type::category:
+                return read(std::int32_t{});
+        }
+    }
+
+    void rank_numbers(std::uint32_t* codes, const double* x, Size n) const {
+        if (!below_share_.empty())
+            rank_by_share(codes, x, n);
+        else
+            rank_by_levels(codes, x, n);
+        for (Size i = 0; i < n; ++i) codes[i] = x[i] == x[i] ? codes[i] : missing_code;
+    }
+
+    // ---- by shares ----
+
+    static constexpr Size most_in_share = 4, most_shares = 1 << 14;
+
+    /// The share of a number, rounded as it may be, never falls when the number rises; nothing more is
+    /// needed.
+    void find_shares(std::int32_t* shares, const double* x, Size n) const {
+        const double top = static_cast<double>(below_share_.size() - 1);
+        for (Size i = 0; i < n; ++i) {
+            const double share = (x[i] - first_) * shares_per_unit_, some = share > 0 ? share : 0.0;
+            shares[i] = static_cast<std::int32_t>(some < top ? some : top);
+        }
+    }
+
+    /// Try ever smaller shares until none has too many thresholds; give up where the line is too uneven.
+    void share_out(const std::vector<double>& sorted) {
+        if (n_ < 2) return;
+        first_ = sorted.front();
+        std::vector<std::int32_t> shares(n_);
+        for (Size k = std::bit_ceil(2 * n_); k <= most_shares; k *= 2) {
+            below_share_.assign(k + 1, 0);
+            shares_per_unit_ = static_cast<double>(k) / (sorted.back() - first_);
+            if (!(shares_per_unit_ > 0 && shares_per_unit_ <= std::numeric_limits<double>::max())) break;
+            find_shares(shares.data(), sorted.data(), n_);
+            bool even = true;
+            for (Size i = most_in_share; i < n_; ++i) even = even && shares[i] != shares[i - most_in_share];
+            if (!even) continue;
+            for (Size share = 0, i = 0; share <= k; ++share) {
+                while (i < n_ && shares[i] < static_cast<std::int32_t>(share)) ++i;
+                below_share_[share] = static_cast<std::uint16_t>(i);
+            }
+            return;
+        }
+        below_share_.clear();
+    }
+
+    void rank_by_share(std::uint32_t* codes, const double* x, Size n) const {
+        constexpr Size at_once = 256;
+        std::int32_t shares[at_once];
+        find_shares(shares, x, n);
+        for (Size i = 0; i < n; ++i) {
+            const std::uint32_t below = below_share_[static_cast<Size>(shares[i])];
+            codes[i] = below + count_few(numbers_.data() + below, x[i]);
+        }
+    }
+
+    static std::uint32_t count_few(const double* four, double x) {
+#if defined(__AVX2__)
+        const __m256d below = _mm256_cmp_pd(_mm256_set1_pd(x), _mm256_loadu_pd(four), _CMP_GT_OQ);
+        return static_cast<std::uint32_t>(
+            __builtin_popcount(static_cast<unsigned>(_mm256_movemask_pd(below))));
+#else
+        std::uint32_t count = 0;
+        for (Size i = 0; i < most_in_share; ++i) count += x > four[i];
+        return count;
+#endif
+    }
+
+    // ---- by levels ----
+
     static std::uint32_t count_below(const double* sixteen, double x) {
 #if defined(__AVX512F__) && defined(__AVX512DQ__)
         const __m512d wide = _mm512_set1_pd(x);
@@ -95,34 +187,29 @@ class RankTable {
         return 16 * at + count_below(numbers_.data() + begin_[level] + 16 * at, x);
     }
 
-    template <class T>
-    void rank_strided(std::uint32_t* codes, const char* at, std::ptrdiff_t stride, Size n) const {
+    void rank_by_levels(std::uint32_t* codes, const double* x, Size n) const {
         switch (n_levels_) {
             case 1:
-                return rank_levels<T, 1>(codes, at, stride, n);
+                return rank_levels<1>(codes, x, n);
             case 2:
-                return rank_levels<T, 2>(codes, at, stride, n);
+                return rank_levels<2>(codes, x, n);
             case 3:
-                return rank_levels<T, 3>(codes, at, stride, n);
+                return rank_levels<3>(codes, x, n);
             case 4:
-                return rank_levels<T, 4>(codes, at, stride, n);
+                return rank_levels<4>(codes, x, n);
             default:
-                return rank_levels<T, 0>(codes, at, stride, n);
+                return rank_levels<0>(codes, x, n);
         }
     }
 
     // Levels 0: as many as there are.
-    template <class T, int Levels>
-    void rank_levels(std::uint32_t* codes, const char* at, std::ptrdiff_t stride, Size n) const {
-        for (Size i = 0; i < n; ++i, at += stride) {
-            T value;  // memcpy: an input array need not be aligned
-            std::memcpy(&value, at, sizeof(T));
-            const double x = static_cast<double>(value);
+    template <int Levels>
+    void rank_levels(std::uint32_t* codes, const double* x, Size n) const {
+        for (Size i = 0; i < n; ++i) {
             std::uint32_t code = 0;
 #pragma GCC unroll 4
-            for (int l = (Levels > 0 ? Levels : n_levels_) - 1; l >= 0; --l) code = descend(code, l, x);
-            const bool missing = std::is_same_v<T, std::int32_t> ? value < 0 : x != x;
-            codes[i] = missing ? missing_code : code;
+            for (int l = (Levels > 0 ? Levels : n_levels_) - 1; l >= 0; --l) code = descend(code, l, x[i]);
+            codes[i] = code;
         }
     }
 
@@ -130,6 +217,8 @@ class RankTable {
     int n_levels_ = 0;
     std::uint32_t begin_[8] = {};
     std::vector<double> numbers_;
+    double first_ = 0, shares_per_unit_ = 0;
+    std::vector<std::uint16_t> below_share_;  // the last share has what is beyond the last threshold
 };
 
 /// What the tests of an ensemble ask of one feature.
