@@ -136,7 +136,8 @@ class MaskTrees {
         std::uint32_t plane, n_parts, bits;  // of each part 32 bytes of `set_bits_`
         std::uint8_t slot;
     };
-    // What becomes of the rows of an inner node; an inner node's slot is its place among them.
+    // What becomes of the rows of an inner node; an inner node's slot is its place among them. Those with an
+    // inner child come first, breadth-first: the rows of the others need not be noted for anybody.
     struct Branch {
         std::uint8_t left, right, leaves_left;
     };
@@ -144,6 +145,7 @@ class MaskTrees {
     struct Tree {
         std::uint32_t bytes, words, sets, branches;  // where each begins
         std::uint32_t n_bytes, n_words, n_sets, n_branches;
+        std::uint32_t n_forks;  // branches with an inner child
         Size leaves;
     };
 
@@ -181,22 +183,35 @@ class MaskTrees {
         tree.branches = static_cast<std::uint32_t>(branches_.size());
         tree.leaves = leaf_nodes_.size();
         std::vector<Node> first_child(n, -1);
-        std::vector<std::uint8_t> slot(n, no_slot);
-        std::uint8_t n_inner = 0;
         cursor.enter_tree();
-        for (Size i = 0; i < n; ++i, cursor.advance(trees)) {
-            if (trees.test(cursor.node) == TestKind::leaf) continue;
-            first_child[i] = cursor.first_child;
-            slot[i] = n_inner++;
-            add_test(trees, codes, cursor, slot[i]);
-        }
+        NodeCursor node = cursor;
+        for (Size i = 0; i < n; ++i, cursor.advance(trees))
+            if (trees.test(cursor.node) != TestKind::leaf) first_child[i] = cursor.first_child;
+        const std::vector<std::uint8_t> slot = number_branches(tree, first_child);
+        for (Size i = 0; i < n; ++i, node.advance(trees))
+            if (first_child[i] >= 0) add_test(trees, codes, node, slot[i]);
+        std::sort(byte_tests_.begin() + tree.bytes, byte_tests_.end(),
+                  [](const ByteTest& a, const ByteTest& b) { return a.slot < b.slot; });
         add_branches(first_child, slot);
         number_leaves(trees, first_child, begin);
         tree.n_bytes = static_cast<std::uint32_t>(byte_tests_.size()) - tree.bytes;
         tree.n_words = static_cast<std::uint32_t>(word_tests_.size()) - tree.words;
         tree.n_sets = static_cast<std::uint32_t>(set_tests_.size()) - tree.sets;
-        tree.n_branches = n_inner;
         trees_.push_back(tree);
+    }
+
+    static std::vector<std::uint8_t> number_branches(Tree& tree, const std::vector<Node>& first_child) {
+        std::vector<std::uint8_t> slot(first_child.size(), no_slot);
+        const auto inner = [&](Node node) { return first_child[static_cast<Size>(node)] >= 0; };
+        for (const bool forks : {true, false}) {
+            for (Size i = 0; i < first_child.size(); ++i) {
+                const Node left = first_child[i];
+                if (left < 0 || (inner(left) || inner(left + 1)) != forks) continue;
+                slot[i] = static_cast<std::uint8_t>(tree.n_branches++);
+            }
+            if (forks) tree.n_forks = tree.n_branches;
+        }
+        return slot;
     }
 
     void add_test(const EnsembleView& trees, const EnsembleCodes& codes, const NodeCursor& at,
@@ -246,10 +261,13 @@ class MaskTrees {
             const auto left = static_cast<Size>(first_child[i]);
             leaves_below_[i] = leaves_below_[left] + leaves_below_[left + 1];
         }
+        const Size before = branches_.size();
         for (Size i = 0; i < first_child.size(); ++i) {
             if (first_child[i] < 0) continue;
             const auto left = static_cast<Size>(first_child[i]);
-            branches_.push_back({slot[left], slot[left + 1], static_cast<std::uint8_t>(leaves_below_[left])});
+            branches_.resize(std::max(branches_.size(), before + slot[i] + 1));
+            branches_[before + slot[i]] = {slot[left], slot[left + 1],
+                                           static_cast<std::uint8_t>(leaves_below_[left])};
         }
     }
 
@@ -472,18 +490,23 @@ class MaskTrees {
         const Branch* const branches = &branches_[tree.branches];
 #pragma GCC unroll 4
         for (int s = 0; s < S; ++s) here[0][s] = ~(id[s] = Bytes{});
-        for (Size i = 0; i < tree.n_branches; ++i) {
+        const auto go_right = [&](Size i, auto&& note) {
             const Branch branch = branches[i];
             Bytes right[S];
             ask(i, right);
 #pragma GCC unroll 4
             for (int s = 0; s < S; ++s) {
                 const Bytes rows = here[i][s], to_right = rows & right[s];
-                here[branch.left][s] = rows & ~right[s];
-                here[branch.right][s] = to_right;
+                note(branch, s, rows & ~right[s], to_right);
                 id[s] += to_right & branch.leaves_left;
             }
-        }
+        };
+        for (Size i = 0; i < tree.n_forks; ++i)
+            go_right(i, [&](const Branch& branch, int s, Bytes to_left, Bytes to_right) {
+                here[branch.left][s] = to_left;
+                here[branch.right][s] = to_right;
+            });
+        for (Size i = tree.n_forks; i < tree.n_branches; ++i) go_right(i, [](auto&&...) {});
 #pragma GCC unroll 4
         for (int s = 0; s < S; ++s) std::memcpy(ids + lanes * s, &id[s], sizeof id[s]);
     }
