@@ -131,7 +131,6 @@ class Grower {
         const Job job = read(classes, std::move(n_classes), values, weights, options);
         FlatTree tree;
         run_interruptible([&](Interrupt& interrupt) {
-            if (!job.ordered) grower_.prepare(job.options.n_threads);
             tree = grower_.grow(job.target, job.options, job.ordered, interrupt);
         });
         return write_tree(std::move(tree));
@@ -152,7 +151,6 @@ class Grower {
                               balanced};
         std::vector<FlatTree> trees;
         run_interruptible([&](Interrupt& interrupt) {
-            if (!job.ordered) grower_.prepare(job.options.n_threads);
             trees = spinney::grow_forest(grower_, job.target, job.options, job.ordered, plan, interrupt);
         });
         nb::list out;

@@ -1,6 +1,8 @@
 // From codes and a target to a fitted tree: the way in for callers.
 #pragma once
 
+#include <mutex>
+
 #include "grow_histogram.hpp"
 #include "grow_ordered.hpp"
 
@@ -63,17 +65,11 @@ class ScaledTarget {
 
 }  // namespace detail
 
-/// Grows trees on the codes of one table, with what they can share made once.
+/// Grows trees on the codes of one table, with what they can share made once. Many threads may call one
+/// grower.
 class TreeGrower {
   public:
     explicit TreeGrower(const CodeMatrix& x) : x_(x) {}
-
-    /// Make what the fast grower reads; `grow` may then be called by many threads.
-    void prepare(int n_threads) {
-        const auto is_byte = [](const CodeColumn& column) { return column.width == 1; };
-        if (codes_.line.empty() && std::all_of(x_.columns.begin(), x_.columns.end(), is_byte))
-            codes_ = tile_codes(x_, n_threads);
-    }
 
     /// Grow one tree. `ordered` asks for the general grower; the other takes byte codes and additive criteria
     /// only.
@@ -101,25 +97,36 @@ class TreeGrower {
             weight += target.weight(r);
         }
         const GrowContext context{x_, target, s, options, moments, interrupt, weight};
-        const bool fast = !ordered && !codes_.line.empty() && HistogramGrower::takes(context);
-        FlatTree tree = flatten(fast ? HistogramGrower(context, codes_).grow(std::move(rows))
-                                     : OrderedGrower(context).grow(std::move(rows)),
-                                moments, target);
+        const bool fast = !ordered && HistogramGrower::takes(context);
+        FlatTree tree =
+            flatten(fast ? HistogramGrower(context, tiles(options.n_threads)).grow(std::move(rows))
+                         : OrderedGrower(context).grow(std::move(rows)),
+                    moments, target);
         scaled.restore(tree);
         return tree;
     }
 
+    bool has_byte_codes() const {
+        return std::all_of(x_.columns.begin(), x_.columns.end(),
+                           [](const CodeColumn& column) { return column.width == 1; });
+    }
+
+    /// What the fast grower reads, of byte codes. Whoever comes first makes it; the others wait.
+    const CodeTiles& tiles(int n_threads) const {
+        std::call_once(tiled_, [&] { tiles_ = tile_codes(x_, n_threads); });
+        return tiles_;
+    }
+
   private:
     const CodeMatrix& x_;
-    CodeTiles codes_;
+    mutable std::once_flag tiled_;
+    mutable CodeTiles tiles_;
 };
 
 /// Grow one tree.
 inline FlatTree grow_tree(const CodeMatrix& x, const Target& target, const GrowOptions& options, bool ordered,
                           Interrupt& interrupt) {
-    TreeGrower grower(x);
-    if (!ordered) grower.prepare(options.n_threads);
-    return grower.grow(target, options, ordered, interrupt);
+    return TreeGrower(x).grow(target, options, ordered, interrupt);
 }
 
 }  // namespace spinney

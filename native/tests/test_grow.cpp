@@ -1,4 +1,8 @@
 // The fast grower against the general one, threads against one thread, and the rules a grown tree must keep.
+#include <array>
+#include <atomic>
+#include <thread>
+
 #include "check.hpp"
 #include "grow_tree.hpp"
 #include "tables.hpp"
@@ -108,6 +112,28 @@ TEST(threads_change_nothing) {
                 CHECK(same_tree(one, grow(x, goal, o, ordered)));
             }
         }
+    }
+}
+
+TEST(many_callers_may_share_a_grower) {
+    const Table table(3, 3000, 4, 2, true);
+    const Goal goal(table, 3, 3, 1, false);
+    const CodeMatrix x = table.codes(255);
+    const FlatTree alone = grow(x, goal, plan(0, true), false);
+    for (int round = 0; round < check::rounds(50); ++round) {
+        const TreeGrower grower(x);
+        std::array<FlatTree, 4> trees;
+        std::atomic<int> waiting{static_cast<int>(trees.size())};
+        std::vector<std::thread> callers;
+        for (FlatTree& tree : trees)
+            callers.emplace_back([&] {
+                --waiting;
+                while (waiting > 0) std::this_thread::yield();
+                Interrupt none;
+                tree = grower.grow(goal.target, plan(0, true), false, none);
+            });
+        for (std::thread& caller : callers) caller.join();
+        for (const FlatTree& tree : trees) CHECK(same_tree(alone, tree));
     }
 }
 

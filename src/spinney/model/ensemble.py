@@ -340,8 +340,8 @@ class _Joined:
             array = self._arrays[name] = array.astype(dtype)
         self._used[name] = used + len(new)
         if self._used[name] > len(array):
-            # Nobody else has the array; an eighth more than is needed makes the calls few.
-            array.resize((self._used[name] + self._used[name] // 8, *new.shape[1:]), refcheck=False)
+            # Nobody else has the array; somewhat more than is needed makes the calls few.
+            array.resize((self._used[name] + self._used[name] // 16, *new.shape[1:]), refcheck=False)
         array[used : self._used[name]] = new
 
     def arrays(self) -> dict[str, Any]:
