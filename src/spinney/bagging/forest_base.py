@@ -240,8 +240,11 @@ class _BaseForest(ReadsTables, MultiOutputMixin, BaseEstimator, Persistent, meta
             trees = coded.grower.grow_forest(
                 target, plan, bags.bag, (row_seeds, tree_seeds), n_threads, balanced=balanced
             )
-            for tree in trees:
+            trees.reverse()
+            while trees:  # none may be left when the next are grown
+                tree = trees.pop()
                 yield pruning.cost_complexity(tree, self.ccp_alpha) if self.ccp_alpha > 0 else tree
+                del tree
 
     def _trees_so_far(self, bags: Bags, classes: Any) -> TreeEnsemble | None:
         """Give the trees that a warm start goes on from."""

@@ -44,6 +44,8 @@ _POOLS: dict[str, tuple[int, tuple[str, ...]]] = {
     "branch_begin": (MULTIWAY, ("branch",)),
     "term_begin": (LINEAR, ("term_feature", "term_coefficient", "term_fill")),
 }
+# Entries that a growing array may have ready at most.
+_MOST_SPARE = 1 << 16
 # Files are checked this many nodes at a time: the wide form of more would take memory for nothing.
 _CHECKED_AT_ONCE = 1 << 17
 
@@ -341,7 +343,8 @@ class _Joined:
         self._used[name] = used + len(new)
         if self._used[name] > len(array):
             # Nobody else has the array; somewhat more than is needed makes the calls few.
-            array.resize((self._used[name] + self._used[name] // 16, *new.shape[1:]), refcheck=False)
+            more = min(self._used[name] // 8, _MOST_SPARE)
+            array.resize((self._used[name] + more, *new.shape[1:]), refcheck=False)
         array[used : self._used[name]] = new
 
     def arrays(self) -> dict[str, Any]:
