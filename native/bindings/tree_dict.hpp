@@ -23,6 +23,12 @@ nb::object array(std::vector<T> data, std::vector<std::size_t> shape = {}) {
     return nb::cast(nb::ndarray<nb::numpy, T>(kept->data(), shape.size(), shape.data(), owner));
 }
 
+/// Offsets into a pool, one for each node and the end. Zeros that nobody writes take no memory.
+inline nb::object offsets(std::vector<std::int64_t> begin, std::size_t n_nodes) {
+    if (!begin.empty()) return array(std::move(begin));
+    return nb::module_::import_("numpy").attr("zeros")(n_nodes + 1, "int64");
+}
+
 template <class T, class Get>
 nb::object ledger_column(const std::vector<LedgerRow>& rows, Get&& get) {
     std::vector<T> column;
@@ -56,11 +62,11 @@ inline nb::dict write_tree(FlatTree t) {
     d["weight"] = array(std::move(t.weight));
     d["n_samples"] = array(std::move(t.n_samples));
     d["impurity"] = array(std::move(t.impurity));
-    d["set_begin"] = array(std::move(t.set_begin));
+    d["set_begin"] = offsets(std::move(t.set_begin), n);
     d["set_bits"] = array(std::move(t.set_bits));
-    d["branch_begin"] = array(std::move(t.branch_begin));
+    d["branch_begin"] = offsets(std::move(t.branch_begin), n);
     d["branch"] = array(std::move(t.branch));
-    d["term_begin"] = array(std::move(t.term_begin));
+    d["term_begin"] = offsets(std::move(t.term_begin), n);
     d["term_feature"] = array(std::move(t.term_feature));
     d["term_coefficient"] = array(std::move(t.term_coefficient));
     d["term_fill"] = array(std::move(t.term_fill));

@@ -107,7 +107,7 @@ struct FlatTree {
     std::vector<std::int32_t> feature, first_child, n_children, missing;
     std::vector<double> threshold, weight, impurity, value;
     std::vector<std::int64_t> n_samples;
-    std::vector<std::int64_t> set_begin{0}, branch_begin{0}, term_begin{0};
+    std::vector<std::int64_t> set_begin, branch_begin, term_begin;  // empty: there is no test of the kind
     std::vector<std::uint64_t> set_bits;
     std::vector<std::int32_t> branch, term_feature;
     std::vector<double> term_coefficient, term_fill;
@@ -119,7 +119,6 @@ struct FlatTree {
         for (auto* v : {&feature, &first_child, &n_children, &missing}) v->reserve(n);
         threshold.reserve(n);
         n_samples.reserve(n);
-        for (auto* v : {&set_begin, &branch_begin, &term_begin}) v->reserve(n + 1);
     }
 };
 
@@ -140,6 +139,17 @@ inline std::vector<Place> lay_out(FlatTree& out, const std::vector<Fragment>& fr
     Size most = 0;
     for (const Fragment& f : fragments) most += f.nodes.size();
     out.reserve(most);
+    const auto begin = [&](std::vector<std::int64_t>& offsets, auto pool) {
+        if (std::all_of(fragments.begin(), fragments.end(),
+                        [&](const Fragment& f) { return (f.*pool).empty(); }))
+            return false;
+        offsets.reserve(most + 1);
+        offsets.push_back(0);
+        return true;
+    };
+    const bool sets = begin(out.set_begin, &Fragment::sets),
+               branches = begin(out.branch_begin, &Fragment::branches),
+               terms = begin(out.term_begin, &Fragment::terms);
     std::vector<Place> order;
     order.reserve(most);
     order.push_back(resolve({0, 0}));
@@ -171,9 +181,9 @@ inline std::vector<Place> lay_out(FlatTree& out, const std::vector<Fragment>& fr
                 out.term_fill.push_back(t.fill);
             }
         }
-        out.set_begin.push_back(static_cast<std::int64_t>(out.set_bits.size()));
-        out.branch_begin.push_back(static_cast<std::int64_t>(out.branch.size()));
-        out.term_begin.push_back(static_cast<std::int64_t>(out.term_feature.size()));
+        if (sets) out.set_begin.push_back(static_cast<std::int64_t>(out.set_bits.size()));
+        if (branches) out.branch_begin.push_back(static_cast<std::int64_t>(out.branch.size()));
+        if (terms) out.term_begin.push_back(static_cast<std::int64_t>(out.term_feature.size()));
     }
     for (Size f = 0; f < fragments.size(); ++f)
         for (LedgerRow row : fragments[f].ledger) {

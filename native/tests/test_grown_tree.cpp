@@ -112,6 +112,11 @@ void check_same(const FlatTree& a, const FlatTree& b) {
               a.ledger[i].chosen == b.ledger[i].chosen);
 }
 
+/// How many entries of a pool a node has; no offsets: no node has any.
+std::int64_t length(const std::vector<std::int64_t>& begin, Size node) {
+    return begin.empty() ? 0 : begin[node + 1] - begin[node];
+}
+
 /// Breadth first: levels one after the other, children in a row, the plain tree node for node.
 void check_order(const FlatTree& flat, const Plain& tree, const Moments& moments) {
     std::vector<const Plain*> order{&tree};
@@ -121,10 +126,9 @@ void check_order(const FlatTree& flat, const Plain& tree, const Moments& moments
         CHECK_EQUAL(flat.n_children[i], static_cast<std::int32_t>(p.children.size()));
         CHECK_EQUAL(flat.first_child[i], p.children.empty() ? -1 : static_cast<std::int32_t>(order.size()));
         CHECK_EQUAL(flat.kind[i], static_cast<std::uint8_t>(p.test.test));
-        CHECK_EQUAL(flat.term_begin[i + 1] - flat.term_begin[i], static_cast<std::int64_t>(p.terms.size()));
-        CHECK_EQUAL(flat.branch_begin[i + 1] - flat.branch_begin[i],
-                    p.test.test == Test::multiway ? kCategories : 0);
-        CHECK_EQUAL(flat.set_begin[i + 1] - flat.set_begin[i], p.test.test == Test::category_set ? 2 : 0);
+        CHECK_EQUAL(length(flat.term_begin, i), static_cast<std::int64_t>(p.terms.size()));
+        CHECK_EQUAL(length(flat.branch_begin, i), p.test.test == Test::multiway ? kCategories : 0);
+        CHECK_EQUAL(length(flat.set_begin, i), p.test.test == Test::category_set ? 2 : 0);
         std::vector<double> own(static_cast<Size>(moments.size()));
         moments.of_rows(own.data(), {p.rows, {}});
         CHECK_CLOSE(flat.weight[i], moments.weight(own.data()), 1e-12 * flat.weight[0]);

@@ -47,8 +47,8 @@ from spinney.trees.base import _BaseTree
 from spinney.trees.parameters import RULES as TREE_RULES
 from spinney.trees.targets import read_target
 
-# Between two looks at the progress bar a thread grows two trees, or as many as have together so many rows;
-# until then they are there in their wide form.
+# Between two looks at the progress bar a thread grows as many trees as have together so many rows; until
+# then they are there in their wide form.
 _ROWS_AT_ONCE = 1 << 17
 
 RULES: dict[str, tuple[Rule, ...]] = {
@@ -227,7 +227,7 @@ class _BaseForest(ReadsTables, MultiOutputMixin, BaseEstimator, Persistent, meta
     ) -> Iterator[TreeArrays]:
         """Grow the trees of these numbers, some at a time, so that never all are there in their wide form."""
         n_threads, target = coded.problem.n_threads, coded.problem.target(factors)
-        at_once = n_threads * max(2, _ROWS_AT_ONCE // bags.n_rows)
+        at_once = n_threads * max(1, _ROWS_AT_ONCE // bags.n_rows)
         batches: Sequence[range] = [numbers[i : i + at_once] for i in range(0, len(numbers), at_once)]
         shown: Any = batches
         if self.verbose:
