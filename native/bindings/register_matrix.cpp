@@ -80,6 +80,18 @@ void extend(CodeMatrix& matrix, const CodeMatrix& other) {
     for (Size j = 0, n = other.columns.size(); j < n; ++j) matrix.columns.push_back(other.columns[j]);
 }
 
+/// Let the categories that a column was coded from be groups of others, whose groups are given.
+void group_categories(
+    CodeMatrix& matrix, Size j,
+    const nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>& groups) {
+    column_at(matrix, j);  // there is such a column
+    CodeColumn& column = matrix.columns[j];
+    if (column.kind != spinney::ColumnKind::categorical) throw nb::value_error("only categories have groups");
+    for (Size c = 0; c < groups.size(); ++c)
+        if (groups.data()[c] >= column.n_bins) throw nb::value_error("there is no such group");
+    column.bin_of_category.assign(groups.data(), groups.data() + groups.size());
+}
+
 CodeMatrix select_columns(const CodeMatrix& matrix, const std::vector<Size>& chosen) {
     CodeMatrix out;
     out.n_rows = matrix.n_rows;
@@ -119,6 +131,8 @@ void register_matrix(nb::module_& m) {
             nb::arg("column"), "Copy the bin of each category.")
         .def("select", &select_columns, nb::arg("columns"),
              "Copy some of the columns, in the order they are named.")
+        .def("group_categories", &group_categories, nb::arg("column"), nb::arg("groups"),
+             "Let the categories of a column be groups of others; (n_categories,) the group of each.")
         .def("extend", &extend, nb::arg("other"), "Append the columns of another matrix of as many rows.");
     m.def("build_codes", &build, nb::arg("columns"), nb::arg("n_categories"), nb::arg("weights").none(),
           nb::arg("max_bins"), nb::arg("n_threads"),

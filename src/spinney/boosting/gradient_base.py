@@ -31,7 +31,6 @@ from spinney.boosting.validation import (
     make_judge,
 )
 from spinney.data.schema import read_table
-from spinney.growing.grower import code_table
 from spinney.members.rows import take_rows
 from spinney.model.ensemble import TreeEnsemble
 from spinney.model.ensemble_predict import EnsemblePredictor
@@ -152,7 +151,7 @@ class _BaseGradientBoosting(_BoostedModel):
         problem = problem.with_statistics(
             self.categorical_encoding, getattr(before, "statistics_", None), before is not None
         )
-        matrix = code_table(problem.columns, problem.core_weights, self.max_bins, problem.n_threads)
+        matrix = problem.code(self.max_bins, self.categorical_smoothing)
         problem = problem.with_missing(matrix)
         base = self._base_score(problem, before)
         ensemble = getattr(before, "ensemble_", None)

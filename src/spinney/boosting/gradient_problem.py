@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from spinney.base.checks import check_weights
 from spinney.base.errors import InputError
+from spinney.boosting.category_groups import MOST_GROUPS, code_grouped
 from spinney.boosting.target_statistics import TargetStatistics, many_levels
 from spinney.data.table import Table
+from spinney.growing.grower import code_table
 from spinney.model.ensemble import TreeEnsemble
 from spinney.model.ensemble_predict import EnsemblePredictor
 from spinney.native import core
@@ -95,6 +97,14 @@ class Problem:
             return replace(self, statistics=before, encoded=before.encode(self.table))
         encoded = learned.encode_ordered(self.table, targets, weights, self.seed)
         return replace(self, statistics=learned, encoded=encoded)
+
+    def code(self, max_bins: int, smoothing: float) -> core.CodeMatrix:
+        """Code the columns that trees are grown on."""
+        crowded = many_levels(self.columns.schema, MOST_GROUPS)
+        if not crowded:
+            return code_table(self.columns, self.core_weights, max_bins, self.n_threads)
+        rows = self.columns, crowded, self._targets(), self.train_weights
+        return code_grouped(*rows, smoothing, max_bins, self.n_threads)
 
     def with_missing(self, matrix: core.CodeMatrix) -> Problem:
         """Let the schema tell which features have missing values."""
