@@ -554,7 +554,8 @@ class HistogramRun {
         const CodeColumn& column = c_.x.columns[static_cast<Size>(best.feature)];
         const double below = column.greatest(best.cut);
         if (out.drawn != kNotYet) {
-            // The place itself is the threshold, unless values of its own bin are in the node on both sides of it.
+            // The place itself is the threshold, unless values of its own bin are in the node on both sides
+            // of it.
             const CodeTiles::Place place = places_[static_cast<Size>(best.feature)];
             const auto any = [&](Code code) {
                 bool found = false;  // no branch: rows are few
