@@ -94,6 +94,17 @@ def compare_numbers(X: pd.DataFrame, y: pd.Series, loss: str, n_splits: int) -> 
     return np.array(found)
 
 
+def standard_error(both: Floats) -> float:
+    """Give the standard error of the ratio of mean losses: that of the paired differences, over the mean.
+
+    Splits share rows, so the true one is somewhat larger.
+    """
+    if len(both) < 2:
+        return float("nan")
+    differences = both[:, 0] - both[:, 1]
+    return float(differences.std(ddof=1) / np.sqrt(len(both)) / both[:, 1].mean())
+
+
 def takes(loss: str, y: pd.Series) -> bool:
     """Tell whether a loss takes these targets."""
     return bool({"poisson": (y >= 0).all(), "gamma": (y > 0).all()}.get(loss, True))
@@ -127,17 +138,6 @@ def main(folder: Path, names: tuple[str, ...], splits: int, rows: int) -> None:
         f"{np.sum(over > 0)} above 1.01, "
         f"{np.sum(over > 2 * np.array(doubts))} by more than two standard errors"
     )
-
-
-def standard_error(both: Floats) -> float:
-    """Give the standard error of the ratio of mean losses: that of the paired differences, over the mean.
-
-    Splits share rows, so the true one is somewhat larger.
-    """
-    if len(both) < 2:
-        return float("nan")
-    differences = both[:, 0] - both[:, 1]
-    return float(differences.std(ddof=1) / np.sqrt(len(both)) / both[:, 1].mean())
 
 
 if __name__ == "__main__":

@@ -29,20 +29,12 @@ inline constexpr Size kLanes = 8;
 inline double where(bool condition, double a, double b) { return condition ? a : b; }
 inline Lanes where(StatLanes condition, Lanes a, Lanes b) { return condition ? a : b; }
 
-/// Split x into exponent e and mantissa m in [√½, √2), x = m·2^e.
 inline void split_exponent(double x, double& e, double& m) {
-    constexpr std::int64_t root_half = 0x3FE6A09E667F3BCD;
-    const auto bits = std::bit_cast<std::int64_t>(x);
-    const std::int64_t exponent = (bits - root_half) >> 52;
-    e = static_cast<double>(exponent);
-    m = std::bit_cast<double>(bits - exponent * (std::int64_t{1} << 52));
+    split_exponent_as<std::uint64_t, std::int64_t>(x, e, m);
 }
 inline void split_exponent(Lanes x, Lanes& e, Lanes& m) {
-    constexpr std::int64_t root_half = 0x3FE6A09E667F3BCD;
-    const auto bits = std::bit_cast<StatLanes>(x);
-    const StatLanes exponent = (bits - root_half) >> 52;
-    e = __builtin_convertvector(exponent, Lanes);
-    m = std::bit_cast<Lanes>(bits - (exponent << 52));
+    using Bits = std::uint64_t __attribute__((vector_size(sizeof(Lanes))));
+    split_exponent_as<Bits, StatLanes>(x, e, m);
 }
 
 /// log2 of a positive normal number from additions, multiplications and one division only, so that every

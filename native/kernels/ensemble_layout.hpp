@@ -63,6 +63,18 @@ struct NodeCursor {
     }
 };
 
+/// The first child of each node of the tree that begins where the cursor stands, −1 for a leaf; the cursor
+/// goes on to the next tree.
+inline std::vector<Node> first_children(const EnsembleView& trees, Size t, NodeCursor& cursor) {
+    std::vector<Node> out(trees.size(t));
+    cursor.enter_tree();
+    for (Node& child : out) {
+        child = trees.test(cursor.node) == TestKind::leaf ? -1 : cursor.first_child;
+        cursor.advance(trees);
+    }
+    return out;
+}
+
 namespace detail {
 
 inline void check_lengths(const EnsembleView& trees) {

@@ -11,6 +11,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 #include "dtypes.hpp"
 
@@ -47,15 +48,26 @@ inline Register root(Register x) {
     return x;
 }
 
+/// Split x into exponent e and mantissa m in [√½, √2), x = m·2^e.  Bits, Signed: the whole numbers of x's
+/// size, for numbers that are not positive may overflow on the way
+template <class Bits, class Signed, class V>
+[[gnu::always_inline]] inline void split_exponent_as(V x, V& e, V& m) {
+    constexpr std::uint64_t root_half = 0x3FE6A09E667F3BCD;
+    const auto bits = std::bit_cast<Bits>(x);
+    const auto exponent = std::bit_cast<Signed>(bits - root_half) >> 52;
+    if constexpr (std::is_same_v<V, double>)
+        e = static_cast<double>(exponent);
+    else
+        e = __builtin_convertvector(exponent, V);
+    m = std::bit_cast<V>(bits - (std::bit_cast<Bits>(exponent) << 52));
+}
+
 #if !defined(__AVX512F__)  // else they are Lanes and StatLanes
 inline Register where(StatRegister condition, Register a, Register b) { return condition ? a : b; }
 
 inline void split_exponent(Register x, Register& e, Register& m) {
-    constexpr std::int64_t root_half = 0x3FE6A09E667F3BCD;
-    const auto bits = std::bit_cast<StatRegister>(x);
-    const StatRegister exponent = (bits - root_half) >> 52;
-    e = __builtin_convertvector(exponent, Register);
-    m = std::bit_cast<Register>(bits - (exponent << 52));
+    using Bits = std::uint64_t __attribute__((vector_size(sizeof(Register))));
+    split_exponent_as<Bits, StatRegister>(x, e, m);
 }
 
 namespace detail {

@@ -193,9 +193,8 @@ class EnsemblePredictor {
         explicit FusedWalker(const EnsemblePredictor& predictor) : self(predictor) {}
 
         static Size most_rows(const EnsemblePredictor& self, Size n_rows, int n_threads) {
-            return rows_at_once(
-                FusedWalker(self).trees.row_codes() * sizeof(Code) + 8 + self.n_columns() * sizeof(double),
-                n_rows, n_threads);
+            const Size codes = std::get<FusedTrees<Code>>(self.fused_).row_codes() * sizeof(Code);
+            return rows_at_once(codes + 8 + self.n_columns() * sizeof(double), n_rows, n_threads);
         }
 
         void prepare(const InputTable& table, Size begin, Size n) {

@@ -44,9 +44,9 @@ struct alignas(64) FusedNode {
 
     std::uint8_t place[16] = {};      // of each byte of the tests' codes within a row
     Code rank[n_exits];               // a code above it goes to child 1
-    std::uint8_t exit[n_exits] = {};  // the high bit: a leaf; the others are added to one of the next two
-    std::uint32_t first[2] =
-        {};  // of the fused nodes that this one leads to; of its leaves, with the sign bit
+    std::uint8_t exit[n_exits] = {};  // the high bit: which of the next two the others are added to
+    // The first of the fused nodes that this one leads to; the first of its leaves, with the sign bit.
+    std::uint32_t first[2] = {};
     std::uint16_t missing_second = 0;  // the tests that send missing values to child 1
 
     FusedNode() { std::fill_n(rank, n_exits, std::numeric_limits<Code>::max()); }  // nothing is above
@@ -79,13 +79,7 @@ class FusedTrees {
         NodeCursor cursor;
         for (Size t = 0; t < trees.n_trees(); ++t) {
             const Size begin = cursor.node, n_leaves = node_of_leaf_.size();
-            std::vector<Node> first_child(trees.size(t));
-            cursor.enter_tree();
-            for (Node& child : first_child) {
-                child = trees.test(cursor.node) == TestKind::leaf ? -1 : cursor.first_child;
-                cursor.advance(trees);
-            }
-            add_tree(trees, codes, begin, first_child);
+            add_tree(trees, codes, begin, first_children(trees, t, cursor));
             for (Size i = n_leaves; i < node_of_leaf_.size(); ++i) {
                 const double* value = &trees.value[(begin + static_cast<Size>(node_of_leaf_[i])) * n_values_];
                 values_.insert(values_.end(), value, value + n_values_);
@@ -194,13 +188,14 @@ class FusedTrees {
         return _mm_or_si128(_mm256_castsi256_si128(out), _mm256_extracti128_si256(out, 1));
     }
 
-    /// Which of the codes are greater, and which equal, a bit each.
+    /// A bit for each code that is greater.
     [[gnu::always_inline]] static unsigned above(__m128i code, __m128i rank) {
         if constexpr (sizeof(Code) == 1)
             return static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpgt_epi8(code, rank)));
         return static_cast<unsigned>(
             _mm_movemask_epi8(_mm_packs_epi16(_mm_cmpgt_epi16(code, rank), __m128i{})));
     }
+    /// A bit for each that is missing.
     [[gnu::always_inline]] static unsigned absent(__m128i code) {
         if constexpr (sizeof(Code) == 1)
             return static_cast<unsigned>(

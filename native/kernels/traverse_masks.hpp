@@ -182,11 +182,9 @@ class MaskTrees {
         tree.sets = static_cast<std::uint32_t>(set_tests_.size());
         tree.branches = static_cast<std::uint32_t>(branches_.size());
         tree.leaves = leaf_nodes_.size();
-        std::vector<Node> first_child(n, -1);
-        cursor.enter_tree();
         NodeCursor node = cursor;
-        for (Size i = 0; i < n; ++i, cursor.advance(trees))
-            if (trees.test(cursor.node) != TestKind::leaf) first_child[i] = cursor.first_child;
+        node.enter_tree();
+        const std::vector<Node> first_child = first_children(trees, t, cursor);
         const std::vector<std::uint8_t> slot = number_branches(tree, first_child);
         for (Size i = 0; i < n; ++i, node.advance(trees))
             if (first_child[i] >= 0) add_test(trees, codes, node, slot[i]);

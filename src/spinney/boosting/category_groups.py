@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from spinney.boosting.target_statistics import level_sums
 from spinney.data.schema import Schema
-from spinney.data.table import Column, LazyColumns, Table
+from spinney.data.table import Column, Table
 from spinney.growing.grower import code_table
 from spinney.native import core
 
@@ -44,19 +45,12 @@ def _groups_of(
     table: Table, j: int, targets: Floats, weights: Floats, smoothing: float
 ) -> NDArray[np.uint32]:
     """Give each level of a feature its group.  -> (n_levels,)"""
-    n_levels = len(table.schema.features[j].categories)
-    level = table.column(j)
-    known = level >= 0
-    level, away, mass = (
-        level[known],
-        (targets - np.average(targets, axis=0, weights=weights))[known],
-        weights[known],
-    )
-    total: Floats = np.bincount(level, mass, n_levels).astype(np.float64)  # without any level they are counts
-    sums = np.column_stack([np.bincount(level, mass * part, n_levels) for part in away.T])
+    total, sums = level_sums(table, j, targets - np.average(targets, axis=0, weights=weights), weights)
+    total, sums = total[:-1], sums[:-1]  # missing values have a code of their own
     means = sums / (total + max(smoothing, 1e-300))[:, None]
     if means.shape[1] > 1:  # of several classes, along the line on which levels differ most
-        means = means @ np.linalg.svd(means * np.sqrt(total)[:, None], full_matrices=False)[2][:1].T
+        line = np.linalg.svd(means * np.sqrt(total)[:, None], full_matrices=False)[2][0]
+        means = means @ (line * np.sign(line[np.abs(line).argmax()]))[:, None]  # either end may come first
     return group_levels(means[:, 0], total, MOST_GROUPS)
 
 
@@ -103,11 +97,4 @@ def _join(table: Table, groups: dict[int, NDArray[np.uint32]]) -> Table:
     features = list(table.schema.features)
     for j, group in groups.items():
         features[j] = replace(features[j], categories=tuple(range(int(group.max()) + 1)))
-    columns = LazyColumns(table.n_features, make)
-    lazy = isinstance(table.columns, LazyColumns)
-    return Table(
-        Schema(tuple(features), table.schema.has_names),
-        table.n_rows,
-        None,
-        columns if lazy else list(columns),
-    )
+    return table.replace(Schema(tuple(features), table.schema.has_names), make)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from spinney.base.errors import ModelFileError
 from spinney.base.seeds import stream
 from spinney.data.schema import Feature, Schema
-from spinney.data.table import Column, LazyColumns, Table
+from spinney.data.table import Column, Table
 from spinney.persistence import Persistent
 
 Floats = NDArray[np.float64]
@@ -76,12 +76,8 @@ class TargetStatistics(Persistent):
         prior = np.average(targets, axis=0, weights=weights)
         means = []
         for j in features:
-            level, n_levels = _levels(table, j)
-            total = np.bincount(level, weights, n_levels)[:, None]
-            away = np.column_stack(
-                [np.bincount(level, weights * part, n_levels) for part in (targets - prior).T]
-            )
-            means.append(prior + away / (total + PRIOR_WEIGHT))
+            total, away = level_sums(table, j, targets - prior, weights)
+            means.append(prior + away / (total + PRIOR_WEIGHT)[:, None])
         return cls(tuple(features), tuple(means))
 
     def encode(self, table: Table) -> Table:
@@ -129,11 +125,7 @@ class TargetStatistics(Persistent):
                 return table.column(j)
             return np.ascontiguousarray(numbers_of(place)[:, k + 1])
 
-        schema = self.schema(table.schema)
-        columns: Sequence[Column] = LazyColumns(schema.n_features, make)
-        if not isinstance(table.columns, LazyColumns):
-            columns = list(columns)
-        return Table(schema, table.n_rows, None, columns)
+        return table.replace(self.schema(table.schema), make)
 
     def _place(self, feature: int) -> int:
         return self.features.index(feature) if feature in self.features else -1
@@ -159,6 +151,16 @@ class TargetStatistics(Persistent):
 def many_levels(schema: Schema, limit: int) -> list[int]:
     """List the categorical features with more than ``limit`` categories."""
     return [j for j, feature in enumerate(schema.features) if len(feature.categories) > limit]
+
+
+def level_sums(table: Table, j: int, targets: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Add up the weights, and the weighted targets, of each category of a feature and of missing values.
+
+    targets (n_rows, n_targets), weights (n_rows,)  ->  (n_categories + 1,), (n_categories + 1, n_targets)
+    """
+    level, n_levels = _levels(table, j)
+    sums = np.column_stack([np.bincount(level, part, n_levels) for part in (weights, *(weights * targets.T))])
+    return sums[:, 0], sums[:, 1:]
 
 
 def _levels(table: Table, j: int) -> tuple[NDArray[np.int64], int]:

@@ -97,6 +97,12 @@ class Table:
         source = self.columns
         return Table(self.schema, len(rows), None, LazyColumns(self.n_features, lambda j: source[j][rows]))
 
+    def replace(self, schema: Schema, make: Callable[[int], Column]) -> Table:
+        """Return other columns of the same rows, made on demand where this table's own are."""
+        columns: Sequence[Column] = LazyColumns(schema.n_features, make)
+        lazy = isinstance(self.columns, LazyColumns)
+        return Table(schema, self.n_rows, None, columns if lazy else list(columns))
+
     def column(self, j: int) -> Column:
         """Return column ``j`` as an array (n_rows,)."""
         return self.columns[j]
