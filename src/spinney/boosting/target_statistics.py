@@ -159,7 +159,9 @@ def level_sums(table: Table, j: int, targets: Floats, weights: Floats) -> tuple[
     targets (n_rows, n_targets), weights (n_rows,)  ->  (n_categories + 1,), (n_categories + 1, n_targets)
     """
     level, n_levels = _levels(table, j)
-    sums = np.column_stack([np.bincount(level, part, n_levels) for part in (weights, *(weights * targets.T))])
+    sums: Floats = np.column_stack(
+        [np.bincount(level, part, n_levels) for part in (weights, *(weights * targets.T))]
+    )
     return sums[:, 0], sums[:, 1:]
 
 
