@@ -50,7 +50,7 @@ inline std::vector<FlatTree> grow_forest(const TreeGrower& grower, const Target&
     std::vector<FlatTree> out(plan.tree_seeds.size());
     const int n_threads = options.n_threads;
     // With all threads, before each has a tree of its own.
-    if (!ordered && grower.has_byte_codes()) grower.tiles(n_threads);
+    if (!ordered && grower.has_byte_codes()) grower.tiles(options);
     Pool::shared().parallel_for(
         n_threads, out.size(),
         [&](Size t, int) {

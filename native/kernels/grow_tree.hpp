@@ -99,7 +99,7 @@ class TreeGrower {
         const GrowContext context{x_, target, s, options, moments, interrupt, weight};
         const bool fast = !ordered && HistogramGrower::takes(context);
         FlatTree tree =
-            flatten(fast ? HistogramGrower(context, tiles(options.n_threads)).grow(std::move(rows))
+            flatten(fast ? HistogramGrower(context, tiles(options)).grow(std::move(rows))
                          : OrderedGrower(context).grow(std::move(rows)),
                     moments, target);
         scaled.restore(tree);
@@ -112,15 +112,23 @@ class TreeGrower {
     }
 
     /// What the fast grower reads, of byte codes. Whoever comes first makes it; the others wait.
-    const CodeTiles& tiles(int n_threads) const {
-        std::call_once(tiled_, [&] { tiles_ = tile_codes(x_, n_threads); });
-        return tiles_;
+    const CodeTiles& tiles(const GrowOptions& options) const {
+        const bool drawn = static_cast<Size>(options.max_features) < x_.columns.size();
+        Shared& shared = drawn ? wide_ : narrow_;
+        std::call_once(shared.made, [&] {
+            shared.tiles = tile_codes(x_, drawn ? kWideTileFeatures : kTileFeatures, options.n_threads);
+        });
+        return shared.tiles;
     }
 
   private:
+    struct Shared {
+        std::once_flag made;
+        CodeTiles tiles;
+    };
+
     const CodeMatrix& x_;
-    mutable std::once_flag tiled_;
-    mutable CodeTiles tiles_;
+    mutable Shared narrow_, wide_;
 };
 
 /// Grow one tree.

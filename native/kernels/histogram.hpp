@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "matrix.hpp"
@@ -13,15 +14,16 @@
 
 namespace spinney {
 
-/// Sixteen features of 256 one-word bins fill a 32 KB cache.
-inline constexpr Size kTileFeatures = 16;
+/// The most features of a tile. Sixteen of 256 one-word bins fill a 32 KB cache; where a node looks at a few
+/// drawn features only, a row's codes had better be together.
+inline constexpr Size kTileFeatures = 16, kWideTileFeatures = 32;
 
 /// A few neighbouring features, codes row by row, so that a row's codes share a cache line and the tile's
 /// histogram stays in the first-level cache.
 struct Tile {
     Size first = 0;                   // feature
     Size n = 0;                       // features
-    std::vector<std::uint8_t> codes;  // (n_rows, n), and room for one more row of the widest tile
+    std::vector<std::uint8_t> codes;  // (n_rows, n), and room for kWideTileFeatures more
 };
 
 /// The byte codes of some rows in the form that growth reads; made once and shared by all trees.
@@ -48,19 +50,19 @@ struct CodeTiles {
     }
 };
 
-/// Tiles of the right sizes, not yet filled.
-inline CodeTiles make_tiles(const CodeMatrix& x) {
+/// Tiles of up to `most` features, not yet filled.
+inline CodeTiles make_tiles(const CodeMatrix& x, Size most) {
     CodeTiles out;
     const Size d = x.columns.size();
     out.n_rows = x.n_rows;
     out.line.assign(1, 0);
     for (const auto& column : x.columns) out.line.push_back(out.line.back() + column.n_bins + 1);
-    const Size n_tiles = (d + kTileFeatures - 1) / kTileFeatures;
+    const Size n_tiles = (d + most - 1) / most;
     for (Size t = 0; t < n_tiles; ++t) {
         Tile tile;
         tile.first = t * d / n_tiles;
         tile.n = (t + 1) * d / n_tiles - tile.first;
-        tile.codes.resize(x.n_rows * tile.n + kTileFeatures);
+        tile.codes.resize(x.n_rows * tile.n + kWideTileFeatures);
         out.tiles.push_back(std::move(tile));
     }
     return out;
@@ -76,8 +78,8 @@ inline void fill_tiles(CodeTiles& out, const CodeMatrix& x, Size begin, Size end
         }
 }
 
-inline CodeTiles tile_codes(const CodeMatrix& x, int n_threads) {
-    CodeTiles out = make_tiles(x);
+inline CodeTiles tile_codes(const CodeMatrix& x, Size most, int n_threads) {
+    CodeTiles out = make_tiles(x, most);
     constexpr Size block = 4096;
     Pool::shared().parallel_for(n_threads, (x.n_rows + block - 1) / block, [&](Size i, int) {
         fill_tiles(out, x, i * block, std::min(x.n_rows, (i + 1) * block));
@@ -108,11 +110,11 @@ struct CompactData {
         codes.line = all.codes.line;
         const auto row_words = static_cast<Size>(s.row_words);
         for (const Tile& tile : all.codes.tiles) {
-            Tile own{tile.first, tile.n, std::vector<std::uint8_t>(rows.size() * tile.n + kTileFeatures)};
+            Tile own{tile.first, tile.n, std::vector<std::uint8_t>(rows.size() * tile.n + kWideTileFeatures)};
             // A fixed length is one instruction; what is too much is overwritten by the next row.
             for (Size i = 0; i < rows.size(); ++i)
                 std::memcpy(own.codes.data() + i * tile.n, tile.codes.data() + rows[i] * tile.n,
-                            kTileFeatures);
+                            kWideTileFeatures);
             codes.tiles.push_back(std::move(own));
         }
         words.resize(rows.size() * row_words);
@@ -190,19 +192,45 @@ void add_rows_marked(Stat* hist, Occupied* occupied, std::span<const std::uint32
     }
 }
 
+namespace detail {
+
+/// N: how many features are chosen, where that is known when the code is compiled, or 0.
+template <Layout L, Size N>
+void add_rows_of(Stat* const* first, std::span<const std::uint32_t> chosen, const HistogramData& data,
+                 const Tile& tile, std::span<const Row> rows, const Statistics& s) {
+    const Size width = L == Layout::packed ? 1 : static_cast<Size>(s.width), n = N > 0 ? N : chosen.size();
+    std::array<Stat*, N> own;
+    std::array<std::uint32_t, N> place;
+    for (Size j = 0; j < N; ++j) own[j] = first[j], place[j] = chosen[j];
+    for (const Row row : rows) {
+        const std::uint8_t* codes = tile.codes.data() + row * tile.n;
+        if constexpr (N > 0) {
+#pragma GCC unroll 8
+            for (Size j = 0; j < N; ++j)
+                add_words<L>(own[j] + codes[place[j]] * width, data, row, s.row_words);
+        } else {
+            for (Size j = 0; j < n; ++j)
+                add_words<L>(first[j] + codes[chosen[j]] * width, data, row, s.row_words);
+        }
+    }
+}
+
+}  // namespace detail
+
 /// Do as add_rows for the features `chosen` (places in the tile).
 template <Layout L>
 void add_rows_chosen(Stat* hist, std::span<const std::uint32_t> chosen, const HistogramData& data,
                      const Tile& tile, std::span<const Row> rows, const Statistics& s) {
     const std::uint32_t* line = data.codes.line.data() + tile.first;
     const Size width = static_cast<Size>(s.width);
-    std::array<Stat*, kTileFeatures> first;
+    std::array<Stat*, kWideTileFeatures> first;
     for (Size j = 0; j < chosen.size(); ++j) first[j] = hist + line[chosen[j]] * width;
-    for (const Row row : rows) {
-        const std::uint8_t* codes = tile.codes.data() + row * tile.n;
-        for (Size j = 0; j < chosen.size(); ++j)
-            detail::add_words<L>(first[j] + codes[chosen[j]] * width, data, row, s.row_words);
-    }
+    using Add = void (*)(Stat* const*, std::span<const std::uint32_t>, const HistogramData&, const Tile&,
+                         std::span<const Row>, const Statistics&);
+    static constexpr auto table = []<Size... N>(std::index_sequence<N...>) {
+        return std::array<Add, sizeof...(N)>{&detail::add_rows_of<L, N>...};
+    }(std::make_index_sequence<9>{});
+    table[chosen.size() < table.size() ? chosen.size() : 0](first.data(), chosen, data, tile, rows, s);
 }
 
 /// The lines of one feature in use.

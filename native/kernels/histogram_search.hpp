@@ -164,7 +164,7 @@ class HistogramSearch {
     void by_tile(std::span<const std::uint32_t> features, F&& f) const {
         Size at = 0;
         for (const Tile& tile : data_.codes.tiles) {
-            std::array<std::uint32_t, kTileFeatures> chosen;
+            std::array<std::uint32_t, kWideTileFeatures> chosen;
             Size n = 0;
             while (at < features.size() && features[at] < tile.first + tile.n)
                 chosen[n++] = features[at++] - static_cast<std::uint32_t>(tile.first);
@@ -179,8 +179,8 @@ class HistogramSearch {
         by_tile(features, [&](const Tile& tile, std::span<const std::uint32_t> chosen) {
             TileLanes::Bytes least, greatest, last{};
             TileLanes::ranges(least, greatest, tile, rows_);
-            std::array<double, kTileFeatures> drawn;
-            std::array<std::uint32_t, kTileFeatures> tried;
+            std::array<double, kWideTileFeatures> drawn;
+            std::array<std::uint32_t, kWideTileFeatures> tried;
             Size n = 0;
             for (const std::uint32_t j : chosen) {
                 const Size f = tile.first + j;
@@ -196,9 +196,11 @@ class HistogramSearch {
             }
             if (n == 0) return;
             varied = true;
-            std::array<Stat, kTileFeatures> packed;
+            std::array<Stat, kWideTileFeatures> packed;
             const bool in_lanes = L == Layout::packed && small_weights_;
-            if (in_lanes) TileLanes::left_sums(packed.data(), tile, rows_, last, data_.words);
+            if (in_lanes)
+                TileLanes::left_sums(packed.data(), {tried.data(), n}, tile, rows_, last, data_.words,
+                                     static_cast<Stat>(c_.s.max_weight));
             for (const std::uint32_t j : std::span(tried.data(), n)) {
                 NodeSum left(static_cast<Size>(c_.s.width));
                 if (in_lanes)
@@ -250,7 +252,7 @@ class HistogramSearch {
         if (!scratch_) scratch_ = pool_.take();
         bool varied = false;
         by_tile(features, [&](const Tile& tile, std::span<const std::uint32_t> chosen) {
-            std::array<Occupied, kTileFeatures> occupied{};
+            std::array<Occupied, kWideTileFeatures> occupied{};
             const bool marked = rows_.size() < kMarked;
             if (marked)
                 add_rows_marked<L>(scratch_.get(), occupied.data(), chosen, data_, tile, rows_, c_.s);

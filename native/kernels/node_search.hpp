@@ -303,8 +303,7 @@ inline Code last_code_below(const CodeColumn& column, double drawn, Code least, 
 /// The features of a tile side by side: what a random cut of each needs, all in one pass over the rows.
 class TileLanes {
   public:
-    using Bytes = std::uint8_t __attribute__((vector_size(kTileFeatures)));
-    using Shorts = std::uint16_t __attribute__((vector_size(2 * kTileFeatures)));
+    using Bytes = std::uint8_t __attribute__((vector_size(kWideTileFeatures)));
 
     /// The least and the greatest code of every feature among some rows.
     static void ranges(Bytes& least, Bytes& greatest, const Tile& tile, std::span<const Row> rows) {
@@ -317,23 +316,21 @@ class TileLanes {
         }
     }
 
-    /// Sums of packed words, weights below 256, over the rows whose codes are at or below a cut of their own
-    /// in every feature.  left (kTileFeatures,), words (n_rows,)
-    static void left_sums(Stat* left, const Tile& tile, std::span<const Row> rows, const Bytes& last,
-                          const Stat* words) {
-        constexpr Size chunk = 256;  // as many rows as 16 bits hold the weights of
-        std::fill_n(left, kTileFeatures, 0);
+    /// Sums of packed words over the rows whose codes are at or below a cut of their own, for the features
+    /// `tried`.  left (kWideTileFeatures,), words (n_rows,): weights up to max_weight < 256
+    static void left_sums(Stat* left, std::span<const std::uint32_t> tried, const Tile& tile,
+                          std::span<const Row> rows, const Bytes& last, const Stat* words, Stat max_weight) {
+        for (const std::uint32_t f : tried) left[f] = 0;
+        const Size chunk = 255 / static_cast<Size>(max_weight);  // as many rows as a byte holds the weights of
         for (Size begin = 0; begin < rows.size(); begin += chunk) {
-            Shorts weight{}, second{};
+            Bytes weight{}, second{};
             for (Size i = begin; i < std::min(rows.size(), begin + chunk); ++i) {
-                using Signs = std::int16_t __attribute__((vector_size(2 * kTileFeatures)));
-                const auto below = __builtin_convertvector(load(tile, rows[i]) <= last, Signs);
-                const auto goes_left = std::bit_cast<Shorts>(below);
+                const auto goes_left = std::bit_cast<Bytes>(load(tile, rows[i]) <= last);
                 const Stat word = words[rows[i]];
-                weight += goes_left & static_cast<std::uint16_t>(word);
-                second += goes_left & static_cast<std::uint16_t>(word >> 32);
+                weight += goes_left & static_cast<std::uint8_t>(word);
+                second += goes_left & static_cast<std::uint8_t>(word >> 32);
             }
-            for (Size f = 0; f < kTileFeatures; ++f)
+            for (const std::uint32_t f : tried)
                 left[f] += static_cast<Stat>(weight[f]) + (static_cast<Stat>(second[f]) << 32);
         }
     }

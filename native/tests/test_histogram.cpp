@@ -59,7 +59,7 @@ std::vector<Stat> marked_histogram(const HistogramData& data, const Statistics& 
 template <Layout L>
 void check_layout(std::uint64_t seed, const CodeMatrix& x, const Statistics& s) {
     CHECK(s.layout == L);
-    CodeTiles codes = make_tiles(x);
+    CodeTiles codes = make_tiles(x, kTileFeatures);
     fill_tiles(codes, x, 0, x.n_rows / 2);  // in two pieces, as threads do
     fill_tiles(codes, x, x.n_rows / 2, x.n_rows);
     const HistogramData data(codes, s);
