@@ -19,10 +19,12 @@ inline std::uint64_t tie_order(const GrowOptions& o, std::uint64_t path, std::in
 }
 
 /// Does a candidate take the place of the best one? Scores that are equal in theory may differ in the last
-/// bits, so a better one must be better by more than that.
-inline bool replaces(double score, std::uint64_t order, double best, std::uint64_t best_order) {
+/// bits, so a better one must be better by more than that. `first` tells whether the candidate comes first
+/// among equals.
+template <class First>
+bool replaces(double score, double best, First&& first) {
     const auto better = [](double a, double b) { return a > b + 1e-12 * std::abs(b); };
-    return better(score, best) || (!better(best, score) && order < best_order);
+    return better(score, best) || (!better(best, score) && first());
 }
 
 /// Choose among the features' candidates (in ascending order of feature): the index of the best, or −1.
@@ -44,7 +46,7 @@ inline int choose(const std::vector<Candidate>& candidates, const GrowOptions& o
         if (!c.found() || (by_ratio && c.gain < least)) continue;
         const double score = by_ratio ? c.gain_ratio : c.score;
         const std::uint64_t order = tie_order(o, path, c.feature);
-        if (best < 0 || replaces(score, order, best_score, best_order)) {
+        if (best < 0 || replaces(score, best_score, [&] { return order < best_order; })) {
             best_score = score;
             best_order = order;
             best = i;

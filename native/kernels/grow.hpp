@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "choose.hpp"
+#include "code_starts.hpp"
 #include "grown_tree.hpp"
 #include "options.hpp"
 #include "threads.hpp"
@@ -22,7 +23,8 @@ struct GrowContext {
     const GrowOptions& options;
     const Moments& moments;
     Interrupt& interrupt;
-    double all_weight = 0;  // of the rows in the root
+    double all_weight = 0;                 // of the rows in the root
+    std::span<const CodeStarts> starts{};  // (n_features,), where byte codes are cut at random
 };
 
 /// What every grower knows of a node that it has not yet divided.

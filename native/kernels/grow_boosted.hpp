@@ -405,8 +405,9 @@ class BoostedGrower {
             for (const std::uint32_t f : columns_) {
                 if (!allowed_[child][f] || !found[f].found()) continue;
                 const auto better = [&](std::int32_t b) {
-                    return replaces(found[f].gain, mix(n.path, f), found[static_cast<Size>(b)].gain,
-                                    mix(n.path, static_cast<std::uint64_t>(b)));
+                    return replaces(found[f].gain, found[static_cast<Size>(b)].gain, [&] {
+                        return mix(n.path, f) < mix(n.path, static_cast<std::uint64_t>(b));
+                    });
                 };
                 if (best < 0 || better(best)) best = static_cast<std::int32_t>(f);
             }

@@ -96,12 +96,12 @@ class TreeGrower {
             rows.push_back(static_cast<Row>(r));
             weight += target.weight(r);
         }
-        const GrowContext context{x_, target, s, options, moments, interrupt, weight};
+        GrowContext context{x_, target, s, options, moments, interrupt, weight};
         const bool fast = !ordered && HistogramGrower::takes(context);
-        FlatTree tree =
-            flatten(fast ? HistogramGrower(context, tiles(options)).grow(std::move(rows))
-                         : OrderedGrower(context).grow(std::move(rows)),
-                    moments, target);
+        if (fast && options.random_splitter) context.starts = starts();
+        FlatTree tree = flatten(fast ? HistogramGrower(context, tiles(options)).grow(std::move(rows))
+                                     : OrderedGrower(context).grow(std::move(rows)),
+                                moments, target);
         scaled.restore(tree);
         return tree;
     }
@@ -122,6 +122,11 @@ class TreeGrower {
     }
 
   private:
+    std::span<const CodeStarts> starts() const {
+        std::call_once(started_, [&] { starts_ = starts_of(x_); });
+        return starts_;
+    }
+
     struct Shared {
         std::once_flag made;
         CodeTiles tiles;
@@ -129,6 +134,8 @@ class TreeGrower {
 
     const CodeMatrix& x_;
     mutable Shared narrow_, wide_;
+    mutable std::once_flag started_;
+    mutable std::vector<CodeStarts> starts_;
 };
 
 /// Grow one tree.

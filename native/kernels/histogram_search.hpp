@@ -179,70 +179,72 @@ class HistogramSearch {
         by_tile(features, [&](const Tile& tile, std::span<const std::uint32_t> chosen) {
             TileLanes::Bytes least, greatest, last{};
             TileLanes::ranges(least, greatest, tile, rows_);
-            std::array<double, kWideTileFeatures> drawn;
-            std::array<std::uint32_t, kWideTileFeatures> tried;
+            std::array<RandomCut, kWideTileFeatures> room;
             Size n = 0;
             for (const std::uint32_t j : chosen) {
                 const Size f = tile.first + j;
                 const CodeColumn& column = c_.x.columns[f];
-                if (column.kind != ColumnKind::numeric || greatest[j] == column.n_bins) {
+                if (column.kind != ColumnKind::numeric || greatest[j] == column.n_bins)
                     left_out_.push_back(static_cast<std::uint32_t>(f));
-                } else if (least[j] != greatest[j]) {
-                    drawn[j] = draw_cut(column, least[j], greatest[j], address_of(node, f));
-                    last[j] =
-                        static_cast<std::uint8_t>(last_code_below(column, drawn[j], least[j], greatest[j]));
-                    tried[n++] = j;
-                }
+                else if (least[j] != greatest[j])
+                    room[n++] = draw(node, j, f, least[j], greatest[j]);
             }
             if (n == 0) return;
             varied = true;
-            std::array<Stat, kWideTileFeatures> packed;
+            const std::span<RandomCut> cuts(room.data(), n);
+            for (const RandomCut& cut : cuts) last[cut.place] = static_cast<std::uint8_t>(cut.last);
             const bool in_lanes = L == Layout::packed && small_weights_;
             if (in_lanes)
-                TileLanes::left_sums(packed.data(), {tried.data(), n}, tile, rows_, last, data_.words,
+                TileLanes::left_sums(cuts, tile, rows_, last, data_.words,
                                      static_cast<Stat>(c_.s.max_weight));
-            for (const std::uint32_t j : std::span(tried.data(), n)) {
-                NodeSum left(static_cast<Size>(c_.s.width));
+            for (const RandomCut& cut : cuts) {
                 if (in_lanes)
-                    left.data()[0] = packed[j];
+                    left_[0] = cut.packed;
                 else
-                    sum_left(left.data(), node, tile, j, last[j]);
-                try_cut(out, node, s, tile.first + j, last[j], drawn[j], std::move(left));
+                    sum_left(left_.data(), tile, cut);
+                try_cut(out, node, s, tile.first + cut.place, cut);
             }
         });
         return varied;
     }
 
-    void sum_left(Stat* sum, const HistogramWork& node, const Tile& tile, Size j, std::uint8_t last) const {
+    RandomCut draw(const HistogramWork& node, std::uint32_t place, Size f, Code least, Code greatest) const {
+        const double drawn = draw_cut(c_.x.columns[f], least, greatest, address_of(node, f));
+        return {place, c_.starts[f].last_below(drawn), drawn, 0};
+    }
+
+    void sum_left(Stat* sum, const Tile& tile, const RandomCut& cut) const {
+        std::fill_n(sum, c_.s.width, 0);
         if constexpr (L == Layout::dense) {
-            if (c_.s.width == 2) return sum_dense<2>(sum, node, tile, j, last);
-            if (c_.s.width == 3) return sum_dense<3>(sum, node, tile, j, last);
+            if (c_.s.width == 2) return sum_dense<2>(sum, tile, cut);
+            if (c_.s.width == 3) return sum_dense<3>(sum, tile, cut);
         }
         for (const Row row : rows_)
-            if (tile.codes[row * tile.n + j] <= last) add_words<L>(sum, data_, row, c_.s.row_words);
+            if (tile.codes[row * tile.n + cut.place] <= cut.last)
+                add_words<L>(sum, data_, row, c_.s.row_words);
     }
 
     /// The same without a branch: which way a row goes at random cannot be foretold.
     template <Size Width>
-    void sum_dense(Stat* sum, const HistogramWork& node, const Tile& tile, Size j, std::uint8_t last) const {
+    void sum_dense(Stat* sum, const Tile& tile, const RandomCut& cut) const {
         std::array<Stat, Width> own{};
-        const std::uint8_t* codes = tile.codes.data() + j;
+        const std::uint8_t* codes = tile.codes.data() + cut.place;
+        const auto last = static_cast<std::uint8_t>(cut.last);
         for (const Row row : rows_) {
             const Stat left = -static_cast<Stat>(codes[row * tile.n] <= last);
             for (Size w = 0; w < Width; ++w) own[w] += data_.words[row * Width + w] & left;
         }
-        for (Size w = 0; w < Width; ++w) sum[w] += own[w];
+        std::copy_n(own.data(), Width, sum);
     }
 
-    void try_cut(Division& out, const HistogramWork& node, Searching& s, Size f, Code last, double drawn,
-                 NodeSum&& left) {
+    void try_cut(Division& out, const HistogramWork& node, Searching& s, Size f, const RandomCut& at) {
         s.limits.set_direction(c_.options.monotone, static_cast<std::int32_t>(f));
         CodeCut cut;
-        cut.before = last;
-        cut.pair = s.judge(left.data());
+        cut.before = at.last;
+        cut.pair = s.judge(left_.data());
         if (!cut.found() || !take_cut(out, node, s, static_cast<std::uint32_t>(f), cut)) return;
-        out.drawn = drawn;
-        out.left = std::move(left);
+        out.drawn = at.drawn;
+        std::copy_n(left_.data(), left_.size(), new_left(out));
     }
 
     /// Search features (ascending) through lines that are cleared again behind the sweep. True: some feature
@@ -337,7 +339,8 @@ class HistogramSearch {
 
     bool beats(const Candidate& best, const HistogramWork& node, double score, std::int32_t feature) const {
         const auto order = [&](std::int32_t f) { return tie_order(c_.options, node.state.path, f); };
-        return !best.found() || replaces(score, order(feature), best.score, order(best.feature));
+        return !best.found() ||
+               replaces(score, best.score, [&] { return order(feature) < order(best.feature); });
     }
 
     void take_better(Division& out, const HistogramWork& node, Candidate&& c, NodeSum&& left) const {

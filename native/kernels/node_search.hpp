@@ -287,18 +287,13 @@ class LineSearch {
     std::array<std::uint8_t, 256 + 1> code_;
 };
 
-/// The last code whose values begin at or below a place drawn between the values of two codes.
-inline Code last_code_below(const CodeColumn& column, double drawn, Code least, Code greatest) {
-    // Halves without a branch: a place drawn at random cannot be foreseen.
-    const double* const lo = column.lo.data();
-    Code at = least;
-    for (Code n = greatest - least; n > 1;) {
-        const Code half = n / 2;
-        at += lo[at + half] <= drawn ? half : 0;
-        n -= half;
-    }
-    return at;
-}
+/// One random cut of a numeric feature of a tile.
+struct RandomCut {
+    std::uint32_t place;  // of the feature in the tile
+    Code last;            // codes up to it go left
+    double drawn;         // between the values of the node's least and greatest codes
+    Stat packed;          // the sum of what goes left, where a word holds it
+};
 
 /// The features of a tile side by side: what a random cut of each needs, all in one pass over the rows.
 class TileLanes {
@@ -316,12 +311,11 @@ class TileLanes {
         }
     }
 
-    /// Sums of packed words over the rows whose codes are at or below a cut of their own, for the features
-    /// `tried`.  left (kWideTileFeatures,), words (n_rows,): weights up to max_weight < 256
-    static void left_sums(Stat* left, std::span<const std::uint32_t> tried, const Tile& tile,
-                          std::span<const Row> rows, const Bytes& last, const Stat* words, Stat max_weight) {
-        for (const std::uint32_t f : tried) left[f] = 0;
-        const Size chunk = 255 / static_cast<Size>(max_weight);  // as many rows as a byte holds the weights of
+    /// The packed sums of what goes left of each cut.  words (n_rows,): weights up to max_weight < 256
+    static void left_sums(std::span<RandomCut> cuts, const Tile& tile, std::span<const Row> rows,
+                          const Bytes& last, const Stat* words, Stat max_weight) {
+        const Size chunk =
+            255 / static_cast<Size>(max_weight);  // as many rows as a byte holds the weights of
         for (Size begin = 0; begin < rows.size(); begin += chunk) {
             Bytes weight{}, second{};
             for (Size i = begin; i < std::min(rows.size(), begin + chunk); ++i) {
@@ -330,8 +324,9 @@ class TileLanes {
                 weight += goes_left & static_cast<std::uint8_t>(word);
                 second += goes_left & static_cast<std::uint8_t>(word >> 32);
             }
-            for (const std::uint32_t f : tried)
-                left[f] += static_cast<Stat>(weight[f]) + (static_cast<Stat>(second[f]) << 32);
+            for (RandomCut& cut : cuts)
+                cut.packed +=
+                    static_cast<Stat>(weight[cut.place]) + (static_cast<Stat>(second[cut.place]) << 32);
         }
     }
 
