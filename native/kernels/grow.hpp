@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <numeric>
 #include <span>
 #include <vector>
@@ -34,7 +35,7 @@ struct NodeState {
     std::uint64_t address = 0;  // of its random draws
     std::uint64_t path = 0;     // the same without the seed
     double lower = kImpossible, upper = -kImpossible;
-    std::vector<bool> used;  // features that may not be used again; empty: none
+    std::shared_ptr<const std::vector<bool>> used;  // features that may not be used again; null: none
 };
 
 inline double weight_of(const GrowContext& c, const Stat* sum) {
@@ -95,7 +96,7 @@ inline std::vector<std::int32_t> feature_order(const GrowContext& c, const NodeS
     const auto d = static_cast<std::int32_t>(c.x.columns.size());
     order.reserve(static_cast<Size>(d));
     for (std::int32_t f = 0; f < d; ++f)
-        if (node.used.empty() || !node.used[static_cast<Size>(f)]) order.push_back(f);
+        if (!node.used || !(*node.used)[static_cast<Size>(f)]) order.push_back(f);
     if (static_cast<int>(order.size()) > c.options.max_features) {
         Draws draws(mix(node.address, kFeatureDraws));
         for (Size i = 0; i + 1 < order.size(); ++i)
@@ -156,8 +157,9 @@ inline NodeState child_state(const GrowContext& c, const NodeState& parent, cons
     out.upper = parent.upper;
     out.used = parent.used;
     if (c.options.use_once && record.test == Test::multiway) {
-        if (out.used.empty()) out.used.assign(c.x.columns.size(), false);
-        out.used[static_cast<Size>(record.feature)] = true;
+        auto used = out.used ? *out.used : std::vector<bool>(c.x.columns.size(), false);
+        used[static_cast<Size>(record.feature)] = true;
+        out.used = std::make_shared<const std::vector<bool>>(std::move(used));
     }
     if (c.options.monotone.empty() || record.test != Test::numeric) return out;
     const int direction = c.options.monotone[static_cast<Size>(record.feature)];

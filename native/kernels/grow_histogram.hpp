@@ -125,60 +125,75 @@ class HistogramRun {
         if (leaf) pool_.give(std::move(node.histogram));
     }
 
-    /// Split the node's range of the row list in two, each side in its old order; the first row of the right
-    /// side.
-    Size partition(const HistogramWork& node, const Candidate& b) {
+    /// Where the row list was split, and which codes are on both sides of a cut between codes.
+    struct Parting {
+        Size middle;          // the first row of the right side
+        bool meets_cut;       // the last code on the left has rows
+        std::uint32_t after;  // the least code on the right
+    };
+
+    /// Split the node's range of the row list in two, each side in its old order.
+    Parting partition(const HistogramWork& node, const Candidate& b) {
         const auto feature = static_cast<Size>(b.feature);
         const CodeColumn& column = c_.x.columns[feature];
-        std::array<std::uint8_t, 256> in_set;
-        const auto cut = static_cast<std::uint8_t>(b.cut), missing = static_cast<std::uint8_t>(column.n_bins);
-        const bool numeric = b.test == Test::numeric, missing_left = b.missing == 0;
-        if (!numeric) {
-            in_set.fill(0);
-            for (Code bin : b.bins) in_set[bin] = 1;
-            in_set[column.n_bins] = missing_left;
-        }
+        const std::uint32_t cut = b.cut, missing = column.n_bins;
         spare_.resize(std::max(spare_.size(), node.size()));
         Row *list = rows.data() + node.begin, *right = spare_.data();
-        Size n_left = 0, n_right = 0;
-        const auto move = [&](auto&& goes_left) {
+        Parting out{node.begin, false, missing};
+        const auto move_by = [&](auto&& code_of, auto&& goes_left) {
+            Size n_left = 0, n_right = 0;
             for (Size i = 0; i < node.size(); ++i) {
                 const Row row = list[i];
-                const Size left = goes_left(row);
+                const std::uint32_t code = code_of(row), left = goes_left(code);
                 list[n_left] = row;
                 right[n_right] = row;
                 n_left += left;
                 n_right += 1 - left;
+                out.meets_cut |= code == cut;
+                out.after = std::min(out.after, code | left << 8);
+            }
+            std::copy_n(right, n_right, list + n_left);
+            out.middle += n_left;
+        };
+        const auto move = [&](auto&& goes_left) {
+            if (numbers_.empty()) {
+                const std::uint8_t* codes = column.as<std::uint8_t>();
+                move_by([=](Row row) { return codes[row]; }, goes_left);
+            } else {
+                const CodeTiles::Place place = search_.place(feature);
+                move_by([=](Row row) { return place.at(row); }, goes_left);
             }
         };
-        const auto move_by = [&](auto&& code_of) {
-            if (!numeric)
-                move([&](Row row) { return static_cast<Size>(in_set[code_of(row)]); });
-            else if (missing_left)
-                move([&](Row row) {
-                    const std::uint8_t code = code_of(row);
-                    return static_cast<Size>((code <= cut) | (code == missing));
-                });
-            else
-                move([&](Row row) { return static_cast<Size>(code_of(row) <= cut); });
-        };
-        if (numbers_.empty()) {
-            const std::uint8_t* codes = column.as<std::uint8_t>();
-            move_by([=](Row row) { return codes[row]; });
+        if (b.test != Test::numeric) {
+            std::array<std::uint8_t, 256> in_set{};
+            for (Code bin : b.bins) in_set[bin] = 1;
+            in_set[missing] = b.missing == 0;
+            move([&](std::uint32_t code) { return in_set[code]; });
+        } else if (b.missing == 0) {
+            move([=](std::uint32_t code) { return (code <= cut) | (code == missing); });
         } else {
-            const CodeTiles::Place place = search_.place(feature);
-            move_by([=](Row row) { return place.at(row); });
+            move([=](std::uint32_t code) { return code <= cut; });
         }
-        std::copy_n(right, n_right, list + n_left);
-        return node.begin + n_left;
+        return out;
+    }
+
+    /// Give a cut between codes its threshold: the middle between the values next to it, or the place that
+    /// was drawn, unless values of the bin it fell into are in the node.
+    double threshold_of(const Division& by, const Parting& parting) const {
+        const CodeColumn& column = c_.x.columns[static_cast<Size>(by.best.feature)];
+        const double below = column.greatest(by.best.cut);
+        if (by.drawn != kNotYet && (by.drawn >= below || !parting.meets_cut)) return by.drawn;
+        return midpoint(below, column.least(parting.after));
     }
 
     std::array<HistogramWork, 2> divide(Fragment& f, HistogramWork& node, Division& by, Size alone) {
-        const Size middle = partition(node, by.best);
+        const Parting parting = partition(node, by.best);
+        if (by.best.test == Test::numeric && by.best.threshold == kNotYet)
+            by.best.threshold = threshold_of(by, parting);
         std::array<HistogramWork, 2> out;
         HistogramWork &left = out[0], &right = out[1];
         left.begin = node.begin;
-        left.end = right.begin = middle;
+        left.end = right.begin = parting.middle;
         right.end = node.end;
         HistogramWork& small = left.size() < right.size() ? left : right;
         HistogramWork& large = left.size() < right.size() ? right : left;

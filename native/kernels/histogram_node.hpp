@@ -62,11 +62,15 @@ struct HistogramWork {
     Size size() const { return end - begin; }
 };
 
+/// A threshold that is worked out when the node is divided: the values of a column's codes are spread over
+/// memory.
+inline constexpr double kNotYet = kImpossible;
+
 /// How a node is best divided.
 struct Division {
     Candidate best;
     NodeSum left;      // what goes to child 0; empty: not known
-    double drawn = 0;  // where a random cut fell
+    double drawn = 0;  // where a random cut fell, or kNotYet
 
     /// Nothing found yet, in the same memory.
     void clear() {
@@ -84,14 +88,19 @@ template <Layout L, class Criterion>
 struct NodeSearch {
     Limits limits;  // of the feature at hand
     Judge<L, Criterion> judge;
-    double base, weight, share;
+    double base = 0, weight = 0, share = 0;
 
-    NodeSearch(const GrowContext& c, const NodeState& state, const Stat* total)
-        : limits(make_limits(c, state)),
-          judge(c.s, total, limits),
-          base(judge.quality(total)),
-          weight(judge.weight(total)),
-          share(weight_of(c, total) / c.all_weight) {}
+    explicit NodeSearch(const GrowContext& c) : limits(make_limits(c, {})), judge(c.s, nullptr, limits) {}
+
+    /// Turn to a node.
+    void begin(const GrowContext& c, const NodeState& state, const Stat* total) {
+        limits.lower = state.lower;
+        limits.upper = state.upper;
+        judge.set_total(total);
+        base = judge.quality(total);
+        weight = judge.weight(total);
+        share = weight / c.all_weight;
+    }
 };
 
 }  // namespace spinney::detail

@@ -25,6 +25,7 @@ class HistogramSearch {
     HistogramSearch(const GrowContext& c, const HistogramData& data, HistogramPool& pool, int n_threads)
         : c_(c),
           data_(data),
+          searching_(c),
           pool_(pool),
           n_threads_(n_threads),
           few_takes_(FewRows<L>::takes(c.s)),
@@ -41,17 +42,15 @@ class HistogramSearch {
     /// Find the best test of a node with these rows, which may get a histogram on the way.
     void find(Division& out, HistogramWork& node, std::span<const Row> rows) {
         rows_ = rows;
-        Searching s(c_, node.state, node.total.data());
+        Searching& s = searching_;
+        s.begin(c_, node.state, node.total.data());
         if (static_cast<Size>(c_.options.max_features) < features_.size())
             search_drawn(out, node, s);
         else if (node.histogram || (rows.size() >= kDense && !c_.options.random_splitter))
             search_dense(out, node, s);
         else
             search_some(out, node, s, features_);
-        if (acceptable(c_.options, out.best))
-            settle_threshold(out);
-        else
-            out.clear();
+        if (!acceptable(c_.options, out.best)) out.clear();
     }
 
     /// Add rows to the histogram of all features.
@@ -95,7 +94,8 @@ class HistogramSearch {
         const auto& tiles = data_.codes.tiles;
         Pool::shared().parallel_for(n_threads_, tiles.size(), [&](Size t, int) {
             Groups groups;
-            Searching own(c_, node.state, node.total.data());
+            Searching own(c_);
+            own.begin(c_, node.state, node.total.data());
             for (Size f = tiles[t].first; f < tiles[t].first + tiles[t].n; ++f) {
                 const Stat* lines = lines_of(node.histogram.get(), f);
                 found[f] = sweep_lines(node, own, f, lines, occupied_of(lines, f), groups, nullptr);
@@ -151,11 +151,9 @@ class HistogramSearch {
         const CodeColumn& column = c_.x.columns[f];
         if (!few_.read(rows_, places_[f], column.n_bins)) return false;
         s.limits.set_direction(c_.options.monotone, static_cast<std::int32_t>(f));
-        CodeCut cut = few_.search(s.judge);
+        const CodeCut cut = few_.search(s.judge);
         varied = varied || !cut.constant;
-        if (!cut.found() || !take_cut(out, node, s, f, cut)) return true;
-        out.best.after = few_.after(cut.before);
-        few_.left_of(new_left(out), cut.before);
+        if (cut.found() && take_cut(out, node, s, f, cut)) few_.left_of(new_left(out), cut.last);
         return true;
     }
 
@@ -240,7 +238,7 @@ class HistogramSearch {
     void try_cut(Division& out, const HistogramWork& node, Searching& s, Size f, const RandomCut& at) {
         s.limits.set_direction(c_.options.monotone, static_cast<std::int32_t>(f));
         CodeCut cut;
-        cut.before = at.last;
+        cut.last = at.last;
         cut.pair = s.judge(left_.data());
         if (!cut.found() || !take_cut(out, node, s, static_cast<std::uint32_t>(f), cut)) return;
         out.drawn = at.drawn;
@@ -349,8 +347,7 @@ class HistogramSearch {
         out.left = std::move(left);
     }
 
-    /// Let a cut be the node's best, if it is. The threshold is worked out when the choice is made: the
-    /// values of a column's codes are spread over memory.
+    /// Let a cut be the node's best, if it is.
     bool take_cut(Division& out, const HistogramWork& node, const Searching& s, std::uint32_t f,
                   const CodeCut& cut) const {
         const auto feature = static_cast<std::int32_t>(f);
@@ -362,8 +359,7 @@ class HistogramSearch {
         best.improvement = s.share * gain;
         best.feature = feature;
         best.test = Test::numeric;
-        best.cut = cut.before;
-        best.after = cut.after;
+        best.cut = cut.last;
         best.threshold = kNotYet;
         best.missing = -1;
         best.constant = false;
@@ -373,32 +369,6 @@ class HistogramSearch {
         return true;
     }
 
-    static constexpr double kNotYet = kImpossible;
-
-    void settle_threshold(Division& out) const {
-        Candidate& best = out.best;
-        if (best.test != Test::numeric || best.threshold != kNotYet) return;
-        const CodeColumn& column = c_.x.columns[static_cast<Size>(best.feature)];
-        const double below = column.greatest(best.cut);
-        if (out.drawn != kNotYet) {
-            // The place itself is the threshold, unless values of its own bin are in the node on both sides
-            // of it.
-            const CodeTiles::Place place = places_[static_cast<Size>(best.feature)];
-            const auto any = [&](Code code) {
-                bool found = false;  // no branch: rows are few
-                for (const Row row : rows_) found |= place.at(row) == code;
-                return found;
-            };
-            if (out.drawn >= below || !any(best.cut)) {
-                best.threshold = out.drawn;
-                return;
-            }
-            best.after = best.cut + 1;
-            while (!any(best.after)) ++best.after;
-        }
-        best.threshold = midpoint(below, column.least(best.after));
-    }
-
     Stat* new_left(Division& out) const {
         if (out.left.size() == 0) out.left = NodeSum(static_cast<Size>(c_.s.width));
         return out.left.data();
@@ -406,6 +376,7 @@ class HistogramSearch {
 
     const GrowContext& c_;
     const HistogramData data_;
+    NodeSearch<L, Criterion> searching_;
     HistogramPool& pool_;
     int n_threads_;
     bool few_takes_, small_weights_;

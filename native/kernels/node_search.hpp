@@ -18,12 +18,10 @@ namespace spinney {
 
 using ShortRegister = std::uint16_t __attribute__((vector_size(8 * kRegister)));
 
-inline constexpr Code kNoCode = ~Code{0};
-
-/// The best cut of a feature: codes up to `before` go left, `after` is the next code there is.
+/// The best cut of a feature: codes up to `last` go left.
 struct CodeCut {
     double pair = kImpossible;  // what Judge says of it
-    Code before = 0, after = kNoCode;
+    Code last = 0;
     bool constant = true;  // the node has one value only
     bool found() const { return pair > kImpossible; }
 };
@@ -85,7 +83,7 @@ class FewRows {
         return greatest != static_cast<Number>(missing);
     }
 
-    /// Find the best cut of the codes read last. The next code is left to `after`, the left sum to `left_of`.
+    /// Find the best cut of the codes read last. The left sum is left to `left_of`.
     template <class J>
     CodeCut search(J& judge) {
         CodeCut out;
@@ -106,28 +104,18 @@ class FewRows {
         }
         for (Size i = 0; i < kRegister; ++i) {
             const auto code = static_cast<Code>(best_code[i]);
-            if (best[i] > out.pair || (best[i] == out.pair && code < out.before)) {
+            if (best[i] > out.pair || (best[i] == out.pair && code < out.last)) {
                 out.pair = best[i];
-                out.before = code;
+                out.last = code;
             }
         }
         return out;
     }
 
-    /// The least code above a cut.
-    Code after(Code before) const {
-        Code out = kNoCode;
-        for (Size i = 0; i < n_; ++i) {
-            const auto code = static_cast<Code>(code_[i]);
-            out = code > before ? std::min(out, code) : out;
-        }
-        return out;
-    }
-
     /// The sum of what a cut that was just searched leaves on the left.  sum (width,)
-    void left_of(Stat* sum, Code before) const {
-        const Size lane = static_cast<Size>(
-            std::find(code_.begin(), code_.end(), static_cast<Number>(before)) - code_.begin());
+    void left_of(Stat* sum, Code last) const {
+        const Size lane = static_cast<Size>(std::find(code_.begin(), code_.end(), static_cast<Number>(last)) -
+                                            code_.begin());
         alignas(64) std::array<Stat, most_words * kRegister> words;
         read_sums(words.data(), lane / kRegister * kRegister);
         const Size n_words = L == Layout::packed ? 1 : width_;
@@ -247,8 +235,7 @@ class LineSearch {
                 }
         }
         if (!out.found()) return out;
-        out.before = code_[best];
-        out.after = code_[best + 1];
+        out.last = code_[best];
         for (Size w = 0; w < width_; ++w) left[w] = word(best, w);
         return out;
     }

@@ -26,8 +26,7 @@ struct Candidate {
     double gain_ratio = 0;
     std::int32_t feature = -1;
     Test test = Test::leaf;
-    Code cut = 0;    // numeric: codes up to this go to child 0
-    Code after = 0;  // numeric: the next code there is, while the threshold is not yet worked out
+    Code cut = 0;  // numeric: codes up to this go to child 0
     double threshold = 0;
     std::int32_t missing = -1;  // child of missing values; −1 while the node has none
     bool unseen_left = false;   // category set: categories that the node never saw go to child 0
@@ -139,6 +138,9 @@ class Judge {
         if (limits_.monotone) ok &= monotone(lane_l_.data(), lane_r_.data());
         return where(ok, criterion_.pair(lane_l_.data(), lane_r_.data()), Register{} + kImpossible);
     }
+
+    /// Turn to another node.
+    void set_total(const Stat* total) { total_ = total; }
 
     double quality(const Stat* sum) {
         s_.decode(sum, l_.data());
