@@ -139,9 +139,10 @@ class HistogramRun {
         const std::uint32_t cut = b.cut, missing = column.n_bins;
         spare_.resize(std::max(spare_.size(), node.size()));
         Row *list = rows.data() + node.begin, *right = spare_.data();
-        Parting out{node.begin, false, missing};
+        Parting out;
         const auto move_by = [&](auto&& code_of, auto&& goes_left) {
             Size n_left = 0, n_right = 0;
+            std::uint32_t met = 0, after = missing;
             for (Size i = 0; i < node.size(); ++i) {
                 const Row row = list[i];
                 const std::uint32_t code = code_of(row), left = goes_left(code);
@@ -149,11 +150,11 @@ class HistogramRun {
                 right[n_right] = row;
                 n_left += left;
                 n_right += 1 - left;
-                out.meets_cut |= code == cut;
-                out.after = std::min(out.after, code | left << 8);
+                met |= code == cut;
+                after = std::min(after, code | left << 8);
             }
             std::copy_n(right, n_right, list + n_left);
-            out.middle += n_left;
+            out = {node.begin + n_left, met != 0, after};
         };
         const auto move = [&](auto&& goes_left) {
             if (numbers_.empty()) {

@@ -6,6 +6,8 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -28,7 +30,7 @@ class HistogramSearch {
           searching_(c),
           pool_(pool),
           n_threads_(n_threads),
-          few_takes_(FewRows<L>::takes(c.s)),
+          few_takes_(std::tuple_element_t<0, decltype(few_)>::takes(c.s)),
           small_weights_(c.s.max_weight < 256),
           line_search_(static_cast<Size>(c.s.width)),
           left_(static_cast<Size>(c.s.width)) {
@@ -129,32 +131,47 @@ class HistogramSearch {
     /// Search features (ascending) in the way that suits the node. True: some feature varied.
     bool search_some(Division& out, const HistogramWork& node, Searching& s,
                      std::span<const std::uint32_t> features) {
-        const bool few = few_takes_ && FewRows<L>::takes(rows_.size(), c_.s.weight_steps(node.total.data()));
         bool varied = false;
         left_out_.clear();  // categories and missing values
-        if (c_.options.random_splitter) {
+        if (c_.options.random_splitter)
             varied = search_random(out, node, s, features);
-        } else if (few) {
-            few_.load(rows_, data_.words, data_.slot, c_.s);
-            for (const std::uint32_t f : features)
-                if (c_.x.columns[f].kind != ColumnKind::numeric || !search_few(out, node, s, f, varied))
-                    left_out_.push_back(f);
-        } else {
+        else if (!with_few(node, [&](auto& few) { varied = search_few(few, out, node, s, features); }))
             return search_marked(out, node, s, features);
-        }
         if (!left_out_.empty()) varied = search_marked(out, node, s, left_out_) || varied;
         return varied;
     }
 
-    /// Search a numeric feature of a small node; false: values are missing.
-    bool search_few(Division& out, const HistogramWork& node, Searching& s, std::uint32_t f, bool& varied) {
-        const CodeColumn& column = c_.x.columns[f];
-        if (!few_.read(rows_, places_[f], column.n_bins)) return false;
-        s.limits.set_direction(c_.options.monotone, static_cast<std::int32_t>(f));
-        const CodeCut cut = few_.search(s.judge);
-        varied = varied || !cut.constant;
-        if (cut.found() && take_cut(out, node, s, f, cut)) few_.left_of(new_left(out), cut.last);
-        return true;
+    /// Call f with what takes all rows of a node side by side; false: they are too many, or too heavy.
+    template <class F>
+    bool with_few(const HistogramWork& node, F&& f) {
+        if (!few_takes_) return false;
+        const Stat weight = c_.s.weight_steps(node.total.data());
+        const auto with = [&](auto& few) {
+            if (!few.takes(rows_.size(), weight)) return false;
+            f(few);
+            return true;
+        };
+        return std::apply([&](auto&... few) { return (with(few) || ...); }, few_);
+    }
+
+    /// Search features of a small node; those with missing values, and categories, are left out.
+    template <class Few>
+    bool search_few(Few& few, Division& out, const HistogramWork& node, Searching& s,
+                    std::span<const std::uint32_t> features) {
+        bool varied = false;
+        few.load(rows_, data_.words, data_.slot, c_.s);
+        for (const std::uint32_t f : features) {
+            const CodeColumn& column = c_.x.columns[f];
+            if (column.kind != ColumnKind::numeric || !few.read(rows_, places_[f], column.n_bins)) {
+                left_out_.push_back(f);
+                continue;
+            }
+            s.limits.set_direction(c_.options.monotone, static_cast<std::int32_t>(f));
+            const CodeCut cut = few.search(s.judge);
+            varied = varied || !cut.constant;
+            if (cut.found() && take_cut(out, node, s, f, cut)) few.left_of(new_left(out), cut.last);
+        }
+        return varied;
     }
 
     /// Split features (ascending) by the tile they are in: f(tile, places within it).
@@ -253,7 +270,7 @@ class HistogramSearch {
         bool varied = false;
         by_tile(features, [&](const Tile& tile, std::span<const std::uint32_t> chosen) {
             std::array<Occupied, kWideTileFeatures> occupied{};
-            const bool marked = rows_.size() < kMarked;
+            const bool marked = L != Layout::packed && rows_.size() < kMarked;
             if (marked)
                 add_rows_marked<L>(scratch_.get(), occupied.data(), chosen, data_, tile, rows_, c_.s);
             else
@@ -295,7 +312,9 @@ class HistogramSearch {
         for (Size w = 0; w < width; ++w) missing |= lines[n_bins * width + w];
         if (missing != 0) return {};
         s.limits.set_direction(c_.options.monotone, static_cast<std::int32_t>(f));
-        const CodeCut cut = line_search_.search(s.judge, lines, n_bins, occupied, left_.data());
+        const CodeCut cut = L == Layout::packed
+                                ? LineSearch::search_words(s.judge, lines, n_bins, left_.data())
+                                : line_search_.search(s.judge, lines, n_bins, occupied, left_.data());
         if (cut.found() && take_cut(out, node, s, static_cast<std::uint32_t>(f), cut))
             std::copy_n(left_.data(), width, new_left(out));
         return cut;
@@ -385,7 +404,9 @@ class HistogramSearch {
     std::vector<CodeTiles::Place> places_;  // (n_features,)
     std::unique_ptr<Stat[]> scratch_;       // all zero between searches
     std::vector<std::uint32_t> swaps_, drawn_, left_out_;
-    FewRows<L> few_;
+    std::conditional_t<L == Layout::dense, std::tuple<FewRows<L, Stat>>,
+                       std::tuple<FewRows<L, std::uint8_t>, FewRows<L, std::uint16_t>>>
+        few_;  // the first that takes a node
     LineSearch line_search_;
     std::vector<Stat> left_;  // of a cut just found
     Groups groups_;

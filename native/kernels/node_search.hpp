@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <numeric>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -15,8 +16,6 @@
 #include "split.hpp"
 
 namespace spinney {
-
-using ShortRegister = std::uint16_t __attribute__((vector_size(8 * kRegister)));
 
 /// The best cut of a feature: codes up to `last` go left.
 struct CodeCut {
@@ -28,12 +27,11 @@ struct CodeCut {
 
 /// Few rows of a node side by side. Each row is a lane: what goes left when the cut is at the row's own code
 /// is a sum over all rows, and comparing every row with every other needs neither sorting nor a histogram.
-template <Layout L>
+/// Number: what holds a code, and the weight of all rows or, for sums of numbers, the sum itself
+template <Layout L, class Number>
 class FewRows {
   public:
-    // Class weights fit 16 bits, sums of numbers take 64.
-    using Number = std::conditional_t<L == Layout::dense, Stat, std::uint16_t>;
-    static constexpr Size most_rows = L == Layout::dense ? 32 : 64;
+    static constexpr Size most_rows = sizeof(Number) == 1 ? 96 : sizeof(Number) == 2 ? 64 : 32;
     static constexpr Size most_words = L == Layout::dense ? 4 : 32;
 
     /// Can rows of such statistics be taken at all?
@@ -43,7 +41,8 @@ class FewRows {
     }
     /// And those of a node of this size and total weight?
     static bool takes(Size n, Stat weight_steps) {
-        return n <= most_rows && (L == Layout::dense || weight_steps <= 0xFFFF);
+        return n <= most_rows &&
+               (L == Layout::dense || weight_steps <= static_cast<Stat>(std::numeric_limits<Number>::max()));
     }
 
     /// Remember what the rows add.  words, slot: as in HistogramData
@@ -70,17 +69,19 @@ class FewRows {
     /// Read the rows' codes; false: a value is missing.
     template <class Codes>
     bool read(std::span<const Row> rows, const Codes& codes, Code missing) {
-        Number least = static_cast<Number>(missing), greatest = 0;
-        for (Size i = 0; i < n_; ++i) {
-            const Number code = codes.at(rows[i]);
-            code_[i] = code;
-            least = std::min(least, code);
-            greatest = std::max(greatest, code);
+        for (Size i = 0; i < n_; ++i) code_[i] = codes.at(rows[i]);
+        const Size end = (n_ + lanes - 1) / lanes * lanes;
+        std::fill(code_.data() + n_, code_.data() + end, code_[0]);
+        Vector other{}, absent{};
+        for (Size begin = 0; begin < end; begin += lanes) {
+            const Vector code = load_vector(code_.data() + begin);
+            other |= code ^ code_[0];
+            absent |= std::bit_cast<Vector>(code == static_cast<Number>(missing));
         }
+        constant_ = !any(other);
         // Lanes without a row: as if their cut were above all codes, which leaves nothing on the right.
-        for (Size i = n_; i % lanes != 0; ++i) code_[i] = static_cast<Number>(0x7FFF);
-        constant_ = least == greatest;
-        return greatest != static_cast<Number>(missing);
+        std::fill(code_.data() + n_, code_.data() + end, static_cast<Number>(kAboveAll));
+        return !any(absent);
     }
 
     /// Find the best cut of the codes read last. The left sum is left to `left_of`.
@@ -92,7 +93,7 @@ class FewRows {
         add_up();
         alignas(64) std::array<Stat, most_words * kRegister> words;
         Register best = Register{} + kImpossible;
-        StatRegister best_code = StatRegister{} + 0xFFFF;
+        StatRegister best_code = StatRegister{} + kAboveAll;
         for (Size begin = 0; begin < n_; begin += kRegister) {
             read_sums(words.data(), begin);
             const Register value = judge.several(words.data());
@@ -124,7 +125,11 @@ class FewRows {
 
   private:
     static constexpr Size lanes = 8 * kRegister / sizeof(Number);
-    using Vector = std::conditional_t<L == Layout::dense, StatRegister, ShortRegister>;
+    static constexpr Stat kAboveAll = 255;  // codes are bytes, and the last of 256 a missing value's
+    using Vector = typename VectorOf<Number, lanes>::type;
+    static_assert(most_rows % lanes == 0);
+
+    static bool any(Vector v) { return nonzero_lanes(std::bit_cast<StatRegister>(v)) != 0; }
 
     static Vector load_vector(const Number* from) {
         Vector v;
@@ -133,11 +138,11 @@ class FewRows {
     }
 
     static StatRegister widened(const Number* from) {
-        if constexpr (L == Layout::dense) {
+        if constexpr (std::is_same_v<Number, Stat>) {
             return load_vector(from);
         } else {
             // By way of 32 bits: the compiler knows no instruction for both steps at once.
-            using Narrow = std::uint16_t __attribute__((vector_size(2 * kRegister)));
+            using Narrow = typename VectorOf<Number, kRegister>::type;
             using Wider = std::int32_t __attribute__((vector_size(4 * kRegister)));
             Narrow v;
             std::memcpy(&v, from, sizeof v);
@@ -213,9 +218,7 @@ class LineSearch {
     CodeCut search(J& judge, const Stat* lines, Size n_bins, const Occupied* occupied, Stat* left) {
         n_ = 0;
         std::fill_n(sum_.data(), width_, 0);
-        if (width_ == 1)
-            add_up<1>(lines, n_bins, occupied);
-        else if (width_ == 2)
+        if (width_ == 2)
             add_up<2>(lines, n_bins, occupied);
         else
             add_up<0>(lines, n_bins, occupied);
@@ -225,22 +228,67 @@ class LineSearch {
         // The last cut leaves nothing on the right; the rest of the last register are made like it.
         for (Size i = n_; i % kRegister != 0; ++i)
             for (Size w = 0; w < width_; ++w) word(i, w) = sum_[w];
-        Size best = 0;
-        for (Size begin = 0; begin + 1 < n_; begin += kRegister) {
-            const Register value = judge.several(words_.data() + begin * width_);
-            for (Size i = 0; i < kRegister; ++i)
-                if (value[i] > out.pair) {
-                    out.pair = value[i];
-                    best = begin + i;
-                }
-        }
+        FirstBest best;
+        for (Size begin = 0; begin + 1 < n_; begin += kRegister)
+            best.offer(judge.several(words_.data() + begin * width_));
+        const Size at = best.choose(out.pair);
         if (!out.found()) return out;
-        out.last = code_[best];
-        for (Size w = 0; w < width_; ++w) left[w] = word(best, w);
+        out.last = code_[at];
+        for (Size w = 0; w < width_; ++w) left[w] = word(at, w);
+        return out;
+    }
+
+    /// The same for lines of one word, all of which are looked at: a line not in use gives the cut before it
+    /// again.  lines (n_bins,), left (1,)
+    template <class J>
+    static CodeCut search_words(J& judge, const Stat* lines, Size n_bins, Stat* left) {
+        FirstBest best;
+        StatRegister before{};
+        const auto look_at = [&](Size begin, Size n) {
+            StatRegister line{};
+            std::memcpy(&line, lines + begin, n * sizeof(Stat));
+            const StatRegister within = running_sum(line), sum = before + within;
+            before += within[kRegister - 1];
+            alignas(64) std::array<Stat, kRegister> words;
+            std::memcpy(words.data(), &sum, sizeof sum);
+            best.offer(judge.several(words.data()));
+        };
+        const Size whole = n_bins / kRegister * kRegister;
+        for (Size begin = 0; begin < whole; begin += kRegister) look_at(begin, kRegister);
+        if (whole < n_bins) look_at(whole, n_bins - whole);
+        CodeCut out;
+        const Size at = best.choose(out.pair);
+        out.constant = !out.found() && std::count(lines, lines + n_bins, 0) + 1 >= static_cast<long>(n_bins);
+        out.last = static_cast<Code>(at);
+        if (out.found()) *left = std::accumulate(lines, lines + at + 1, Stat{0});
         return out;
     }
 
   private:
+    /// The first of the greatest values, by lanes.
+    struct FirstBest {
+        Register value = Register{} + kImpossible;
+        StatRegister at{}, next = lane_numbers();
+
+        void offer(Register offered) {
+            const StatRegister better = offered > value;
+            value = where(better, offered, value);
+            at = better ? next : at;
+            next += static_cast<Stat>(kRegister);
+        }
+        Size choose(double& greatest) const {
+            Size out = 0;
+            for (Size i = 0; i < kRegister; ++i) {
+                const auto place = static_cast<Size>(at[i]);
+                if (value[i] > greatest || (value[i] == greatest && place < out)) {
+                    greatest = value[i];
+                    out = place;
+                }
+            }
+            return out;
+        }
+    };
+
     Stat& word(Size i, Size w) { return words_[(i / kRegister * width_ + w) * kRegister + i % kRegister]; }
 
     /// Write down the running sum after each line in use. Width: of a line, or 0 when known only at run time.

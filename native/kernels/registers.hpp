@@ -28,6 +28,12 @@ inline constexpr Size kRegister = 2;
 using Register = double __attribute__((vector_size(8 * kRegister)));
 using StatRegister = Stat __attribute__((vector_size(8 * kRegister)));
 
+/// A vector of N numbers of a type that is a parameter.
+template <class T, Size N>
+struct VectorOf {
+    typedef T type __attribute__((vector_size(N * sizeof(T))));
+};
+
 /// One bit a lane: whether it is not 0.
 inline std::uint64_t nonzero_lanes(StatRegister x) {
 #if defined(__AVX512F__)
@@ -41,6 +47,33 @@ inline std::uint64_t nonzero_lanes(StatRegister x) {
     for (Size i = 0; i < kRegister; ++i) bits |= std::uint64_t{x[i] != 0} << i;
     return bits;
 #endif
+}
+
+/// The sum of each lane and those before it.
+inline StatRegister running_sum(StatRegister x) {
+#if defined(__AVX512F__)
+    auto v = std::bit_cast<__m512i>(x);
+    v = _mm512_add_epi64(v, _mm512_alignr_epi64(v, __m512i{}, 7));
+    v = _mm512_add_epi64(v, _mm512_alignr_epi64(v, __m512i{}, 6));
+    v = _mm512_add_epi64(v, _mm512_alignr_epi64(v, __m512i{}, 4));
+    return std::bit_cast<StatRegister>(v);
+#elif defined(__AVX2__)
+    auto v = std::bit_cast<__m256i>(x);
+    v = _mm256_add_epi64(v, _mm256_slli_si256(v, 8));  // within each half
+    const __m256i lower_half = _mm256_permute2x128_si256(v, v, 0x08);
+    v = _mm256_add_epi64(v, _mm256_unpackhi_epi64(lower_half, lower_half));
+    return std::bit_cast<StatRegister>(v);
+#else
+    for (Size i = 1; i < kRegister; ++i) x[i] += x[i - 1];
+    return x;
+#endif
+}
+
+/// 0, 1, 2, …
+inline StatRegister lane_numbers() {
+    StatRegister out;
+    for (Size i = 0; i < kRegister; ++i) out[i] = static_cast<Stat>(i);
+    return out;
 }
 
 inline Register root(Register x) {
