@@ -177,9 +177,8 @@ inline NodeState child_state(const GrowContext& c, const NodeState& parent, cons
 inline void record_node(const GrowContext& c, Fragment& f, const NodeState& state, const NodeRows& rows,
                         bool leaf, const Stat* sum = nullptr) {
     GrownNode& n = f.nodes[static_cast<Size>(state.id)];
-    n.n_samples = static_cast<std::int64_t>(rows.rows.size());
-    n.lower = state.lower;
-    n.upper = state.upper;
+    n.n_samples = static_cast<std::uint32_t>(rows.rows.size());
+    if (!c.options.monotone.empty()) f.set_bounds(state.id, state.lower, state.upper);
     if (!leaf && c.moments.mergeable()) return;
     double* out = f.moments.data() + static_cast<Size>(state.id) * static_cast<Size>(c.moments.size());
     if (sum)

@@ -1,6 +1,8 @@
 // The tree as the growers leave it, and its flattening into breadth-first arrays.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -23,18 +25,17 @@ struct LinearTerm {
     double coefficient, fill;
 };
 
-/// A node within a fragment.
+/// A node within a fragment; there is one for every node of the trees under way, so it is kept short.
 struct GrownNode {
-    Test test = Test::leaf;
-    std::int32_t feature = -1;
     double threshold = std::numeric_limits<double>::quiet_NaN();
+    std::int32_t feature = -1;
     std::int32_t missing = -1;
     Node first_child = -1;
     std::int32_t n_children = 0;
     std::int32_t detail = -1;    // place in the fragment's sets, branches or terms
     std::int32_t fragment = -1;  // ≥ 0: this node's subtree was grown apart, as that fragment
-    std::int64_t n_samples = 0;
-    double lower = kImpossible, upper = -kImpossible;
+    std::uint32_t n_samples = 0;
+    Test test = Test::leaf;
 };
 
 /// A part of a tree grown by one thread; node 0 is its root.
@@ -46,6 +47,12 @@ struct Fragment {
     std::vector<std::vector<std::int32_t>> branches;
     std::vector<std::vector<LinearTerm>> terms;
     std::vector<LedgerRow> ledger;
+    std::vector<std::array<double, 2>> bounds;  // (n_nodes,) between which values are held; empty: no node's
+
+    void set_bounds(Node node, double lower, double upper) {
+        bounds.resize(nodes.size(), {kImpossible, -kImpossible});
+        bounds[static_cast<Size>(node)] = {lower, upper};
+    }
 
     /// Append n nodes in a row and give the first.
     Node add(int n, int moment_size) {
@@ -114,11 +121,12 @@ struct FlatTree {
     std::vector<LedgerRow> ledger;
     int n_outputs = 1, width = 1;
 
-    void reserve(Size n) {
-        kind.reserve(n);
-        for (auto* v : {&feature, &first_child, &n_children, &missing}) v->reserve(n);
-        threshold.reserve(n);
-        n_samples.reserve(n);
+    /// Make room for what a node's test and rows are.
+    void resize(Size n) {
+        kind.resize(n);
+        for (auto* v : {&feature, &first_child, &n_children, &missing}) v->resize(n);
+        threshold.resize(n);
+        n_samples.resize(n);
     }
 };
 
@@ -128,6 +136,25 @@ struct Place {
     Node node;
 };
 
+/// Bring the ledgers of all fragments together, by the nodes' numbers in the whole tree.
+inline void write_ledger(std::vector<LedgerRow>& out, const std::vector<Fragment>& fragments,
+                         const std::vector<Place>& order) {
+    if (std::all_of(fragments.begin(), fragments.end(), [](const auto& f) { return f.ledger.empty(); }))
+        return;
+    std::vector<std::vector<std::int32_t>> number(fragments.size());
+    for (Size f = 0; f < fragments.size(); ++f) number[f].assign(fragments[f].nodes.size(), -1);
+    for (Size i = 0; i < order.size(); ++i)
+        number[static_cast<Size>(order[i].fragment)][static_cast<Size>(order[i].node)] =
+            static_cast<std::int32_t>(i);
+    for (Size f = 0; f < fragments.size(); ++f)
+        for (LedgerRow row : fragments[f].ledger) {
+            row.node = number[f][static_cast<Size>(row.node)];
+            out.push_back(row);
+        }
+    std::stable_sort(out.begin(), out.end(),
+                     [](const LedgerRow& a, const LedgerRow& b) { return a.node < b.node; });
+}
+
 /// Number the nodes of all fragments breadth first (fragment 0 holds the root) and write their tests and
 /// ledger. Gives where each node came from; the result does not depend on how the tree was cut into
 /// fragments.
@@ -136,38 +163,35 @@ inline std::vector<Place> lay_out(FlatTree& out, const std::vector<Fragment>& fr
         const auto f = fragments[static_cast<Size>(p.fragment)].nodes[static_cast<Size>(p.node)].fragment;
         return f >= 0 ? Place{f, 0} : p;
     };
-    Size most = 0;
-    for (const Fragment& f : fragments) most += f.nodes.size();
-    out.reserve(most);
+    Size n_nodes = 1;  // each fragment's root stands for a node of another one
+    for (const Fragment& f : fragments) n_nodes += f.nodes.size() - 1;
+    out.resize(n_nodes);
     const auto begin = [&](std::vector<std::int64_t>& offsets, auto pool) {
         if (std::all_of(fragments.begin(), fragments.end(),
                         [&](const Fragment& f) { return (f.*pool).empty(); }))
             return false;
-        offsets.reserve(most + 1);
+        offsets.reserve(n_nodes + 1);
         offsets.push_back(0);
         return true;
     };
     const bool sets = begin(out.set_begin, &Fragment::sets),
                branches = begin(out.branch_begin, &Fragment::branches),
                terms = begin(out.term_begin, &Fragment::terms);
-    std::vector<Place> order;
-    order.reserve(most);
-    order.push_back(resolve({0, 0}));
-    std::vector<std::vector<std::int32_t>> number(fragments.size());
-    for (Size f = 0; f < fragments.size(); ++f) number[f].assign(fragments[f].nodes.size(), -1);
-    for (Size i = 0; i < order.size(); ++i) {
+    std::vector<Place> order(n_nodes);
+    order[0] = resolve({0, 0});
+    Size n_placed = 1;
+    for (Size i = 0; i < n_nodes; ++i) {
         const Place p = order[i];
         const Fragment& f = fragments[static_cast<Size>(p.fragment)];
         const GrownNode& n = f.nodes[static_cast<Size>(p.node)];
-        number[static_cast<Size>(p.fragment)][static_cast<Size>(p.node)] = static_cast<std::int32_t>(i);
-        out.kind.push_back(static_cast<std::uint8_t>(n.test));
-        out.feature.push_back(n.feature);
-        out.threshold.push_back(n.threshold);
-        out.missing.push_back(n.missing);
-        out.first_child.push_back(n.n_children ? static_cast<std::int32_t>(order.size()) : -1);
-        out.n_children.push_back(n.n_children);
-        out.n_samples.push_back(n.n_samples);
-        for (int c = 0; c < n.n_children; ++c) order.push_back(resolve({p.fragment, n.first_child + c}));
+        out.kind[i] = static_cast<std::uint8_t>(n.test);
+        out.feature[i] = n.feature;
+        out.threshold[i] = n.threshold;
+        out.missing[i] = n.missing;
+        out.first_child[i] = n.n_children ? static_cast<std::int32_t>(n_placed) : -1;
+        out.n_children[i] = n.n_children;
+        out.n_samples[i] = n.n_samples;
+        for (int c = 0; c < n.n_children; ++c) order[n_placed++] = resolve({p.fragment, n.first_child + c});
         if (n.test == Test::category_set) {
             const auto& bits = f.sets[static_cast<Size>(n.detail)];
             out.set_bits.insert(out.set_bits.end(), bits.begin(), bits.end());
@@ -185,43 +209,39 @@ inline std::vector<Place> lay_out(FlatTree& out, const std::vector<Fragment>& fr
         if (branches) out.branch_begin.push_back(static_cast<std::int64_t>(out.branch.size()));
         if (terms) out.term_begin.push_back(static_cast<std::int64_t>(out.term_feature.size()));
     }
-    for (Size f = 0; f < fragments.size(); ++f)
-        for (LedgerRow row : fragments[f].ledger) {
-            row.node = number[f][static_cast<Size>(row.node)];
-            out.ledger.push_back(row);
-        }
-    std::stable_sort(out.ledger.begin(), out.ledger.end(),
-                     [](const LedgerRow& a, const LedgerRow& b) { return a.node < b.node; });
+    write_ledger(out.ledger, fragments, order);
     return order;
 }
 
-/// Lay out the fragments and work out what each node keeps.
-inline FlatTree flatten(const std::vector<Fragment>& fragments, const Moments& moments,
-                        const Target& target) {
+/// Lay out the fragments and work out what each node keeps. The fragments are used up on the way.
+inline FlatTree flatten(std::vector<Fragment> fragments, const Moments& moments, const Target& target) {
     FlatTree out;
     out.n_outputs = target.n_outputs;
     out.width = target.task == Task::classification ? target.max_classes() : 1;
     const std::vector<Place> order = lay_out(out, fragments);
-    const Size n = order.size(), m = static_cast<Size>(moments.size());
-    std::vector<double> all(n * m, 0.0);
+    for (Fragment& f : fragments) f.nodes = {};  // room for what comes
+    const Size n = order.size(), m = static_cast<Size>(moments.size()),
+               values = static_cast<Size>(out.n_outputs * out.width);
     out.weight.resize(n);
     out.impurity.resize(n);
-    out.value.assign(n * static_cast<Size>(out.n_outputs * out.width), 0.0);
+    out.value.assign(n * values, 0.0);
+    const auto moments_of = [&](Size i) {
+        const Place p = order[i];
+        return fragments[static_cast<Size>(p.fragment)].moments.data() + static_cast<Size>(p.node) * m;
+    };
     for (Size i = n; i-- > 0;) {
-        const Fragment& f = fragments[static_cast<Size>(order[i].fragment)];
-        const Size at = static_cast<Size>(order[i].node);
-        double* own = all.data() + i * m;
-        if (out.n_children[i] == 0 || !moments.mergeable())
-            std::copy_n(f.moments.data() + at * m, m, own);
-        else
+        double* own = moments_of(i);
+        if (moments.mergeable())
             for (int c = 0; c < out.n_children[i]; ++c)
-                moments.merge(own, all.data() + static_cast<Size>(out.first_child[i] + c) * m);
+                moments.merge(own, moments_of(static_cast<Size>(out.first_child[i] + c)));
         out.weight[i] = moments.weight(own);
         out.impurity[i] = moments.impurity(own);
-        moments.value(out.value.data() + i * static_cast<Size>(out.n_outputs * out.width), out.width, own,
-                      f.nodes[at].lower, f.nodes[at].upper);
+        const Fragment& f = fragments[static_cast<Size>(order[i].fragment)];
+        const auto at = static_cast<Size>(order[i].node);
+        const auto [lower, upper] =
+            at < f.bounds.size() ? f.bounds[at] : std::array{kImpossible, -kImpossible};
+        moments.value(out.value.data() + i * values, out.width, own, lower, upper);
     }
-
     return out;
 }
 

@@ -229,7 +229,7 @@ void add_rows_chosen(Stat* hist, std::span<const std::uint32_t> chosen, const Hi
                          std::span<const Row>, const Statistics&);
     static constexpr auto table = []<Size... N>(std::index_sequence<N...>) {
         return std::array<Add, sizeof...(N)>{&detail::add_rows_of<L, N>...};
-    }(std::make_index_sequence<9>{});
+    }(std::make_index_sequence<17>{});
     table[chosen.size() < table.size() ? chosen.size() : 0](first.data(), chosen, data, tile, rows, s);
 }
 

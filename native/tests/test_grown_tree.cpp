@@ -71,7 +71,7 @@ class Writer {
         }
         Fragment& f = fragments[fragment];
         const auto at = static_cast<Size>(node);
-        f.nodes[at].n_samples = static_cast<std::int64_t>(tree.rows.size());
+        f.nodes[at].n_samples = static_cast<std::uint32_t>(tree.rows.size());
         for (int i = 0; i < tree.ledger_rows; ++i) f.ledger.push_back({node, i, 0.5, 0.1, 0.2, 0.3, i == 0});
         if (tree.children.empty() || !moments_.mergeable())
             moments_.of_rows(f.moments.data() + at * static_cast<Size>(moments_.size()), {tree.rows, {}});
@@ -220,7 +220,7 @@ TEST(monotone_bounds_reach_the_values) {
     fragments[0].add(1, moments.size());
     const std::vector<Row> rows{0, 1, 2};
     moments.of_rows(fragments[0].moments.data(), {rows, {}});
-    fragments[0].nodes[0].lower = 50.0;
+    fragments[0].set_bounds(0, 50.0, 100.0);
     CHECK_EQUAL(flatten(fragments, moments, sample.target).value[0], 50.0);
 }
 
