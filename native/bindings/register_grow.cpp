@@ -136,10 +136,11 @@ class Grower {
         return write_tree(std::move(tree));
     }
 
-    nb::list grow_forest(const std::optional<ClassArray>& classes, std::vector<int> n_classes,
-                         const std::optional<ValueArray>& values, const nb::dict& options, const Bag& bag,
-                         const Seeds& bag_seeds, const Seeds& tree_seeds,
-                         const std::optional<Vector>& factors, bool balanced) {
+    /// take(dict) is called for one tree after the other, on any thread.
+    void grow_forest(const std::optional<ClassArray>& classes, std::vector<int> n_classes,
+                     const std::optional<ValueArray>& values, const nb::dict& options, const Bag& bag,
+                     const Seeds& bag_seeds, const Seeds& tree_seeds, const std::optional<Vector>& factors,
+                     bool balanced, const nb::callable& take) {
         const Job job = read(classes, std::move(n_classes), values, factors, options);
         if (bag.n_rows() != x_.n_rows) throw nb::value_error("the bag is one of another table");
         if (bag_seeds.size() != tree_seeds.size()) throw nb::value_error("two seeds for each tree");
@@ -149,13 +150,13 @@ class Grower {
                               {tree_seeds.data(), tree_seeds.size()},
                               factors ? factors->data() : nullptr,
                               balanced};
-        std::vector<FlatTree> trees;
         run_interruptible([&](Interrupt& interrupt) {
-            trees = spinney::grow_forest(grower_, job.target, job.options, job.ordered, plan, interrupt);
+            spinney::grow_forest(grower_, job.target, job.options, job.ordered, plan, interrupt,
+                                 [&](FlatTree&& tree) {
+                                     nb::gil_scoped_acquire lock;
+                                     take(write_tree(std::move(tree)));
+                                 });
         });
-        nb::list out;
-        for (FlatTree& tree : trees) out.append(write_tree(std::move(tree)));
-        return out;
     }
 
     /// category_keys: one for each category of a column, none for numbers.
@@ -250,7 +251,7 @@ void register_grow(nb::module_& m) {
         .def("grow", &Grower::grow, "classes"_a.none(), "n_classes"_a, "values"_a.none(), "weights"_a.none(),
              "options"_a)
         .def("grow_forest", &Grower::grow_forest, "classes"_a.none(), "n_classes"_a, "values"_a.none(),
-             "options"_a, "bag"_a, "bag_seeds"_a, "tree_seeds"_a, "factors"_a.none(), "balanced"_a)
+             "options"_a, "bag"_a, "bag_seeds"_a, "tree_seeds"_a, "factors"_a.none(), "balanced"_a, "take"_a)
         .def("order_rows", &Grower::order_rows, "classes"_a.none(), "values"_a.none(), "category_keys"_a,
              "n_threads"_a);
 }

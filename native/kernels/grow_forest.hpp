@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "bag.hpp"
@@ -42,17 +45,51 @@ inline void balance_classes(std::vector<double>& weights, const std::vector<std:
     }
 }
 
+/// Passes results on in their order, whatever the order in which threads come by them. Who brings the next
+/// one passes on all that have been waiting for it; the others do not wait.
+template <class T, class Take>
+class InOrder {
+  public:
+    InOrder(Size n, Take& take) : waiting_(n), take_(take) {}
+
+    void bring(Size i, T&& result) {
+        {
+            const std::lock_guard lock(mutex_);
+            waiting_[i] = std::move(result);
+            if (busy_) return;
+            busy_ = true;  // and stays so if `take` throws: nothing is passed on afterwards
+        }
+        while (std::optional<T> next = draw()) take_(std::move(*next));
+    }
+
+  private:
+    std::optional<T> draw() {
+        const std::lock_guard lock(mutex_);
+        busy_ = next_ < waiting_.size() && waiting_[next_];
+        return busy_ ? std::exchange(waiting_[next_++], {}) : std::nullopt;
+    }
+
+    std::mutex mutex_;
+    std::vector<std::optional<T>> waiting_;
+    Size next_ = 0;
+    bool busy_ = false;
+    Take& take_;
+};
+
 }  // namespace detail
 
-/// Grow a tree for each pair of seeds. The trees do not depend on the number of threads.
-inline std::vector<FlatTree> grow_forest(const TreeGrower& grower, const Target& target, GrowOptions options,
-                                         bool ordered, const ForestPlan& plan, Interrupt& interrupt) {
-    std::vector<FlatTree> out(plan.tree_seeds.size());
+/// Grow a tree for each pair of seeds. The trees do not depend on the number of threads. take(FlatTree&&) is
+/// called for one after the other, in their order but on any thread.
+template <class Take>
+void grow_forest(const TreeGrower& grower, const Target& target, GrowOptions options, bool ordered,
+                 const ForestPlan& plan, Interrupt& interrupt, Take&& take) {
+    const Size n_trees = plan.tree_seeds.size();
+    detail::InOrder<FlatTree, Take> out(n_trees, take);
     const int n_threads = options.n_threads;
     // With all threads, before each has a tree of its own.
     if (!ordered && grower.has_byte_codes()) grower.tiles(options);
     Pool::shared().parallel_for(
-        n_threads, out.size(),
+        n_threads, n_trees,
         [&](Size t, int) {
             std::vector<std::uint32_t> counts;
             plan.bag.draw(counts, plan.bag_seeds[t]);
@@ -65,10 +102,9 @@ inline std::vector<FlatTree> grow_forest(const TreeGrower& grower, const Target&
             GrowOptions own_options = options;
             own_options.seed = own_options.tie_seed = plan.tree_seeds[t];
             // Within a task of the pool a loop runs in place, unless this is the only tree.
-            out[t] = grower.grow(own, own_options, ordered, interrupt);
+            out.bring(t, grower.grow(own, own_options, ordered, interrupt));
         },
         &interrupt);
-    return out;
 }
 
 }  // namespace spinney

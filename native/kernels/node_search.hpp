@@ -127,7 +127,7 @@ class FewRows {
     static constexpr Size lanes = 8 * kRegister / sizeof(Number);
     static constexpr Stat kAboveAll = 255;  // codes are bytes, and the last of 256 a missing value's
     using Vector = typename VectorOf<Number, lanes>::type;
-    static_assert(most_rows % lanes == 0);
+    static constexpr Size room = (most_rows + lanes - 1) / lanes * lanes;
 
     static bool any(Vector v) { return nonzero_lanes(std::bit_cast<StatRegister>(v)) != 0; }
 
@@ -200,9 +200,9 @@ class FewRows {
 
     Size n_ = 0, width_ = 1;
     bool constant_ = true;
-    alignas(64) std::array<Number, most_rows> code_;
-    alignas(64) std::array<std::array<Number, most_rows>, L == Layout::slots ? 1 : most_words> adds_;
-    alignas(64) std::array<std::array<Number, most_rows>, most_words> sums_;
+    alignas(64) std::array<Number, room> code_;
+    alignas(64) std::array<std::array<Number, room>, L == Layout::slots ? 1 : most_words> adds_;
+    alignas(64) std::array<std::array<Number, room>, most_words> sums_;
     std::array<std::uint16_t, most_rows> slot_;
 };
 

@@ -7,7 +7,9 @@ from scipy import sparse
 
 from spinney.data import read_table
 from spinney.growing import grower
-from spinney.growing.grower import code_table
+from spinney.growing.grower import Grower, Target, code_table
+from spinney.growing.plan import GrowPlan
+from spinney.native import core
 
 
 @pytest.mark.parametrize("max_bins", [255, None])
@@ -48,3 +50,39 @@ def test_a_wide_sparse_matrix_is_never_dense():
     )
     dense = 20_000 * 3_000 * 8 / 1024
     assert int(run.stdout) < 0.4 * dense  # the codes alone are an eighth of it
+
+
+def grow_forest(take, n_trees, n_threads):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(3000, 5)), rng.integers(0, 2, (3000, 1)).astype(np.int32)
+    grower = Grower(code_table(read_table(X), None, 255, 1))
+    seeds = np.arange(n_trees, dtype=np.uint64)
+    bag = core.Bag(3000, 3000, True, None, None, None)
+    target = Target(classes=y, n_classes=(2,))
+    grower.grow_forest(
+        target, GrowPlan(criterion="gini", max_features=2), bag, (seeds, seeds), take, n_threads
+    )
+
+
+def test_trees_of_a_forest_are_taken_in_their_order_whatever_the_threads():
+    taken = {1: [], 4: []}
+    for n_threads, trees in taken.items():
+        grow_forest(trees.append, 25, n_threads)
+    assert len(taken[1]) == len(taken[4]) == 25
+    for one, other in zip(taken[1], taken[4], strict=True):
+        np.testing.assert_array_equal(one.threshold, other.threshold)
+    assert len({tree.threshold.tobytes() for tree in taken[1]}) == 25  # so the order could have been another
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_what_goes_wrong_when_a_tree_is_taken_stops_the_forest(n_threads):
+    taken = []
+
+    def take(tree):
+        if len(taken) == 3:
+            raise RuntimeError("no room")
+        taken.append(tree)
+
+    with pytest.raises(RuntimeError, match="no room"):
+        grow_forest(take, 200, n_threads)
+    assert len(taken) == 3

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from rich.console import Console
-from rich.progress import track
 from sklearn.base import BaseEstimator, MultiOutputMixin
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
@@ -34,22 +32,19 @@ from spinney.base.checks import (
     thread_count,
 )
 from spinney.base.errors import InputError
+from spinney.base.progress import Progress
 from spinney.base.seeds import draw_seed
 from spinney.data.reading import ReadsTables, describe_features
 from spinney.data.schema import Schema, pack_schema, unpack_schema
 from spinney.growing.plan import GrowPlan
 from spinney.model import pruning
-from spinney.model.ensemble import TreeEnsemble
+from spinney.model.ensemble import EnsembleBuilder, TreeEnsemble
 from spinney.model.ensemble_predict import EnsemblePredictor
 from spinney.model.tree_arrays import TreeArrays
 from spinney.persistence import Persistent
 from spinney.trees.base import _BaseTree
 from spinney.trees.parameters import RULES as TREE_RULES
 from spinney.trees.targets import read_target
-
-# Between two looks at the progress bar a thread grows as many trees as have together so many rows; until
-# then they are there in their wide form.
-_ROWS_AT_ONCE = 1 << 17
 
 RULES: dict[str, tuple[Rule, ...]] = {
     **TREE_RULES,
@@ -177,10 +172,9 @@ class _BaseForest(ReadsTables, MultiOutputMixin, BaseEstimator, Persistent, meta
             factors = weights if factors is None else weights * factors
         plan = self._plan(pattern, coded, bags, factors)
         done = 0 if before is None else before.n_trees
-        grown = self._grow(coded, plan, bags, range(done, self.n_estimators), factors, balanced)
         ensemble = before
         if ensemble is None or done < self.n_estimators:
-            new = TreeEnsemble.from_trees(grown)
+            new = self._grow(coded, plan, bags, range(done, self.n_estimators), factors, balanced)
             ensemble = new if before is None else before.extend(new)
         fitted = {
             "schema_": problem.table.schema,
@@ -224,27 +218,24 @@ class _BaseForest(ReadsTables, MultiOutputMixin, BaseEstimator, Persistent, meta
         numbers: range,
         factors: NDArray[np.float64] | None,
         balanced: bool,
-    ) -> Iterator[TreeArrays]:
-        """Grow the trees of these numbers, some at a time, so that never all are there in their wide form."""
-        n_threads, target = coded.problem.n_threads, coded.problem.target(factors)
-        at_once = n_threads * max(1, _ROWS_AT_ONCE // bags.n_rows)
-        batches: Sequence[range] = [numbers[i : i + at_once] for i in range(0, len(numbers), at_once)]
-        shown: Any = batches
-        if self.verbose:
-            title = f"{type(self).__name__}: growing trees"
-            shown = track(batches, title, len(batches), console=Console(stderr=True))
-        for batch in shown:
-            row_seeds = np.array([row_seed(bags.seed, t) for t in batch], dtype=np.uint64)
-            # As a member would draw by its random_state.
-            tree_seeds = np.array([draw_seed(bags.estimator_seed(t)) for t in batch], dtype=np.uint64)
-            trees = coded.grower.grow_forest(
-                target, plan, bags.bag, (row_seeds, tree_seeds), n_threads, balanced=balanced
-            )
-            trees.reverse()
-            while trees:  # none may be left when the next are grown
-                tree = trees.pop()
-                yield pruning.cost_complexity(tree, self.ccp_alpha) if self.ccp_alpha > 0 else tree
-                del tree
+    ) -> TreeEnsemble:
+        """Grow the trees of these numbers; each joins the others when it is there."""
+        row_seeds = np.array([row_seed(bags.seed, t) for t in numbers], dtype=np.uint64)
+        # As a member would draw by its random_state.
+        tree_seeds = np.array([draw_seed(bags.estimator_seed(t)) for t in numbers], dtype=np.uint64)
+        builder = EnsembleBuilder()
+        progress = Progress(self.verbose, f"{type(self).__name__}: growing trees", len(numbers))
+
+        def take(tree: TreeArrays) -> None:
+            builder.add(pruning.cost_complexity(tree, self.ccp_alpha) if self.ccp_alpha > 0 else tree)
+            progress.report(builder.n_trees)
+
+        with progress:
+            coded.grower.grow_forest(
+                coded.problem.target(factors), plan, bags.bag, (row_seeds, tree_seeds), take,
+                coded.problem.n_threads, balanced=balanced,
+            )  # fmt: skip
+        return builder.build()
 
     def _trees_so_far(self, bags: Bags, classes: Any) -> TreeEnsemble | None:
         """Give the trees that a warm start goes on from."""

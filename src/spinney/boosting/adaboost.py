@@ -13,10 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from spinney.base.checks import FLAG, OneOf, check_parameters, check_weights
 from spinney.base.errors import InputError, show_value
+from spinney.base.progress import Progress
 from spinney.base.seeds import draw_seed
 from spinney.boosting import adaboost_algorithms as algorithms
 from spinney.boosting.adaboost_algorithms import Algorithm, find_algorithm
-from spinney.boosting.adaboost_base import RULES, Progress, _BaseAdaBoost
+from spinney.boosting.adaboost_base import RULES, _BaseAdaBoost
 from spinney.boosting.adaboost_ledger import RoundLedger
 from spinney.boosting.adaboost_members import Task, members_of, open_members, outputs, share_schema
 from spinney.boosting.adaboost_rounds import Boosting, Draws, Watch
@@ -180,7 +181,8 @@ class AdaBoostClassifier(ClassifierMixin, _BaseAdaBoost):  # type: ignore[misc]
             while not done and len(boosting.estimators) < self.n_estimators:
                 before = len(boosting.estimators)
                 done = not boosting.step()
-                progress.report(len(boosting.estimators), boosting.estimator_errors[-1])
+                n_done = len(boosting.estimators)
+                progress.report(n_done, f"round {n_done}, error {boosting.estimator_errors[-1]:.4f}")
                 if watch is not None and held is not None and len(boosting.estimators) > before:
                     done |= watch.stops(boosting.error_on(held))
 

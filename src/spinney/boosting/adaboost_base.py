@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -199,29 +198,3 @@ class _BaseAdaBoost(BaseEstimator, Persistent, metaclass=ABCMeta):  # type: igno
         for name in ("sparse", "allow_nan", "categorical", "string"):
             setattr(tags.input_tags, name, getattr(pattern.input_tags, name))
         return tags
-
-
-class Progress(AbstractContextManager["Progress"]):
-    """Show how far the rounds have come, on standard error, if asked to."""
-
-    def __init__(self, shown: bool | int, name: str, n_rounds: int) -> None:
-        self._bar: Any = nullcontext()
-        self._task: Any = None
-        if shown:
-            from rich.console import Console
-            from rich.progress import Progress as Bar
-
-            self._bar = Bar(console=Console(stderr=True))
-            self._task = self._bar.add_task(name, total=n_rounds)
-
-    def __enter__(self) -> Progress:
-        self._bar.__enter__()
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._bar.__exit__(*error)
-
-    def report(self, done: int, error: float) -> None:
-        """Tell the number of rounds made, and the error of the last member."""
-        if self._task is not None:
-            self._bar.update(self._task, completed=done, description=f"round {done}, error {error:.4f}")

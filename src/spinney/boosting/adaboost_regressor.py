@@ -13,8 +13,9 @@ from sklearn.metrics import r2_score
 
 from spinney.base.checks import OneOf, check_parameters, check_weights
 from spinney.base.errors import InputError
+from spinney.base.progress import Progress
 from spinney.base.seeds import draw_seed
-from spinney.boosting.adaboost_base import RULES, Progress, _BaseAdaBoost
+from spinney.boosting.adaboost_base import RULES, _BaseAdaBoost
 from spinney.boosting.adaboost_members import Members, Task, open_members, outputs, share_schema
 from spinney.boosting.adaboost_rounds import MOST_DRAWS, Draws, Watch, draw_rows
 from spinney.boosting.adaboost_state import require
@@ -201,7 +202,8 @@ class AdaBoostRegressor(RegressorMixin, _BaseAdaBoost):  # type: ignore[misc]
             while not done and len(boosting.estimators) < self.n_estimators:
                 before = len(boosting.estimators)
                 done = not boosting.step()
-                progress.report(len(boosting.estimators), boosting.errors[-1])
+                n_done = len(boosting.estimators)
+                progress.report(n_done, f"round {n_done}, error {boosting.errors[-1]:.4f}")
                 if watch is not None and held is not None and len(boosting.estimators) > before:
                     rows = held > 0
                     predicted = weighted_median(

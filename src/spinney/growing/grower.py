@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,21 +85,24 @@ class Grower:
         plan: GrowPlan,
         bag: core.Bag,
         seeds: tuple[NDArray[np.uint64], NDArray[np.uint64]],
+        take: Callable[[TreeArrays], None],
         n_threads: int = 1,
         *,
         balanced: bool = False,
-    ) -> list[TreeArrays]:
+    ) -> None:
         """Grow a tree for each pair of seeds, of its bag and of its own draws; a thread grows a tree.
+
+        ``take`` is called with one tree after the other, in their order but on any thread, while others are
+        grown.
 
         A row weighs as often as it is in the bag, times its weight in the target. ``balanced`` makes the
         classes of each bag weigh the same.
         """
         bag_seeds, tree_seeds = seeds
-        grown = self._core.grow_forest(
+        self._core.grow_forest(
             target.classes, target.n_classes, target.values, _options(plan, n_threads), bag, bag_seeds,
-            tree_seeds, target.weights, balanced,
+            tree_seeds, target.weights, balanced, lambda tree: take(self._tree(tree)),
         )  # fmt: skip
-        return [self._tree(tree) for tree in grown]
 
     def order_rows(
         self, target: Target, category_keys: Sequence[NDArray[np.uint64]], n_threads: int = 1

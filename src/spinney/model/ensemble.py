@@ -150,22 +150,20 @@ class TreeEnsemble(Persistent):
 
         >>> TreeEnsemble.from_trees([model.tree_, other.tree_])  # doctest: +SKIP
         """
-        return cls._join(map(_narrow, trees))
-
-    @classmethod
-    def _join(cls, parts: Iterable[dict[str, Any]]) -> Self:
-        """Put the arrays of ensembles one after the other."""
-        joined = _Joined()
-        for part in parts:
-            joined.append(part)
-        return cls(**joined.arrays())
+        builder = EnsembleBuilder()
+        for tree in trees:
+            builder.add(tree)
+        return cls(**builder.arrays())
 
     def extend(self, other: TreeEnsemble) -> Self:
         """Give the ensemble of these trees and, after them, the other's.
 
         >>> model.ensemble_.extend(TreeEnsemble.from_trees(new_trees))  # doctest: +SKIP
         """
-        return self._join([vars(self), vars(other)])
+        builder = EnsembleBuilder()
+        for part in (self, other):
+            builder.append(vars(part))
+        return type(self)(**builder.arrays())
 
     def __getitem__(self, trees: slice) -> TreeEnsemble:
         """Give a run of the trees; no array is copied but the offsets."""
@@ -305,10 +303,15 @@ def _fit_type(numbers: NDArray[Any], types: tuple[type[np.generic], ...]) -> NDA
     return numbers.astype(types[0 if fits else -1])
 
 
-class _Joined:
-    """Arrays of an ensemble that grow by those of one part after the other.
+class EnsembleBuilder:
+    """Put the arrays of an ensemble together, those of one tree after the other.
 
     They grow in place, which the system does by moving pages: a forest is never there twice.
+
+    >>> builder = EnsembleBuilder()
+    >>> builder.add(model.tree_)            # doctest: +SKIP
+    >>> builder.build().n_trees             # doctest: +SKIP
+    1
     """
 
     def __init__(self) -> None:
@@ -316,7 +319,21 @@ class _Joined:
         self._arrays: dict[str, NDArray[Any]] = {}
         self._used: dict[str, int] = {}
 
+    @property
+    def n_trees(self) -> int:
+        """Count the trees added."""
+        return self._used.get("tree_begin", 1) - 1
+
+    def add(self, tree: TreeArrays) -> None:
+        """Add a tree after those that are there."""
+        self.append(_narrow(tree))
+
+    def build(self) -> TreeEnsemble:
+        """Give the ensemble of all trees added; nothing can be added afterwards."""
+        return TreeEnsemble(**self.arrays())
+
     def append(self, part: Mapping[str, Any]) -> None:
+        """Add the arrays of another ensemble."""
         shape = (part["n_features"], *part["value"].shape[1:])
         if self._shape is None:
             self._shape = shape
@@ -348,6 +365,7 @@ class _Joined:
         array[used : self._used[name]] = new
 
     def arrays(self) -> dict[str, Any]:
+        """Give the arrays by name, cut to their length."""
         if self._shape is None:
             raise ValueError("An ensemble has at least one tree.")
         for name, array in self._arrays.items():

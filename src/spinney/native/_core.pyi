@@ -1,6 +1,6 @@
 """The types of `spinney.native.core`: of each module `_core_<level>`, which are all alike."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -115,7 +115,8 @@ class Grower:
         tree_seeds: NDArray[np.uint64],
         factors: NDArray[np.float64] | None,
         balanced: bool,
-    ) -> list[dict[str, Any]]: ...
+        take: Callable[[dict[str, Any]], None],
+    ) -> None: ...
     def order_rows(
         self,
         classes: NDArray[np.int32] | None,
