@@ -95,7 +95,7 @@ class EnsemblePredictor {
         static constexpr Size rows = MaskTrees::block;
         const EnsemblePredictor& self;
         const MaskTrees& trees = *self.masks_;
-        std::vector<std::uint8_t> planes = std::vector<std::uint8_t>(trees.plane_bytes() + 64);
+        std::vector<std::uint8_t> planes = std::vector<std::uint8_t>(trees.planes().bytes() + 64);
         std::vector<double> columns = std::vector<double>(self.per_round_ > 1 ? rows * self.per_round_ : 0);
         std::uint8_t ids[rows];
 
@@ -103,7 +103,7 @@ class EnsemblePredictor {
         static Size most_rows(const EnsemblePredictor&, Size, int) { return rows; }
 
         void prepare(const InputTable& table, Size begin, Size n) {
-            trees.code_block(planes.data(), *self.codes_, table.columns, begin, n);
+            trees.planes().code(planes.data(), *self.codes_, table.columns, begin, n);
         }
 
         void add(double* sums, const SumPlan& plan, Size first, Size n_trees, Size n) {

@@ -12,6 +12,7 @@
 #include "code_features.hpp"
 #include "dtypes.hpp"
 #include "ensemble_layout.hpp"
+#include "mask_planes.hpp"
 #include "registers.hpp"
 
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
@@ -25,47 +26,28 @@ namespace spinney {
 
 /// Trees of at most 256 leaves each, laid out for blocks of 256 rows.
 ///
-/// The rows of a block are coded into planes, one byte or two a row. A numeric test is `code > rank`, both
-/// with their highest bit turned, for processors compare numbers with signs; the code of a missing value is
-/// the highest or, in a second plane for the tests that send it to child 0, the lowest. A category feature
-/// has a plane for every 254 codes, with 255 for "in no set" and 254 for a missing value, in the first plane.
-///
 /// Leaves are numbered from left to right: going right at a test adds the leaves on its left to the number.
 class MaskTrees {
   public:
-    static constexpr Size block = 256, most_leaves = 256;
+    static constexpr Size block = MaskPlanes::block, most_leaves = 256;
 
     /// Tell whether the trees are of a kind that this is made for.
     static bool suits(const EnsembleView& trees, const EnsembleTraits& traits, const EnsembleCodes& codes) {
         // Every test of a tree is asked, where a walk asks a few: that pays for small trees only.
         if (traits.most_leaves > most_leaves || traits.n_leaves > 100 * trees.n_trees()) return false;
-        for (const FeatureCodes& f : codes.features) {
-            if (f.categorical ? f.n_codes > most_parts * part_codes : f.ranks.size() > most_ranks)
-                return false;
-        }
-        return true;
+        return MaskPlanes::suits(codes);
     }
 
-    MaskTrees(const EnsembleView& trees, const EnsembleCodes& codes) : n_values_(trees.n_values()) {
-        lay_out_planes(codes);
+    MaskTrees(const EnsembleView& trees, const EnsembleCodes& codes)
+        : planes_(codes), n_values_(trees.n_values()) {
         NodeCursor cursor;
         for (Size t = 0; t < trees.n_trees(); ++t) add_tree(trees, codes, t, cursor);
     }
 
-    Size plane_bytes() const { return plane_bytes_; }
+    /// How rows are coded for these trees.
+    const MaskPlanes& planes() const { return planes_; }
 
-    /// Code the rows of a block into planes; rows beyond n get codes of no meaning.  planes (plane_bytes,)
-    void code_block(std::uint8_t* planes, const EnsembleCodes& codes, std::span<const InputColumn> columns,
-                    Size begin, Size n) const {
-        std::uint32_t code[block];
-        for (Size s = 0; s < planes_.size(); ++s) {
-            const FeatureCodes& f = codes.features[s];
-            f.code(code, columns[f.feature], begin, n);
-            write_planes(planes, planes_[s], f, code, n);
-        }
-    }
-
-    /// Find the leaves of n rows, in left-to-right numbers.  ids (block,); planes as of `code_block`
+    /// Find the leaves of n rows, in left-to-right numbers.  ids (block,); planes: a block coded by `planes`
     void find_leaves(std::uint8_t* ids, Size t, const std::uint8_t* planes, Size n) const {
 #ifdef SPINNEY_MASKS_AVX512
         if (n > 128) return find_leaves_wide<4>(ids, trees_[t], planes);
@@ -116,12 +98,6 @@ class MaskTrees {
     Node node_of(Size t, std::uint8_t id) const { return leaf_nodes_[trees_[t].leaves + id]; }
 
   private:
-    static constexpr Size part_codes = 254, most_parts = 8, most_ranks = 65534;
-    // The planes of one feature: numbers have `high`, `low` or both.
-    struct Planes {
-        std::uint32_t high = 0, low = 0, first_part = 0, n_parts = 0;  // in bytes
-        bool wide = false;                                             // two bytes a code
-    };
     struct ByteTest {
         std::uint32_t plane;
         std::int8_t rank;
@@ -150,29 +126,6 @@ class MaskTrees {
     };
 
     // ---- layout ----
-
-    void lay_out_planes(const EnsembleCodes& codes) {
-        std::uint32_t at = 0;
-        const auto take = [&](bool wanted, Size bytes) {
-            const std::uint32_t here = at;
-            at += wanted ? static_cast<std::uint32_t>(bytes) : 0;
-            return here;
-        };
-        for (const FeatureCodes& f : codes.features) {
-            Planes p;
-            if (f.categorical) {
-                p.n_parts =
-                    static_cast<std::uint32_t>(std::max<Size>((f.n_codes + part_codes - 1) / part_codes, 1));
-                p.first_part = take(true, p.n_parts * block);
-            } else {
-                p.wide = f.ranks.size() > 254;
-                p.high = take(f.missing_second, block << p.wide);
-                p.low = take(f.missing_first, block << p.wide);
-            }
-            planes_.push_back(p);
-        }
-        plane_bytes_ = at;
-    }
 
     void add_tree(const EnsembleView& trees, const EnsembleCodes& codes, Size t, NodeCursor& cursor) {
         const Size n = trees.size(t), begin = cursor.node;
@@ -215,7 +168,7 @@ class MaskTrees {
     void add_test(const EnsembleView& trees, const EnsembleCodes& codes, const NodeCursor& at,
                   std::uint8_t slot) {
         const auto feature = static_cast<Size>(trees.feature[at.node]);
-        const Planes& p = planes_[codes.slot_of_feature[feature]];
+        const MaskPlanes::Feature& p = planes_[codes.slot_of_feature[feature]];
         if (trees.test(at.node) == TestKind::category_set) {
             set_tests_.push_back(
                 {p.first_part, p.n_parts, static_cast<std::uint32_t>(set_bits_.size()), slot});
@@ -225,16 +178,10 @@ class MaskTrees {
         const std::uint32_t plane = trees.missing(at.node) == 0 ? p.low : p.high;
         const std::uint32_t rank = codes.of(trees.feature[at.node]).ranks.rank(trees.threshold[at.node]);
         if (p.wide) {
-            word_tests_.push_back({plane, signed_code<std::int16_t>(rank), slot});
+            word_tests_.push_back({plane, MaskPlanes::signed_code<std::int16_t>(rank), slot});
         } else {
-            byte_tests_.push_back({plane, signed_code<std::int8_t>(rank), slot});
+            byte_tests_.push_back({plane, MaskPlanes::signed_code<std::int8_t>(rank), slot});
         }
-    }
-
-    /// The lowest is 0.
-    template <class T>
-    static T signed_code(std::uint32_t code) {
-        return static_cast<T>(static_cast<T>(code) ^ std::numeric_limits<T>::min());
     }
 
     void add_set(const EnsembleView& trees, const NodeCursor& at, Size n_parts) {
@@ -245,10 +192,11 @@ class MaskTrees {
         const auto set = [&](Size part, Size bit) {
             set_bits_[first + 32 * part + bit / 8] |= static_cast<std::uint8_t>(1u << bit % 8);
         };
-        for (Size c = 0; c < std::min(n_codes, n_parts * part_codes); ++c) {
-            if (trees.set_bits[begin + c / 64] >> c % 64 & 1) set(c / part_codes, c % part_codes);
+        for (Size c = 0; c < std::min(n_codes, n_parts * MaskPlanes::part_codes); ++c) {
+            if (trees.set_bits[begin + c / 64] >> c % 64 & 1)
+                set(c / MaskPlanes::part_codes, c % MaskPlanes::part_codes);
         }
-        if (trees.missing(at.node) == 0) set(0, part_codes);
+        if (trees.missing(at.node) == 0) set(0, MaskPlanes::part_codes);
     }
 
     // Counts leaves from the bottom up: breadth-first, children come after their parents.
@@ -286,44 +234,6 @@ class MaskTrees {
             const Size leaf = before + first_leaf[i];
             leaf_nodes_[leaf] = static_cast<Node>(i);
             std::copy_n(&trees.value[(begin + i) * n_values_], n_values_, &values_[leaf * n_values_]);
-        }
-    }
-
-    // ---- rows ----
-
-    static void write_planes(std::uint8_t* planes, const Planes& p, const FeatureCodes& f,
-                             const std::uint32_t* code, Size n) {
-        if (f.categorical) {
-            for (Size part = 0; part < p.n_parts; ++part) {
-                write_part(planes + p.first_part + part * block, f, code, n, part);
-            }
-        } else if (p.wide) {
-            write_ranks(reinterpret_cast<std::int16_t*>(planes + p.high),
-                        reinterpret_cast<std::int16_t*>(planes + p.low), f, code, n);
-        } else {
-            write_ranks(reinterpret_cast<std::int8_t*>(planes + p.high),
-                        reinterpret_cast<std::int8_t*>(planes + p.low), f, code, n);
-        }
-    }
-
-    template <class T>
-    static void write_ranks(T* high, T* low, const FeatureCodes& f, const std::uint32_t* code, Size n) {
-        if (f.missing_second) {
-            for (Size i = 0; i < n; ++i) high[i] = signed_code<T>(code[i]);
-        }
-        if (f.missing_first) {
-            for (Size i = 0; i < n; ++i) low[i] = signed_code<T>(code[i] == missing_code ? 0 : code[i]);
-        }
-    }
-
-    static void write_part(std::uint8_t* plane, const FeatureCodes& f, const std::uint32_t* code, Size n,
-                           Size part) {
-        const auto first = static_cast<std::uint32_t>(part * part_codes);
-        const std::uint32_t end = std::min<std::uint32_t>(f.n_codes, first + part_codes);
-        for (Size i = 0; i < n; ++i) {
-            const bool here = code[i] >= first && code[i] < end;
-            const bool missing = part == 0 && code[i] == missing_code;
-            plane[i] = static_cast<std::uint8_t>(here ? code[i] - first : missing ? part_codes : 255);
         }
     }
 
@@ -522,8 +432,8 @@ class MaskTrees {
     }
 #endif
 
-    Size n_values_, plane_bytes_ = 0;
-    std::vector<Planes> planes_;  // as the features of the codes
+    MaskPlanes planes_;
+    Size n_values_;
     std::vector<Tree> trees_;
     std::vector<ByteTest> byte_tests_;
     std::vector<WordTest> word_tests_;
