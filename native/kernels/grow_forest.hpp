@@ -45,6 +45,17 @@ inline void balance_classes(std::vector<double>& weights, const std::vector<std:
     }
 }
 
+/// What the rows weigh in the bag of tree t.  (n_rows,)
+inline std::vector<double> bag_weights(const ForestPlan& plan, Size t, const Target& target) {
+    std::vector<std::uint32_t> counts;
+    plan.bag.draw(counts, plan.bag_seeds[t]);
+    std::vector<double> weights(counts.begin(), counts.end());
+    if (plan.factors)
+        for (Size r = 0; r < weights.size(); ++r) weights[r] *= plan.factors[r];
+    if (plan.balanced) balance_classes(weights, counts, target);
+    return weights;
+}
+
 /// Passes results on in their order, whatever the order in which threads come by them. Who brings the next
 /// one passes on all that have been waiting for it; the others do not wait.
 template <class T, class Take>
@@ -91,12 +102,7 @@ void grow_forest(const TreeGrower& grower, const Target& target, GrowOptions opt
     Pool::shared().parallel_for(
         n_threads, n_trees,
         [&](Size t, int) {
-            std::vector<std::uint32_t> counts;
-            plan.bag.draw(counts, plan.bag_seeds[t]);
-            std::vector<double> weights(counts.begin(), counts.end());
-            if (plan.factors)
-                for (Size r = 0; r < weights.size(); ++r) weights[r] *= plan.factors[r];
-            if (plan.balanced) detail::balance_classes(weights, counts, target);
+            const std::vector<double> weights = detail::bag_weights(plan, t, target);
             Target own = target;
             own.weights = weights.data();
             GrowOptions own_options = options;

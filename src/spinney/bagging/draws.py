@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from spinney.base.checks import Whole
 from spinney.base.errors import InputError
-from spinney.base.seeds import stream
+from spinney.base.seeds import draw_word, stream
 from spinney.native import core
 from spinney.persistence import Persistent
 
@@ -31,7 +31,7 @@ def member_seed(seed: int, t: int) -> int:
     >>> member_seed(7, 0) == member_seed(7, 0), member_seed(7, 0) == member_seed(7, 1)
     (True, False)
     """
-    return int(stream(seed, t).integers(2**64, dtype=np.uint64))
+    return draw_word(seed, t)
 
 
 def are_counts(weights: Weights | None) -> bool:
@@ -77,7 +77,7 @@ def row_seed(seed: int, t: int) -> int:
     >>> row_seed(7, 0) == member_seed(7, 0)
     False
     """
-    return int(stream(member_seed(seed, t), _ROWS).integers(2**64, dtype=np.uint64))
+    return draw_word(member_seed(seed, t), _ROWS)
 
 
 def make_bag(
@@ -194,11 +194,11 @@ class Bags(Persistent):
 
     def estimator_seed(self, t: int) -> int:
         """Give the seed of what member t itself draws."""
-        return int(stream(member_seed(self.seed, t), _ESTIMATOR).integers(2**64, dtype=np.uint64))
+        return draw_word(member_seed(self.seed, t), _ESTIMATOR)
 
     def parameter_seed(self, t: int) -> int:
         """Give the seed of the random hyper-parameters of member t."""
-        return int(stream(member_seed(self.seed, t), _PARAMETERS).integers(2**64, dtype=np.uint64))
+        return draw_word(member_seed(self.seed, t), _PARAMETERS)
 
     def same_draws(self, other: Bags) -> bool:
         """Tell whether the other bags are drawn in the same way from the same rows."""

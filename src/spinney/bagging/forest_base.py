@@ -223,7 +223,7 @@ class _BaseForest(ReadsTables, MultiOutputMixin, BaseEstimator, Persistent, meta
         row_seeds = np.array([row_seed(bags.seed, t) for t in numbers], dtype=np.uint64)
         # As a member would draw by its random_state.
         tree_seeds = np.array([draw_seed(bags.estimator_seed(t)) for t in numbers], dtype=np.uint64)
-        builder = EnsembleBuilder()
+        builder = EnsembleBuilder(len(numbers))
         progress = Progress(self.verbose, f"{type(self).__name__}: growing trees", len(numbers))
 
         def take(tree: TreeArrays) -> None:

@@ -306,7 +306,9 @@ def _fit_type(numbers: NDArray[Any], types: tuple[type[np.generic], ...]) -> NDA
 class EnsembleBuilder:
     """Put the arrays of an ensemble together, those of one tree after the other.
 
-    They grow in place, which the system does by moving pages: a forest is never there twice.
+    They grow in place, which the system does by moving pages: a forest is never there twice. Where it is
+    known how many trees to expect, there is room for them from the first one on; memory that nobody has
+    written to is none.
 
     >>> builder = EnsembleBuilder()
     >>> builder.add(model.tree_)            # doctest: +SKIP
@@ -314,7 +316,8 @@ class EnsembleBuilder:
     1
     """
 
-    def __init__(self) -> None:
+    def __init__(self, n_expected: int = 0) -> None:
+        self._n_expected = n_expected
         self._shape: tuple[int, ...] | None = None
         self._arrays: dict[str, NDArray[Any]] = {}
         self._used: dict[str, int] = {}
@@ -339,8 +342,10 @@ class EnsembleBuilder:
             self._shape = shape
             for name in ARRAY_TYPES:
                 first = int(name.endswith("_begin"))  # offsets begin with 0
-                self._arrays[name] = np.zeros((first, *part[name].shape[1:]), part[name].dtype)
-                self._used[name] = len(self._arrays[name])
+                room = first + self._n_expected * len(part[name]) * 9 // 8
+                self._arrays[name] = np.empty((room, *part[name].shape[1:]), part[name].dtype)
+                self._arrays[name][:first] = 0
+                self._used[name] = first
         if shape != self._shape:
             raise ValueError(
                 f"The trees differ in (n_features, n_outputs, width): {sorted({shape, self._shape})}. "
@@ -356,7 +361,7 @@ class EnsembleBuilder:
         array, used = self._arrays[name], self._used[name]
         dtype = np.promote_types(array.dtype, new.dtype)
         if dtype != array.dtype:
-            array = self._arrays[name] = array.astype(dtype)
+            array = self._arrays[name] = array[:used].astype(dtype)
         self._used[name] = used + len(new)
         if self._used[name] > len(array):
             # Nobody else has the array; somewhat more than is needed makes the calls few.
