@@ -2,7 +2,9 @@
 // lines that are cleared again, rows beside one another, or one random cut a feature.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
@@ -33,7 +35,8 @@ class HistogramSearch {
           few_takes_(std::tuple_element_t<0, decltype(few_)>::takes(c.s)),
           small_weights_(c.s.max_weight < 256),
           line_search_(static_cast<Size>(c.s.width)),
-          left_(static_cast<Size>(c.s.width)) {
+          left_(static_cast<Size>(c.s.width)),
+          sums_(left_.size() * kRegister) {
         const Size d = c.x.columns.size();
         for (std::uint32_t f = 0; f < d; ++f) {
             features_.push_back(f);
@@ -212,12 +215,13 @@ class HistogramSearch {
             if (in_lanes)
                 TileLanes::left_sums(cuts, tile, rows_, last, data_.words,
                                      static_cast<Stat>(c_.s.max_weight));
-            for (const RandomCut& cut : cuts) {
+            for (Size begin = 0; begin < n; begin += kRegister) {
+                const auto some = cuts.subspan(begin, std::min(kRegister, n - begin));
                 if (in_lanes)
-                    left_[0] = cut.packed;
+                    for (Size i = 0; i < some.size(); ++i) sums_[i] = some[i].packed;
                 else
-                    sum_left(left_.data(), tile, cut);
-                try_cut(out, node, s, tile.first + cut.place, cut);
+                    sum_left(tile, some);
+                try_cuts(out, node, s, tile, some);
             }
         });
         return varied;
@@ -228,38 +232,67 @@ class HistogramSearch {
         return {place, c_.starts[f].last_below(drawn), drawn, 0};
     }
 
-    void sum_left(Stat* sum, const Tile& tile, const RandomCut& cut) const {
-        std::fill_n(sum, c_.s.width, 0);
+    /// Write what goes left of each of up to kRegister cuts into sums_.
+    void sum_left(const Tile& tile, std::span<const RandomCut> cuts) {
         if constexpr (L == Layout::dense) {
-            if (c_.s.width == 2) return sum_dense<2>(sum, tile, cut);
-            if (c_.s.width == 3) return sum_dense<3>(sum, tile, cut);
+            if (c_.s.width == 2) return sum_dense<2>(tile, cuts);
+            if (c_.s.width == 3) return sum_dense<3>(tile, cuts);
         }
-        for (const Row row : rows_)
-            if (tile.codes[row * tile.n + cut.place] <= cut.last)
-                add_words<L>(sum, data_, row, c_.s.row_words);
+        for (Size i = 0; i < cuts.size(); ++i) {
+            std::fill(left_.begin(), left_.end(), 0);
+            for (const Row row : rows_)
+                if (tile.codes[row * tile.n + cuts[i].place] <= cuts[i].last)
+                    add_words<L>(left_.data(), data_, row, c_.s.row_words);
+            for (Size w = 0; w < left_.size(); ++w) sums_[w * kRegister + i] = left_[w];
+        }
     }
 
-    /// The same without a branch: which way a row goes at random cannot be foretold.
+    /// The same for all cuts at once, and without a branch: which way a row goes at random cannot be
+    /// foretold.
     template <Size Width>
-    void sum_dense(Stat* sum, const Tile& tile, const RandomCut& cut) const {
-        std::array<Stat, Width> own{};
-        const std::uint8_t* codes = tile.codes.data() + cut.place;
-        const auto last = static_cast<std::uint8_t>(cut.last);
-        for (const Row row : rows_) {
-            const Stat left = -static_cast<Stat>(codes[row * tile.n] <= last);
-            for (Size w = 0; w < Width; ++w) own[w] += data_.words[row * Width + w] & left;
+    void sum_dense(const Tile& tile, std::span<const RandomCut> cuts) {
+        std::array<std::uint32_t, kRegister> place{};
+        StatRegister last = StatRegister{} - 1;  // below all codes: nothing goes left
+        for (Size i = 0; i < cuts.size(); ++i) {
+            place[i] = cuts[i].place;
+            last[i] = static_cast<Stat>(cuts[i].last);
         }
-        std::copy_n(own.data(), Width, sum);
+        std::array<StatRegister, Width> own{};
+        for (const Row row : rows_) {
+            const std::uint8_t* codes = tile.codes.data() + row * tile.n;
+            StatRegister code;
+            for (Size i = 0; i < kRegister; ++i) code[i] = codes[place[i]];
+            const StatRegister left = code <= last;
+            for (Size w = 0; w < Width; ++w) own[w] += left & data_.words[row * Width + w];
+        }
+        for (Size w = 0; w < Width; ++w) std::memcpy(sums_.data() + w * kRegister, &own[w], sizeof own[w]);
     }
 
-    void try_cut(Division& out, const HistogramWork& node, Searching& s, Size f, const RandomCut& at) {
-        s.limits.set_direction(c_.options.monotone, static_cast<std::int32_t>(f));
-        CodeCut cut;
-        cut.last = at.last;
-        cut.pair = s.judge(left_.data());
-        if (!cut.found() || !take_cut(out, node, s, static_cast<std::uint32_t>(f), cut)) return;
-        out.drawn = at.drawn;
-        std::copy_n(left_.data(), left_.size(), new_left(out));
+    /// Judge up to kRegister cuts by their left sums in sums_.
+    void try_cuts(Division& out, const HistogramWork& node, Searching& s, const Tile& tile,
+                  std::span<const RandomCut> cuts) {
+        const auto read_left = [&](Stat* left, Size i) {
+            for (Size w = 0; w < left_.size(); ++w) left[w] = sums_[w * kRegister + i];
+        };
+        const auto feature = [&](Size i) { return static_cast<std::uint32_t>(tile.first + cuts[i].place); };
+        Register pairs;
+        if (c_.options.monotone.empty()) {
+            pairs = s.judge.several(sums_.data());
+        } else {  // each has a direction of its own
+            for (Size i = 0; i < cuts.size(); ++i) {
+                s.limits.set_direction(c_.options.monotone, static_cast<std::int32_t>(feature(i)));
+                read_left(left_.data(), i);
+                pairs[i] = s.judge(left_.data());
+            }
+        }
+        for (Size i = 0; i < cuts.size(); ++i) {
+            CodeCut cut;
+            cut.last = cuts[i].last;
+            cut.pair = pairs[i];
+            if (!cut.found() || !take_cut(out, node, s, feature(i), cut)) continue;
+            out.drawn = cuts[i].drawn;
+            read_left(new_left(out), i);
+        }
     }
 
     /// Search features (ascending) through lines that are cleared again behind the sweep. True: some feature
@@ -409,6 +442,7 @@ class HistogramSearch {
         few_;  // the first that takes a node
     LineSearch line_search_;
     std::vector<Stat> left_;  // of a cut just found
+    std::vector<Stat> sums_;  // (width, kRegister) of random cuts
     Groups groups_;
 };
 
