@@ -267,12 +267,13 @@ def fuzz(subjects: list[Subject], cases: range, seed: int, watch: Watch) -> Coun
                 f"Case {case} of seed {seed}: {victim.name}, {how}. Run it alone with --only {case}."
             )
             raise
+        finally:  # or the clock would end the process later, without a word
+            faulthandler.cancel_dump_traceback_later()
         # The lesser of the two: a busy machine makes the wall clock late, many threads the processor's.
         seconds = min(time.perf_counter() - begin, time.process_time() - worked)
         if seconds > SECONDS or watch.seen:
             raise AssertionError(f"Case {case} ({victim.name}, {how}): {seconds:.2f} s, audit {watch.seen}.")
         results[result] += 1
-    faulthandler.cancel_dump_traceback_later()
     return results
 
 
