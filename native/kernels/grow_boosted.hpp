@@ -8,13 +8,14 @@
 #include <array>
 #include <cfloat>
 #include <memory>
-#include <numeric>
 #include <vector>
 
+#include "boost_columns.hpp"
 #include "boost_options.hpp"
 #include "boosted_tree.hpp"
 #include "divide_rows.hpp"
 #include "grow.hpp"
+#include "histogram_pool.hpp"
 #include "newton.hpp"
 #include "row_stores.hpp"
 
@@ -28,7 +29,9 @@ class BoostedGrower {
           times_(times),
           n_chunks_(table.n_chunks()),
           stores_(table.rows, table.x.n_rows),
-          scratch_(static_cast<Size>(options.n_threads)) {
+          scratch_(static_cast<Size>(options.n_threads)),
+          pool_(table.histogram_words()),
+          columns_(options, table.x.columns.size()) {
         const Size d = table.x.columns.size();
         found_[0].resize(d);
         found_[1].resize(d);
@@ -43,7 +46,7 @@ class BoostedGrower {
         tree_ = {};
         stores_.clear();
         tree_.fragment.add(1, 0);
-        draw_columns(address);
+        columns_.draw(address);
         make_root(address);
         std::vector<Node> open;
         meet(open, 0);
@@ -79,41 +82,6 @@ class BoostedGrower {
     int threads_for(Size rows) const { return rows < kSmall ? 1 : o_.n_threads; }
     Scratch& scratch(int slot) { return scratch_[static_cast<Size>(slot)]; }
 
-    // --- the tree's columns ---
-
-    void draw_columns(std::uint64_t address) {
-        const Size d = table_.x.columns.size();
-        columns_.resize(d);
-        std::iota(columns_.begin(), columns_.end(), 0u);
-        if (o_.column_fraction >= 1) return;
-        const auto wanted = static_cast<Size>(std::llround(o_.column_fraction * static_cast<double>(d)));
-        draw(columns_, std::max<Size>(1, wanted), mix(address, 0xC01));
-    }
-
-    /// Keep `wanted` of the columns, drawn without replacement, in ascending order.
-    static void draw(std::vector<std::uint32_t>& columns, Size wanted, std::uint64_t address) {
-        if (wanted >= columns.size()) return;
-        Draws draws(address);
-        for (Size i = 0; i < wanted; ++i)
-            std::swap(columns[i], columns[i + draws.below(static_cast<std::uint32_t>(columns.size() - i))]);
-        columns.resize(wanted);
-        std::sort(columns.begin(), columns.end());
-    }
-
-    /// The columns that the node may be divided by, as marks.
-    void allow(std::vector<std::uint8_t>& out, const BoostNode& n) const {
-        std::vector<std::uint32_t> columns = columns_;
-        if (o_.limits_interactions) {
-            std::vector<std::uint8_t> together(out.size(), 0);
-            for (const std::uint32_t g : n.groups)
-                for (const std::uint32_t f : o_.interactions[g]) together[f] = 1;
-            std::erase_if(columns, [&](std::uint32_t f) { return !together[f]; });
-        }
-        draw(columns, o_.max_features, mix(n.address, 0xFEA7));
-        std::fill(out.begin(), out.end(), std::uint8_t{0});
-        for (const std::uint32_t f : columns) out[f] = 1;
-    }
-
     // --- nodes ---
 
     void make_root(std::uint64_t address) {
@@ -129,7 +97,7 @@ class BoostedGrower {
             root.n_rows += in;
         }
         if (may_be_divided_by_depth(root)) {
-            root.histogram = take();
+            root.histogram = pool_.take();
             times_.time(Phase::histogram, [&] { build(root); });
             times_.time(Phase::split, [&] { merge_and_search(nullptr, &root, nullptr); });
         }
@@ -170,20 +138,7 @@ class BoostedGrower {
 
     // --- histograms ---
 
-    std::unique_ptr<Stat[]> take() {
-        std::unique_ptr<Stat[]> out;
-        if (free_.empty()) {
-            out.reset(new Stat[table_.histogram_words()]);
-        } else {
-            out = std::move(free_.back());
-            free_.pop_back();
-        }
-        std::fill_n(out.get(), table_.histogram_words(), 0);
-        return out;
-    }
-    void give(BoostNode& n) {
-        if (n.histogram) free_.push_back(std::move(n.histogram));
-    }
+    void give(BoostNode& n) { pool_.give(std::move(n.histogram)); }
 
     /// Add the node's rows: slot 0 into its histogram, other threads into their own, which are merged later.
     void build(BoostNode& n) {
@@ -231,7 +186,7 @@ class BoostedGrower {
             if (pair[i]->id == 0) add_up_root(*pair[i]);
             searched[i] = may_be_divided(*pair[i]);
             facts[i] = describe(*pair[i]);
-            if (searched[i]) allow(allowed_[i], *pair[i]);
+            if (searched[i]) columns_.allow(allowed_[i], *pair[i]);
         }
         const Size n_slots = table_.slots.slots.size();
         const Size n_rows = built->n_rows + (other ? other->n_rows : 0);
@@ -342,11 +297,11 @@ class BoostedGrower {
         const double unit = rows_->units.gain();
         const auto weigh = [&](std::uint32_t f) { found[f] = search_weighed(n, f, facts); };
         if (o_.ledger)
-            for (const std::uint32_t f : columns_)
+            for (const std::uint32_t f : columns_.drawn())
                 if (allowed_[child][f] && !found[f].sure) weigh(f);
         for (;;) {
             std::int32_t best = -1;
-            for (const std::uint32_t f : columns_) {
+            for (const std::uint32_t f : columns_.drawn()) {
                 if (!allowed_[child][f] || !found[f].found()) continue;
                 const auto better = [&](std::int32_t b) {
                     return replaces(found[f].gain, found[static_cast<Size>(b)].gain, [&] {
@@ -408,7 +363,7 @@ class BoostedGrower {
     }
 
     void write_ledger(Size child, const BoostNode& n, double unit) {
-        for (const std::uint32_t f : columns_) {
+        for (const std::uint32_t f : columns_.drawn()) {
             if (!allowed_[child][f] || !found_[child][f].found()) continue;
             const NewtonCut& cut = found_[child][f];
             const double gain = cut.gain * unit;
@@ -566,7 +521,7 @@ class BoostedGrower {
         BoostNode& large = left.n_rows < right.n_rows ? right : left;
         const bool has_small = may_be_divided(small), has_large = may_be_divided(large);
         const auto build_and_search = [&](BoostNode& built, BoostNode* other) {
-            built.histogram = take();
+            built.histogram = pool_.take();
             times_.time(Phase::histogram, [&] { build(built); });
             times_.time(Phase::split, [&] { merge_and_search(&parent, &built, other); });
         };
@@ -585,10 +540,10 @@ class BoostedGrower {
     Size n_chunks_;
     RowStores stores_;
     std::vector<Scratch> scratch_;
-    std::vector<std::unique_ptr<Stat[]>> free_;
+    detail::HistogramPool pool_;
     bool keep_histograms_ = true;
     bool parted_ = false;  // threads hold parts of the histogram just built
-    std::vector<std::uint32_t> columns_;
+    BoostColumns columns_;
     std::array<std::vector<NewtonCut>, 2> found_;
     std::array<std::vector<std::uint8_t>, 2> allowed_;
     std::array<std::uint8_t, kSlotLines> sides_{};

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,8 +142,8 @@ class TreeEnsemble(Persistent):
 
     # ---- trees in and out ----
 
-    @classmethod
-    def from_trees(cls, trees: Iterable[TreeArrays]) -> Self:
+    @staticmethod
+    def from_trees(trees: Iterable[TreeArrays]) -> TreeEnsemble:
         """Put trees side by side, at least one; all for the same features and of one shape of value.
 
         An iterator's trees are taken one by one, so that they need not all be there at once.
@@ -153,9 +153,9 @@ class TreeEnsemble(Persistent):
         builder = EnsembleBuilder()
         for tree in trees:
             builder.add(tree)
-        return cls(**builder.arrays())
+        return builder.build()
 
-    def extend(self, other: TreeEnsemble) -> Self:
+    def extend(self, other: TreeEnsemble) -> TreeEnsemble:
         """Give the ensemble of these trees and, after them, the other's.
 
         >>> model.ensemble_.extend(TreeEnsemble.from_trees(new_trees))  # doctest: +SKIP
@@ -163,7 +163,7 @@ class TreeEnsemble(Persistent):
         builder = EnsembleBuilder()
         for part in (self, other):
             builder.append(vars(part))
-        return type(self)(**builder.arrays())
+        return builder.build()
 
     def __getitem__(self, trees: slice) -> TreeEnsemble:
         """Give a run of the trees; no array is copied but the offsets."""
@@ -333,7 +333,11 @@ class EnsembleBuilder:
 
     def build(self) -> TreeEnsemble:
         """Give the ensemble of all trees added; nothing can be added afterwards."""
-        return TreeEnsemble(**self.arrays())
+        if self._shape is None:
+            raise ValueError("An ensemble has at least one tree.")
+        for name, array in self._arrays.items():
+            array.resize((self._used[name], *array.shape[1:]), refcheck=False)
+        return TreeEnsemble(n_features=self._shape[0], **self._arrays)
 
     def append(self, part: Mapping[str, Any]) -> None:
         """Add the arrays of another ensemble."""
@@ -368,14 +372,6 @@ class EnsembleBuilder:
             more = min(self._used[name] // 8, _MOST_SPARE)
             array.resize((self._used[name] + more, *new.shape[1:]), refcheck=False)
         array[used : self._used[name]] = new
-
-    def arrays(self) -> dict[str, Any]:
-        """Give the arrays by name, cut to their length."""
-        if self._shape is None:
-            raise ValueError("An ensemble has at least one tree.")
-        for name, array in self._arrays.items():
-            array.resize((self._used[name], *array.shape[1:]), refcheck=False)
-        return {"n_features": self._shape[0], **self._arrays}
 
 
 def _check_offsets(name: str, begin: NDArray[np.int64], end: int, least: int) -> None:
