@@ -94,14 +94,20 @@ def test_a_wrong_number_of_jobs_is_refused():
 
 
 _PROGRAM = """
-import os, signal, threading
+import os, signal
 import numpy as np
 import spinney as sp
-from spinney.members.fitting import fit_member, run_jobs
+from spinney.members.fitting import run_jobs
 
-X, y = np.random.default_rng(0).normal(size=(40_000, 10)), np.arange(40_000) % 2
-threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
-run_jobs(fit_member, [(sp.DecisionTreeClassifier(), X, y) for _ in range(8)], 2)
+X, y = np.random.default_rng(0).normal(size=(1_000, 10)), np.arange(1_000) % 2
+
+def fit(tree, job):
+    if job == 1:  # from within a job, so that threads are at work however fast they are
+        os.kill(os.getpid(), signal.SIGINT)
+    for _ in range(300):  # many short stays in the core: one of them ends while the interpreter does
+        tree.fit(X, y)
+
+run_jobs(fit, [(sp.DecisionTreeClassifier(), job) for job in range(8)], 2)
 """
 
 
