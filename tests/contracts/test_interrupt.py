@@ -58,14 +58,16 @@ def no_hooks():
 )
 def test_ctrl_c_stops_a_fit_within_a_moment(learner, n_jobs):
     X, y = slow_problem(learner)
-    model = slow_model(learner, n_jobs)
     sent = []
+    n_stopped = 0
 
     def interrupt():
         sent.append(time.process_time())
         os.kill(os.getpid(), signal.SIGINT)
 
-    for delay in (0.3, 0.8) if learner in OF_TREES else (0.4,):
+    # A fit may be over before the later moments, on any machine; not before all of them.
+    for delay in (0.8, 0.3, 0.1, 0.03) if learner in OF_TREES else (0.4, 0.1):
+        model = slow_model(learner, n_jobs)
         timer = threading.Timer(delay, interrupt)
         timer.start()
         stopped = None
@@ -80,9 +82,8 @@ def test_ctrl_c_stops_a_fit_within_a_moment(learner, n_jobs):
             assert stopped is not None
             assert stopped - sent.pop() < 0.2 * n_jobs + 0.05
             assert not any(name.endswith("_") for name in vars(model))
-        else:
-            assert delay > 0.4, "the problem is too small to be interrupted"
-            model = slow_model(learner, n_jobs)
+            n_stopped += 1
+    assert n_stopped > 0, "the problem is too small to be interrupted"
     model.set_params(**learner().get_params(deep=False)).fit(X[:500], y[:500]).predict(X[:500])
 
 
