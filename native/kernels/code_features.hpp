@@ -27,7 +27,7 @@ inline constexpr std::uint32_t missing_code = 0xffffffff;
 /// Finds how many of a feature's thresholds lie below a number.
 ///
 /// Equal shares of the line from the first threshold to the last have an entry each, which tells how many
-/// thresholds are below the share; those within it are counted. Where too many are in one share, sixteen at a
+/// thresholds are below the share; those within it are counted. Where too many are in a share, sixteen at a
 /// time are counted, level by level: the finest level has all thresholds in order, each other level the last
 /// of every sixteen of the one below it.
 class RankTable {
@@ -99,7 +99,8 @@ class RankTable {
 
     // ---- by shares ----
 
-    static constexpr Size most_in_share = 4, most_shares = 1 << 14;
+    static constexpr Size most_in_share = 4, most_shares = 1 << 16;
+    static constexpr std::uint16_t crowded = 0xffff;
 
     /// The share of a number, rounded as it may be, never falls when the number rises; nothing more is
     /// needed.
@@ -111,24 +112,26 @@ class RankTable {
         }
     }
 
-    /// Try ever smaller shares until none has too many thresholds; give up where the line is too uneven.
+    /// Try ever smaller shares until few thresholds are in crowded ones; give up where the line is too
+    /// uneven.
     void share_out(const std::vector<double>& sorted) {
-        if (n_ < 2) return;
+        if (n_ < 2 || n_ >= crowded) return;
         first_ = sorted.front();
         std::vector<std::int32_t> shares(n_);
-        for (Size k = std::bit_ceil(2 * n_); k <= most_shares; k *= 2) {
+        for (Size k = std::bit_ceil(n_); k <= most_shares; k *= 2) {
             below_share_.assign(k + 1, 0);
             shares_per_unit_ = static_cast<double>(k) / (sorted.back() - first_);
             if (!(shares_per_unit_ > 0 && shares_per_unit_ <= std::numeric_limits<double>::max())) break;
             find_shares(shares.data(), sorted.data(), n_);
-            bool even = true;
-            for (Size i = most_in_share; i < n_; ++i) even = even && shares[i] != shares[i - most_in_share];
-            if (!even) continue;
+            Size n_crowded = 0;
             for (Size share = 0, i = 0; share <= k; ++share) {
-                while (i < n_ && shares[i] < static_cast<std::int32_t>(share)) ++i;
-                below_share_[share] = static_cast<std::uint16_t>(i);
+                const Size below = i;
+                while (i < n_ && shares[i] == static_cast<std::int32_t>(share)) ++i;
+                const bool few = i - below <= most_in_share;
+                below_share_[share] = few ? static_cast<std::uint16_t>(below) : crowded;
+                n_crowded += few ? 0 : i - below;
             }
-            return;
+            if (n_crowded <= n_ / 32) return;
         }
         below_share_.clear();
     }
@@ -139,7 +142,7 @@ class RankTable {
         find_shares(shares, x, n);
         for (Size i = 0; i < n; ++i) {
             const std::uint32_t below = below_share_[static_cast<Size>(shares[i])];
-            codes[i] = below + count_few(numbers_.data() + below, x[i]);
+            codes[i] = below != crowded ? below + count_few(numbers_.data() + below, x[i]) : rank(x[i]);
         }
     }
 

@@ -8,7 +8,6 @@
 #include <optional>
 #include <span>
 #include <stdexcept>
-#include <variant>
 #include <vector>
 
 #include "code_features.hpp"
@@ -82,11 +81,10 @@ class EnsemblePredictor {
     // Fewer are not worth laying the trees out anew.
     static constexpr Size rows_worth_fusing = 256;
 
-    // As many rows as leave room for a tree in the second-level cache, since each tree is fetched for them
-    // all; but every thread should have some.
-    static Size rows_at_once(Size row_bytes, Size n_rows, int n_threads) {
+    // Many rows, since each tree is fetched for them all; but every thread should have some.
+    static Size rows_at_once(Size most, Size n_rows, int n_threads) {
         const Size share = n_rows / (4 * static_cast<Size>(std::max(n_threads, 1))) + 1;
-        return std::clamp<Size>(std::min<Size>((Size{3} << 17) / row_bytes, share), 64, 4096);
+        return std::clamp<Size>(share, 64, most);
     }
 
     // ---- one walker a kind of layout: prepares some rows, then adds trees or finds leaves ----
@@ -146,8 +144,9 @@ class EnsemblePredictor {
         explicit CodeWalker(const EnsemblePredictor& predictor) : self(predictor) {}
 
         static Size most_rows(const EnsemblePredictor& self, Size n_rows, int n_threads) {
-            return rows_at_once(self.coded_->n_planes() * sizeof(Code) + self.n_columns() * sizeof(double),
-                                n_rows, n_threads);
+            // They and a tree are to have room in the second-level cache.
+            const Size bytes = self.coded_->n_planes() * sizeof(Code) + self.n_columns() * sizeof(double);
+            return rows_at_once(std::clamp<Size>((Size{3} << 17) / bytes, 64, 4096), n_rows, n_threads);
         }
 
         void prepare(const InputTable& table, Size begin, Size n) {
@@ -181,33 +180,29 @@ class EnsemblePredictor {
         }
     };
 
-    template <class Code>
     struct FusedWalker {
         const EnsemblePredictor& self;
-        const FusedTrees<Code>& trees = std::get<FusedTrees<Code>>(self.fused_);
-        std::vector<Code> rows;
+        const FusedTrees& trees = *self.fused_;
+        FusedRows rows;
         std::vector<std::int32_t> leaves;
-        std::vector<std::uint32_t> scratch;
-        bool any_missing = false;
+        std::vector<FusedTrees::UnderWay> scratch;
 
         explicit FusedWalker(const EnsemblePredictor& predictor) : self(predictor) {}
 
-        static Size most_rows(const EnsemblePredictor& self, Size n_rows, int n_threads) {
-            const Size codes = std::get<FusedTrees<Code>>(self.fused_).row_codes() * sizeof(Code);
-            return rows_at_once(codes + 8 + self.n_columns() * sizeof(double), n_rows, n_threads);
+        static Size most_rows(const EnsemblePredictor&, Size n_rows, int n_threads) {
+            return rows_at_once(1 << 14, n_rows, n_threads);
         }
 
         void prepare(const InputTable& table, Size begin, Size n) {
-            rows.resize(n * trees.row_codes());
+            rows.code(*self.codes_, trees.coarse(), table.columns, begin, n);
             leaves.resize(n);
-            scratch.resize(n);
-            any_missing = trees.code_rows(rows.data(), *self.codes_, table.columns, begin, n);
+            scratch.resize(n + FusedTrees::ahead);
         }
 
         void add(double* sums, const SumPlan& plan, Size first, Size n_trees, Size n) {
             const Size k = self.trees_.n_values(), step = self.n_columns();
             for (Size t = first; t < first + n_trees; ++t) {
-                trees.walk_rows(leaves.data(), scratch.data(), t, rows.data(), n, any_missing);
+                trees.walk_rows(leaves.data(), scratch.data(), t, rows, n);
                 double* column = sums + (self.per_round_ > 0 ? t % self.per_round_ : 0);
                 const double weight = plan.weight(t);
                 if (k == 2 && step == 2) {
@@ -227,7 +222,7 @@ class EnsemblePredictor {
 
         void apply(std::int32_t* out, Size n_trees, Size n) {
             for (Size t = 0; t < n_trees; ++t) {
-                trees.walk_rows(leaves.data(), scratch.data(), t, rows.data(), n, any_missing);
+                trees.walk_rows(leaves.data(), scratch.data(), t, rows, n);
                 for (Size i = 0; i < n; ++i) out[i * n_trees + t] = trees.node_of(leaves[i]);
             }
         }
@@ -285,10 +280,8 @@ class EnsemblePredictor {
             return run_walker<MaskWalker>(table, n_threads, interrupt, f);
         }
         if (with_fused_ && table.n_rows >= rows_worth_fusing) {
-            std::call_once(fused_made_, [&] { fuse(); });
-            if (std::holds_alternative<FusedTrees<std::int8_t>>(fused_))
-                return run_walker<FusedWalker<std::int8_t>>(table, n_threads, interrupt, f);
-            return run_walker<FusedWalker<std::int16_t>>(table, n_threads, interrupt, f);
+            std::call_once(fused_made_, [&] { fused_.emplace(trees_, *codes_); });
+            return run_walker<FusedWalker>(table, n_threads, interrupt, f);
         }
         if (with_codes_) {
             std::call_once(coded_made_, [&] { coded_.emplace(trees_, *codes_); });
@@ -318,14 +311,7 @@ class EnsemblePredictor {
         codes_.emplace(trees_, traits_, n_threads);
         with_codes_ = CodedTrees::suits(trees_, traits_, *codes_);
         with_masks_ = with_codes_ && MaskTrees::suits(trees_, traits_, *codes_);
-        with_fused_ = with_codes_ && FusedTrees<std::int16_t>::suits(trees_, *codes_);
-    }
-
-    void fuse() {
-        if (FusedTrees<std::int8_t>::suits(trees_, *codes_))
-            fused_.emplace<FusedTrees<std::int8_t>>(trees_, *codes_);
-        else
-            fused_.emplace<FusedTrees<std::int16_t>>(trees_, *codes_);
+        with_fused_ = with_codes_ && FusedTrees::suits(trees_, *codes_);
     }
 
     void make_any() {
@@ -355,7 +341,7 @@ class EnsemblePredictor {
     bool with_codes_ = false, with_masks_ = false, with_fused_ = false;
     std::optional<EnsembleCodes> codes_;
     std::optional<MaskTrees> masks_;
-    std::variant<std::monostate, FusedTrees<std::int8_t>, FusedTrees<std::int16_t>> fused_;
+    std::optional<FusedTrees> fused_;
     std::optional<CodedTrees> coded_;
     std::vector<std::unique_ptr<Predictor>> any_;
 };

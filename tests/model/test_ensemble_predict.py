@@ -113,20 +113,26 @@ def test_rounds_of_trees_have_a_column_each(per_round):
 
 @pytest.mark.parametrize("gaps", [False, True])
 @pytest.mark.parametrize("n_thresholds", [9, 2000])
-@pytest.mark.parametrize("n_features", [3, 20, 40, 100])
+@pytest.mark.parametrize("n_features", [3, 20, 40, 100, 130])
 def test_deep_trees_of_any_number_of_features(n_features, n_thresholds, gaps):
     """Rows of every length and width of codes, among them those that are too long."""
     rng = np.random.default_rng(n_features)
     thresholds = rng.normal(size=n_thresholds)
 
-    def node(depth):
-        if depth == 0 or rng.random() < 0.1:
-            return leaf([float(rng.normal())])
-        children = node(depth - 1), node(depth - 1)
+    def end():
+        return leaf([float(rng.normal())])
+
+    def test(*children):
         feature, at = int(rng.integers(n_features)), float(rng.choice(thresholds))
         return numeric(feature, at, *children, missing=int(rng.integers(2)))
 
-    trees = [build(node(9), n_features) for _ in range(3)] + [build(leaf([0.5]), n_features)]
+    def bush(depth):
+        return end() if depth == 0 or rng.random() < 0.1 else test(bush(depth - 1), bush(depth - 1))
+
+    def vine(depth):
+        return end() if depth == 0 else test(*rng.permutation([vine(depth - 1), end()]))
+
+    trees = [build(node, n_features) for node in (bush(11), bush(11), vine(30), bush(11), vine(7), end())]
     X = rng.normal(size=(400, n_features))
     X[::3, :] = thresholds[0]  # equal goes to child 0
     if gaps:
