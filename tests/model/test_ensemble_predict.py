@@ -132,9 +132,10 @@ def test_deep_trees_of_any_number_of_features(n_features, n_thresholds, gaps):
     def vine(depth):
         return end() if depth == 0 else test(*rng.permutation([vine(depth - 1), end()]))
 
-    trees = [build(node, n_features) for node in (bush(11), bush(11), vine(30), bush(11), vine(7), end())]
-    X = rng.normal(size=(400, n_features))
-    X[::3, :] = thresholds[0]  # equal goes to child 0
+    trees = [build(node, n_features) for node in (bush(11), bush(12), vine(30), bush(11), vine(7), end())]
+    X = rng.choice(thresholds, size=(5000, n_features))  # equal goes to child 0
+    X[::2] = np.nextafter(X[::2], np.inf)
+    X[::5] = rng.normal(size=X[::5].shape)
     if gaps:
         X[rng.random(X.shape) < 0.2] = np.nan
     table = block_of(X)
