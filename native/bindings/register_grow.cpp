@@ -133,7 +133,9 @@ class Grower {
         run_interruptible([&](Interrupt& interrupt) {
             tree = grower_.grow(job.target, job.options, job.ordered, interrupt);
         });
-        return write_tree(std::move(tree));
+        nb::dict ledger = write_ledger(tree.ledger), d = write_tree(std::move(tree));
+        d["candidates"] = ledger;
+        return d;
     }
 
     /// take(dict) is called for one tree after the other, on any thread.

@@ -70,7 +70,6 @@ inline nb::dict write_tree(FlatTree t) {
     d["term_feature"] = array(std::move(t.term_feature));
     d["term_coefficient"] = array(std::move(t.term_coefficient));
     d["term_fill"] = array(std::move(t.term_fill));
-    d["candidates"] = write_ledger(t.ledger);
     return d;
 }
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from spinney.base.checks import Whole
 from spinney.base.errors import InputError
-from spinney.base.seeds import draw_word, stream
+from spinney.base.seeds import draw_seeds, draw_word, draw_words, stream
 from spinney.native import core
 from spinney.persistence import Persistent
 
@@ -195,6 +195,11 @@ class Bags(Persistent):
     def estimator_seed(self, t: int) -> int:
         """Give the seed of what member t itself draws."""
         return draw_word(member_seed(self.seed, t), _ESTIMATOR)
+
+    def tree_seeds(self, numbers: range) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Give for these members the seeds of their rows, and those that their random_state would make."""
+        members = draw_words(self.seed, numbers)
+        return draw_words(members, _ROWS), draw_seeds(draw_words(members, _ESTIMATOR))
 
     def parameter_seed(self, t: int) -> int:
         """Give the seed of the random hyper-parameters of member t."""

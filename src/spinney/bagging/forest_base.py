@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.bagging.draws import Bags, bag_size, row_seed
+from spinney.bagging.draws import Bags, bag_size
 from spinney.bagging.forest_fitted import check_fitted
 from spinney.bagging.forest_rows import tree_values
 from spinney.bagging.out_of_bag import out_of_bag_mean, out_of_bag_score
@@ -220,9 +220,6 @@ class _BaseForest(ReadsTables, MultiOutputMixin, BaseEstimator, Persistent, meta
         balanced: bool,
     ) -> TreeEnsemble:
         """Grow the trees of these numbers; each joins the others when it is there."""
-        row_seeds = np.array([row_seed(bags.seed, t) for t in numbers], dtype=np.uint64)
-        # As a member would draw by its random_state.
-        tree_seeds = np.array([draw_seed(bags.estimator_seed(t)) for t in numbers], dtype=np.uint64)
         builder = EnsembleBuilder(len(numbers))
         progress = Progress(self.verbose, f"{type(self).__name__}: growing trees", len(numbers))
 
@@ -232,7 +229,7 @@ class _BaseForest(ReadsTables, MultiOutputMixin, BaseEstimator, Persistent, meta
 
         with progress:
             coded.grower.grow_forest(
-                coded.problem.target(factors), plan, bags.bag, (row_seeds, tree_seeds), take,
+                coded.problem.target(factors), plan, bags.bag, bags.tree_seeds(numbers), take,
                 coded.problem.n_threads, balanced=balanced,
             )  # fmt: skip
         return builder.build()
