@@ -356,10 +356,10 @@ class EnsembleBuilder:
                 "Trees of one ensemble are fitted to the same features and classes."
             )
         for name in ARRAY_TYPES:
-            new = part[name]
-            if name.endswith("_begin"):
-                new = new[1:] + self._arrays[name][self._used[name] - 1]
-            self._put(name, new)
+            offsets = name.endswith("_begin")
+            new = part[name][1:] if offsets else part[name]
+            if len(new) > 0:  # most pools of most trees have nothing
+                self._put(name, new + self._arrays[name][self._used[name] - 1] if offsets else new)
 
     def _put(self, name: str, new: NDArray[Any]) -> None:
         array, used = self._arrays[name], self._used[name]
