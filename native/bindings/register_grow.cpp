@@ -133,9 +133,7 @@ class Grower {
         run_interruptible([&](Interrupt& interrupt) {
             tree = grower_.grow(job.target, job.options, job.ordered, interrupt);
         });
-        nb::dict ledger = write_ledger(tree.ledger), d = write_tree(std::move(tree));
-        d["candidates"] = ledger;
-        return d;
+        return write_tree(std::move(tree));
     }
 
     /// take(dict) is called for one tree after the other, on any thread.
@@ -156,7 +154,7 @@ class Grower {
             spinney::grow_forest(grower_, job.target, job.options, job.ordered, plan, interrupt,
                                  [&](FlatTree&& tree) {
                                      nb::gil_scoped_acquire lock;
-                                     take(write_tree(std::move(tree)));
+                                     take(write_arrays(std::move(tree)));
                                  });
         });
     }

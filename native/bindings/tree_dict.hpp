@@ -49,7 +49,8 @@ inline nb::dict write_ledger(const std::vector<LedgerRow>& rows) {
     return d;
 }
 
-inline nb::dict write_tree(FlatTree t) {
+/// Without its ledger.
+inline nb::dict write_arrays(FlatTree t) {
     nb::dict d;
     const Size n = t.kind.size();
     d["value"] = array(std::move(t.value), {n, static_cast<Size>(t.n_outputs), static_cast<Size>(t.width)});
@@ -70,6 +71,12 @@ inline nb::dict write_tree(FlatTree t) {
     d["term_feature"] = array(std::move(t.term_feature));
     d["term_coefficient"] = array(std::move(t.term_coefficient));
     d["term_fill"] = array(std::move(t.term_fill));
+    return d;
+}
+
+inline nb::dict write_tree(FlatTree t) {
+    nb::dict candidates = write_ledger(t.ledger), d = write_arrays(std::move(t));
+    d["candidates"] = candidates;
     return d;
 }
 

@@ -23,7 +23,7 @@ class CodeStarts {
     }
 
     /// The last code whose values begin at or below a finite one, which is not below all of them.
-    Code last_below(double value) const {
+    [[gnu::always_inline]] Code last_below(double value) const {
         const Size block = count(coarse_.data(), value);
         return static_cast<Code>(block * n + count(fine_.data() + block * n, value) - 1);
     }

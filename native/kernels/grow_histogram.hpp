@@ -112,6 +112,12 @@ class HistogramRun {
     bool is_pure(const HistogramWork& node) const {
         if (c_.s.task == Task::classification) return pure_classes(c_, node.total.data());
         const Row* row = rows.data() + node.begin;
+        // Two rows of one weight with different sums have different values; the values themselves are far.
+        const Size words = static_cast<Size>(c_.s.row_words);
+        if (node.size() > 1) {
+            const Stat *a = data_.words + row[0] * words, *b = data_.words + row[1] * words;
+            if (a[0] == b[0] && !std::equal(a, a + words, b)) return false;
+        }
         return pure_values(c_, node.size(), [&](Size i) { return table_row(row[i]); });
     }
 

@@ -155,6 +155,9 @@ inline void write_ledger(std::vector<LedgerRow>& out, const std::vector<Fragment
                      [](const LedgerRow& a, const LedgerRow& b) { return a.node < b.node; });
 }
 
+/// How far ahead nodes are asked for: they were grown in another order than they are read in.
+inline constexpr Size kAhead = 16;
+
 /// Number the nodes of all fragments breadth first (fragment 0 holds the root) and write their tests and
 /// ledger. Gives where each node came from; the result does not depend on how the tree was cut into
 /// fragments.
@@ -181,7 +184,9 @@ inline std::vector<Place> lay_out(FlatTree& out, const std::vector<Fragment>& fr
     order[0] = resolve({0, 0});
     Size n_placed = 1;
     for (Size i = 0; i < n_nodes; ++i) {
-        const Place p = order[i];
+        const Place p = order[i], later = order[std::min(i + kAhead, n_placed - 1)];
+        __builtin_prefetch(
+            &fragments[static_cast<Size>(later.fragment)].nodes[static_cast<Size>(later.node)]);
         const Fragment& f = fragments[static_cast<Size>(p.fragment)];
         const GrownNode& n = f.nodes[static_cast<Size>(p.node)];
         out.kind[i] = static_cast<std::uint8_t>(n.test);
@@ -230,6 +235,7 @@ inline FlatTree flatten(std::vector<Fragment> fragments, const Moments& moments,
         return fragments[static_cast<Size>(p.fragment)].moments.data() + static_cast<Size>(p.node) * m;
     };
     for (Size i = n; i-- > 0;) {
+        __builtin_prefetch(moments_of(i - std::min(i, kAhead)), 1);
         double* own = moments_of(i);
         if (moments.mergeable())
             for (int c = 0; c < out.n_children[i]; ++c)

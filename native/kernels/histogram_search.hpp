@@ -34,6 +34,7 @@ class HistogramSearch {
           n_threads_(n_threads),
           few_takes_(std::tuple_element_t<0, decltype(few_)>::takes(c.s)),
           small_weights_(c.s.max_weight < 256),
+          alike_(c.options.monotone.empty() && c.options.costs.empty()),
           line_search_(static_cast<Size>(c.s.width)),
           left_(static_cast<Size>(c.s.width)),
           sums_(left_.size() * kRegister) {
@@ -42,6 +43,7 @@ class HistogramSearch {
             features_.push_back(f);
             places_.push_back(data.codes.place(f));
         }
+        marks_.resize((d + 63) / 64);
     }
 
     /// Find the best test of a node with these rows, which may get a histogram on the way.
@@ -120,8 +122,7 @@ class HistogramSearch {
             swaps_.push_back(static_cast<std::uint32_t>(j));
         };
         while (swaps_.size() < most) draw();
-        drawn_.assign(features_.begin(), features_.begin() + static_cast<long>(most));
-        std::sort(drawn_.begin(), drawn_.end());
+        sort_drawn(most);
         bool varied = search_some(out, node, s, drawn_);
         while (!varied && swaps_.size() < d) {
             draw();
@@ -131,17 +132,52 @@ class HistogramSearch {
         for (Size i = swaps_.size(); i-- > 0;) std::swap(features_[i], features_[swaps_[i]]);
     }
 
+    /// Write the first n of features_ into drawn_ in ascending order. They are marked in a set and read off
+    /// it, because comparisons of what was drawn could not be foreseen.
+    void sort_drawn(Size n) {
+        for (Size i = 0; i < n; ++i) marks_[features_[i] / 64] |= std::uint64_t{1} << features_[i] % 64;
+        drawn_.clear();
+        for (Size w = 0; w < marks_.size(); ++w)
+            for (; marks_[w] != 0; marks_[w] &= marks_[w] - 1)
+                drawn_.push_back(static_cast<std::uint32_t>(64 * w) +
+                                 static_cast<std::uint32_t>(std::countr_zero(marks_[w])));
+    }
+
     /// Search features (ascending) in the way that suits the node. True: some feature varied.
     bool search_some(Division& out, const HistogramWork& node, Searching& s,
                      std::span<const std::uint32_t> features) {
         bool varied = false;
         left_out_.clear();  // categories and missing values
+        if (rows_.size() == 2 && alike_) features = search_two(node, features);
         if (c_.options.random_splitter)
             varied = search_random(out, node, s, features);
         else if (!with_few(node, [&](auto& few) { varied = search_few(few, out, node, s, features); }))
-            return search_marked(out, node, s, features);
+            varied = search_marked(out, node, s, features);
         if (!left_out_.empty()) varied = search_marked(out, node, s, left_out_) || varied;
         return varied;
+    }
+
+    /// Of two rows every cut makes the same two leaves: give the feature that comes first among equals, or
+    /// none.
+    std::span<const std::uint32_t> search_two(const HistogramWork& node,
+                                              std::span<const std::uint32_t> features) {
+        const std::uint32_t* first = features.data();
+        std::uint64_t least = ~std::uint64_t{0};
+        Size n = 0;
+        for (const std::uint32_t& f : features) {
+            const CodeColumn& column = c_.x.columns[f];
+            const Code a = places_[f].at(rows_[0]), b = places_[f].at(rows_[1]);
+            if (column.kind != ColumnKind::numeric || std::max(a, b) == column.n_bins) {
+                left_out_.push_back(f);
+            } else if (a != b) {
+                const std::uint64_t order =
+                    tie_order(c_.options, node.state.path, static_cast<std::int32_t>(f));
+                first = order < least ? &f : first;
+                least = std::min(least, order);
+                n = 1;
+            }
+        }
+        return {first, n};
     }
 
     /// Call f with what takes all rows of a node side by side; false: they are too many, or too heavy.
@@ -432,11 +468,13 @@ class HistogramSearch {
     HistogramPool& pool_;
     int n_threads_;
     bool few_takes_, small_weights_;
+    bool alike_;                            // features differ in nothing but their codes
     std::span<const Row> rows_;             // of the node at hand
     std::vector<std::uint32_t> features_;   // all, ascending but while some are drawn
     std::vector<CodeTiles::Place> places_;  // (n_features,)
     std::unique_ptr<Stat[]> scratch_;       // all zero between searches
     std::vector<std::uint32_t> swaps_, drawn_, left_out_;
+    std::vector<std::uint64_t> marks_;  // a bit a feature, all 0 between searches
     std::conditional_t<L == Layout::dense, std::tuple<FewRows<L, Stat>>,
                        std::tuple<FewRows<L, std::uint8_t>, FewRows<L, std::uint16_t>>>
         few_;  // the first that takes a node

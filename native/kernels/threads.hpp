@@ -143,6 +143,15 @@ inline int container_quota() {
 
 }  // namespace detail
 
+/// Take what memory exceptions need in this thread: the first one may be that there is none left, and then
+/// the system would end the process.
+inline void make_room_to_throw() {
+    try {
+        throw Interrupted{};
+    } catch (const Interrupted&) {
+    }
+}
+
 /// CPUs this process may use: its affinity, and no more than the container's quota.
 inline int available_cpus() {
     static const int cpus = [] {
@@ -351,6 +360,7 @@ class Pool {
 
     void serve() {
         inside() = true;
+        make_room_to_throw();
         std::uint32_t last = 0;
         for (;;) {
             const int slot = wait_for_work(last);
