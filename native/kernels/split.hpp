@@ -310,6 +310,7 @@ Candidate sweep_numeric(J& judge, const Search& q, Stream& stream, Each&& each) 
     };
     std::array<Cut, kRegister> waiting;
     Buffer<Stat, 24 * kRegister> words(width * kRegister);
+    std::fill_n(words.data(), width * kRegister, 0);  // lanes that no cut takes are judged as well
     Size n_waiting = 0;
     const auto judge_waiting = [&] {
         const Register value = judge.several(words.data());
