@@ -12,8 +12,7 @@
 template <class F>
 void run_interruptible(F&& work) {
     namespace nb = nanobind;
-    static thread_local const bool ready = (spinney::make_room_to_throw(), true);
-    static_cast<void>(ready);
+    spinney::make_room_to_throw();
     spinney::Interrupt interrupt([] {
         nb::gil_scoped_acquire lock;
         return PyErr_CheckSignals() != 0;

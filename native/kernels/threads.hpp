@@ -17,7 +17,6 @@
 #include <new>
 #include <stdexcept>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -146,6 +145,8 @@ inline int container_quota() {
 /// Take what memory exceptions need in this thread: the first one may be that there is none left, and then
 /// the system would end the process.
 inline void make_room_to_throw() {
+    static thread_local bool made = false;
+    if (std::exchange(made, true)) return;
     try {
         throw Interrupted{};
     } catch (const Interrupted&) {
@@ -331,9 +332,10 @@ class Pool {
         try {
             for (int i = n_workers(); i < wanted; ++i) {
                 std::thread([this] { serve(); }).detach();
-                n_workers_.fetch_add(1, std::memory_order_relaxed);
+                // What a thread needs to begin it takes before the loop takes the memory there is.
+                while (n_workers() <= i) std::this_thread::yield();
             }
-        } catch (const std::system_error&) {  // no more threads to be had: go on with those there are
+        } catch (const std::exception&) {  // no more threads to be had: go on with those there are
         }
         pthread_sigmask(SIG_SETMASK, &old, nullptr);
     }
@@ -361,6 +363,7 @@ class Pool {
     void serve() {
         inside() = true;
         make_room_to_throw();
+        n_workers_.fetch_add(1, std::memory_order_relaxed);
         std::uint32_t last = 0;
         for (;;) {
             const int slot = wait_for_work(last);
