@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -17,8 +18,6 @@ namespace spinney {
 template <class Code>
 struct SignedCode {
     static constexpr Code missing = std::numeric_limits<Code>::min();
-    static constexpr Size most_ranks =
-        std::numeric_limits<Code>::max() - Size{0} - static_cast<Size>(std::numeric_limits<Code>::min() + 1);
 
     static constexpr Code of(std::uint32_t rank) {
         return static_cast<Code>(missing + 1 + static_cast<int>(rank));  // missing_code is −1 here
@@ -31,7 +30,6 @@ struct SignedCode {
 /// no more. At another threshold a number with the threshold's own code may be on either side.
 class CoarseRanks {
   public:
-    CoarseRanks() = default;
     /// tests: how many tests there are at each threshold, in order
     explicit CoarseRanks(const std::vector<std::uint32_t>& tests)
         : is_cut_(tests.size(), tests.size() <= most_cuts) {
@@ -45,8 +43,8 @@ class CoarseRanks {
         code_.push_back(SignedCode<std::int8_t>::of(below));
     }
 
-    /// The code of a number with so many thresholds below it, or of a missing one.
-    std::int8_t code(std::uint32_t rank) const { return code_[std::uint32_t(rank + 1)]; }
+    /// The code of a number with so many thresholds below it, or of missing_code, which comes before 0.
+    std::int8_t code(std::uint32_t rank) const { return code_[rank + 1]; }
     bool is_cut(std::uint32_t threshold) const { return is_cut_[threshold]; }
 
   private:
@@ -82,7 +80,7 @@ class FusedRows {
     static bool suits(const EnsembleCodes& codes) {
         for (const FeatureCodes& f : codes.features)
             if (f.categorical || f.ranks.size() > most_ranks) return false;
-        return codes.features.size() <= most_features;
+        return !codes.features.empty() && codes.features.size() <= most_features;
     }
 
     /// Code n rows from `begin` on.  coarse (n_features,)

@@ -128,10 +128,12 @@ class FusedTrees {
                 return with.template operator()<8>();
         }
     }
-    static constexpr Size ahead = 32, at_once = 64;  // rows between asking for a node and using it
+    static constexpr Size ahead = 32;  // rows between asking for a node and using it
 
   private:
     // ---- walks ----
+
+    static constexpr Size at_once = 64;  // rows that take a step together
 
     // Rows that are under way are listed anew for every step: no branch to foresee, so that the processor has
     // many rows under way at once.
@@ -336,8 +338,7 @@ class FusedTrees {
         };
         const Size first = nodes_.size();
         std::vector<Node> begins;  // of this tree's fused nodes
-        // Gives the place of a node that is below those of a layout, within this tree, and whether it is a
-        // leaf.
+        // What is below the tests of a layout is a leaf, or begins a fused node.
         const auto next = [&](Node node) { (is_leaf(node) ? node_of_leaf_ : begins).push_back(node); };
         FusedTop top;
         unfold<FusedTop::n_tests>(
