@@ -95,4 +95,7 @@ void register_ensemble(nb::module_& m) {
              "Give the sums after each stage (n_stages, n_rows, n_columns).")
         .def("apply", &apply, nb::arg("columns"), nb::arg("n_threads"), nb::arg("n_rows"), nb::arg("n_trees"),
              "Give the node that answers for each row in each tree (n_rows, n_trees).");
+    m.def(
+        "room", [](Size n_bytes) { return NewArray<std::uint8_t>({n_bytes}).array; }, nb::arg("n_bytes"),
+        "Give memory that nobody has touched.");
 }

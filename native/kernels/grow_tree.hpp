@@ -101,7 +101,7 @@ class TreeGrower {
         if (fast && options.random_splitter) context.starts = starts();
         FlatTree tree = flatten(fast ? HistogramGrower(context, tiles(options)).grow(std::move(rows))
                                      : OrderedGrower(context).grow(std::move(rows)),
-                                moments, target);
+                                moments, target, &interrupt);
         scaled.restore(tree);
         return tree;
     }

@@ -9,6 +9,7 @@
 #include "matrix.hpp"
 #include "moments.hpp"
 #include "split.hpp"
+#include "threads.hpp"
 
 namespace spinney {
 
@@ -158,10 +159,16 @@ inline void write_ledger(std::vector<LedgerRow>& out, const std::vector<Fragment
 /// How far ahead nodes are asked for: they were grown in another order than they are read in.
 inline constexpr Size kAhead = 16;
 
+/// Look now and then whether the user has stopped the work.
+inline void poll_at(Size node, Interrupt* interrupt) {
+    if (interrupt && node % 4096 == 0) interrupt->poll();
+}
+
 /// Number the nodes of all fragments breadth first (fragment 0 holds the root) and write their tests and
 /// ledger. Gives where each node came from; the result does not depend on how the tree was cut into
 /// fragments.
-inline std::vector<Place> lay_out(FlatTree& out, const std::vector<Fragment>& fragments) {
+inline std::vector<Place> lay_out(FlatTree& out, const std::vector<Fragment>& fragments,
+                                  Interrupt* interrupt = nullptr) {
     const auto resolve = [&](Place p) {
         const auto f = fragments[static_cast<Size>(p.fragment)].nodes[static_cast<Size>(p.node)].fragment;
         return f >= 0 ? Place{f, 0} : p;
@@ -184,6 +191,7 @@ inline std::vector<Place> lay_out(FlatTree& out, const std::vector<Fragment>& fr
     order[0] = resolve({0, 0});
     Size n_placed = 1;
     for (Size i = 0; i < n_nodes; ++i) {
+        poll_at(i, interrupt);
         const Place p = order[i], later = order[std::min(i + kAhead, n_placed - 1)];
         __builtin_prefetch(
             &fragments[static_cast<Size>(later.fragment)].nodes[static_cast<Size>(later.node)]);
@@ -219,11 +227,12 @@ inline std::vector<Place> lay_out(FlatTree& out, const std::vector<Fragment>& fr
 }
 
 /// Lay out the fragments and work out what each node keeps. The fragments are used up on the way.
-inline FlatTree flatten(std::vector<Fragment> fragments, const Moments& moments, const Target& target) {
+inline FlatTree flatten(std::vector<Fragment> fragments, const Moments& moments, const Target& target,
+                        Interrupt* interrupt = nullptr) {
     FlatTree out;
     out.n_outputs = target.n_outputs;
     out.width = target.task == Task::classification ? target.max_classes() : 1;
-    const std::vector<Place> order = lay_out(out, fragments);
+    const std::vector<Place> order = lay_out(out, fragments, interrupt);
     for (Fragment& f : fragments) f.nodes = {};  // room for what comes
     const Size n = order.size(), m = static_cast<Size>(moments.size()),
                values = static_cast<Size>(out.n_outputs * out.width);
@@ -235,6 +244,7 @@ inline FlatTree flatten(std::vector<Fragment> fragments, const Moments& moments,
         return fragments[static_cast<Size>(p.fragment)].moments.data() + static_cast<Size>(p.node) * m;
     };
     for (Size i = n; i-- > 0;) {
+        poll_at(i, interrupt);
         __builtin_prefetch(moments_of(i - std::min(i, kAhead)), 1);
         double* own = moments_of(i);
         if (moments.mergeable())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from spinney.base.errors import ModelFileError
 from spinney.model.structure import check_feature_count, check_trees, check_types
 from spinney.model.tree_arrays import CATEGORY_SET, LEAF, LINEAR, MULTIWAY, TreeArrays
+from spinney.native import core
 from spinney.persistence import Persistent
 
 # The types each array may have, the first that holds its numbers, and its number of dimensions.
@@ -336,8 +338,10 @@ class EnsembleBuilder:
         if self._shape is None:
             raise ValueError("An ensemble has at least one tree.")
         for name, array in self._arrays.items():
-            array.resize((self._used[name], *array.shape[1:]), refcheck=False)
-        return TreeEnsemble(n_features=self._shape[0], **self._arrays)
+            if array.flags.owndata:
+                array.resize((self._used[name], *array.shape[1:]), refcheck=False)
+        arrays = {name: array[: self._used[name]] for name, array in self._arrays.items()}
+        return TreeEnsemble(n_features=self._shape[0], **arrays)
 
     def append(self, part: Mapping[str, Any]) -> None:
         """Add the arrays of another ensemble."""
@@ -347,7 +351,7 @@ class EnsembleBuilder:
             for name in ARRAY_TYPES:
                 first = int(name.endswith("_begin"))  # offsets begin with 0
                 room = first + self._n_expected * len(part[name]) * 9 // 8
-                self._arrays[name] = np.empty((room, *part[name].shape[1:]), part[name].dtype)
+                self._arrays[name] = _room((room, *part[name].shape[1:]), part[name].dtype)
                 self._arrays[name][:first] = 0
                 self._used[name] = first
         if shape != self._shape:
@@ -368,10 +372,20 @@ class EnsembleBuilder:
             array = self._arrays[name] = array[:used].astype(dtype)
         self._used[name] = used + len(new)
         if self._used[name] > len(array):
+            if not array.flags.owndata:
+                array = self._arrays[name] = array[:used].copy()
             # Nobody else has the array; somewhat more than is needed makes the calls few.
             more = min(self._used[name] // 8, _MOST_SPARE)
             array.resize((self._used[name] + more, *new.shape[1:]), refcheck=False)
         array[used : self._used[name]] = new
+
+
+def _room(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Make an array of which nothing has been touched, without the huge pages that NumPy would ask for.
+
+    To find one, a system whose memory is in pieces may take a tenth of a second.
+    """
+    return core.room(math.prod(shape) * dtype.itemsize).view(dtype).reshape(shape)
 
 
 def _check_offsets(name: str, begin: NDArray[np.int64], end: int, least: int) -> None:
