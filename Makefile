@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # For quick cycles: make build BUILD_FLAGS="-C cmake.define.SPINNEY_LEVELS=avx512"
 BUILD_FLAGS ?=
-CPP := $(wildcard native/kernels/*.hpp native/bindings/*.hpp native/bindings/*.cpp native/probe/*.cpp native/tests/*.hpp native/tests/*.cpp)
+CPP := $(wildcard native/*/*.hpp native/*/*.cpp)
 
 CONFIGURE := $(BIN)/cmake -S . -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja)
 # What the sanitized module needs of the interpreter: the run-time libraries before all others, and no site, whose import hook would

@@ -242,7 +242,7 @@ def fit_and_peak(name: str, problem: Problem) -> float:
 
 def phases(case: str, repeats: int, folder: Path | None = None) -> dict[str, float]:
     """Give the median seconds of each phase of Spinney's fit; what the core does not count is "other"."""
-    from spinney.boosting import gradient_base
+    from spinney.gradient_boosting import base as gradient_base
     from spinney.native import core
 
     problem = table(case, folder)

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "matrix.hpp"
-#include "traverse.hpp"
+#include "data/code_matrix.hpp"
+#include "predict/traverse.hpp"
 
 namespace nb = nanobind;
 

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "threads.hpp"
+#include "core/thread_pool.hpp"
 
 /// Call work(interrupt) on this thread with the lock released. A signal that Python turns into an exception
 /// (Ctrl-C) stops the loops that poll `interrupt`, and the exception is raised from here.

@@ -1,5 +1,5 @@
 // Registers the families; each has its own register_*.cpp.
-#include "register.hpp"
+#include "bindings/register.hpp"
 
 NB_MODULE(SPINNEY_MODULE, m) {
     register_matrix(m);

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "arrays.hpp"
-#include "interrupt.hpp"
+#include "bindings/arrays.hpp"
+#include "bindings/interrupt.hpp"
 
 /// The arrays of a fitted model, held while they are read.
 class FieldArrays {

@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "arrays.hpp"
-#include "booster.hpp"
-#include "interrupt.hpp"
-#include "options_dict.hpp"
-#include "register.hpp"
-#include "tree_dict.hpp"
+#include "bindings/arrays.hpp"
+#include "boost/booster.hpp"
+#include "bindings/interrupt.hpp"
+#include "bindings/options_dict.hpp"
+#include "bindings/register.hpp"
+#include "bindings/tree_dict.hpp"
 
 using namespace nb::literals;
 

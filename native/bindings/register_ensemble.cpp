@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "arrays.hpp"
-#include "predict_call.hpp"
-#include "register.hpp"
-#include "traverse_ensemble.hpp"
+#include "bindings/arrays.hpp"
+#include "bindings/predict_call.hpp"
+#include "bindings/register.hpp"
+#include "predict/traverse_ensemble.hpp"
 
 using spinney::EnsembleView;
 using spinney::Interrupt;

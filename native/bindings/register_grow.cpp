@@ -13,11 +13,11 @@
 #include <stdexcept>
 #include <string>
 
-#include "grow_forest.hpp"
-#include "interrupt.hpp"
-#include "options_dict.hpp"
-#include "register.hpp"
-#include "tree_dict.hpp"
+#include "grow/grow_forest.hpp"
+#include "bindings/interrupt.hpp"
+#include "bindings/options_dict.hpp"
+#include "bindings/register.hpp"
+#include "bindings/tree_dict.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "arrays.hpp"
-#include "binning.hpp"
-#include "interrupt.hpp"
-#include "register.hpp"
+#include "bindings/arrays.hpp"
+#include "data/binning.hpp"
+#include "bindings/interrupt.hpp"
+#include "bindings/register.hpp"
 
 using spinney::CodeColumn;
 using spinney::CodeMatrix;

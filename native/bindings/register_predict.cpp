@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "arrays.hpp"
-#include "predict_call.hpp"
-#include "register.hpp"
-#include "traverse.hpp"
+#include "bindings/arrays.hpp"
+#include "bindings/predict_call.hpp"
+#include "bindings/register.hpp"
+#include "predict/traverse.hpp"
 
 using spinney::Interrupt;
 using spinney::Predictor;

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "arrays.hpp"
-#include "interrupt.hpp"
-#include "register.hpp"
-#include "stump_tables.hpp"
-#include "stumps.hpp"
+#include "bindings/arrays.hpp"
+#include "bindings/interrupt.hpp"
+#include "bindings/register.hpp"
+#include "predict/stump_tables.hpp"
+#include "boost/stumps.hpp"
 
 using spinney::CodeMatrix;
 using spinney::Interrupt;

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "grown_tree.hpp"
+#include "grow/grown_tree.hpp"
 
 namespace spinney {
 

@@ -7,10 +7,10 @@
 #include <set>
 #include <vector>
 
-#include "check.hpp"
-#include "naive.hpp"
-#include "options.hpp"
-#include "split.hpp"
+#include "tests/check.hpp"
+#include "tests/naive.hpp"
+#include "grow/options.hpp"
+#include "split/sweep.hpp"
 
 namespace naive {
 

@@ -5,8 +5,8 @@
 #include <random>
 #include <vector>
 
-#include "criteria.hpp"
-#include "statistics.hpp"
+#include "split/criteria.hpp"
+#include "split/statistics.hpp"
 
 namespace naive {
 

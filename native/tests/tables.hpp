@@ -6,9 +6,9 @@
 #include <random>
 #include <vector>
 
-#include "binning.hpp"
-#include "options.hpp"
-#include "statistics.hpp"
+#include "data/binning.hpp"
+#include "grow/options.hpp"
+#include "split/statistics.hpp"
 
 namespace tables {
 

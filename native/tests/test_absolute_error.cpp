@@ -1,7 +1,7 @@
 // Absolute error: the loss of a growing set, and the best test, against computing every median anew.
-#include "absolute_error.hpp"
-#include "check.hpp"
-#include "divisions.hpp"
+#include "split/absolute_error.hpp"
+#include "tests/check.hpp"
+#include "tests/divisions.hpp"
 
 using namespace spinney;
 using naive::check_best;

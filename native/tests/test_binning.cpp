@@ -7,8 +7,8 @@
 #include <set>
 #include <vector>
 
-#include "binning.hpp"
-#include "check.hpp"
+#include "data/binning.hpp"
+#include "tests/check.hpp"
 
 using namespace spinney;
 

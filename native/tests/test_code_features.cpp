@@ -6,8 +6,8 @@
 #include <random>
 #include <vector>
 
-#include "check.hpp"
-#include "code_features.hpp"
+#include "tests/check.hpp"
+#include "predict/code_features.hpp"
 
 using namespace spinney;
 

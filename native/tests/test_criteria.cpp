@@ -2,9 +2,9 @@
 #include <cfloat>
 #include <cstring>
 
-#include "check.hpp"
-#include "criteria.hpp"
-#include "naive.hpp"
+#include "tests/check.hpp"
+#include "split/criteria.hpp"
+#include "tests/naive.hpp"
 
 using namespace spinney;
 using naive::Part;

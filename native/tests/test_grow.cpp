@@ -3,9 +3,9 @@
 #include <atomic>
 #include <thread>
 
-#include "check.hpp"
-#include "grow_tree.hpp"
-#include "tables.hpp"
+#include "tests/check.hpp"
+#include "grow/grow_tree.hpp"
+#include "tests/tables.hpp"
 
 using namespace spinney;
 using tables::Goal;

@@ -1,7 +1,7 @@
 // The grown tree: flattening the same tree cut into fragments in many ways, and what tests write into nodes.
-#include "check.hpp"
-#include "grown_tree.hpp"
-#include "naive.hpp"
+#include "tests/check.hpp"
+#include "grow/grown_tree.hpp"
+#include "tests/naive.hpp"
 
 using namespace spinney;
 using naive::Sample;

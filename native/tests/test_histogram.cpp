@@ -1,8 +1,8 @@
 // Histograms: every way of filling one against adding row by row and feature by feature.
-#include "check.hpp"
-#include "histogram.hpp"
-#include "naive.hpp"
-#include "tables.hpp"
+#include "tests/check.hpp"
+#include "grow/histogram.hpp"
+#include "tests/naive.hpp"
+#include "tests/tables.hpp"
 
 using namespace spinney;
 using naive::Sample;

@@ -1,7 +1,7 @@
 // Moments: what a node keeps, from its rows and merged from its children, against the definitions.
-#include "check.hpp"
-#include "moments.hpp"
-#include "naive.hpp"
+#include "tests/check.hpp"
+#include "split/moments.hpp"
+#include "tests/naive.hpp"
 
 using namespace spinney;
 using naive::Part;

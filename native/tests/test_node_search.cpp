@@ -3,9 +3,9 @@
 #include <random>
 #include <vector>
 
-#include "check.hpp"
-#include "code_starts.hpp"
-#include "node_search.hpp"
+#include "tests/check.hpp"
+#include "data/code_starts.hpp"
+#include "split/node_search.hpp"
 
 using namespace spinney;
 

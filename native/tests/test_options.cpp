@@ -1,6 +1,6 @@
 // What a gain is worth when its feature costs something.
-#include "check.hpp"
-#include "options.hpp"
+#include "tests/check.hpp"
+#include "grow/options.hpp"
 
 using namespace spinney;
 

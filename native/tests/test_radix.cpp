@@ -5,8 +5,8 @@
 #include <random>
 #include <vector>
 
-#include "check.hpp"
-#include "radix.hpp"
+#include "tests/check.hpp"
+#include "core/radix_sort.hpp"
 
 using namespace spinney;
 

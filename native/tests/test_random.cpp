@@ -2,8 +2,8 @@
 #include <set>
 #include <vector>
 
-#include "check.hpp"
-#include "random.hpp"
+#include "tests/check.hpp"
+#include "core/random.hpp"
 
 using namespace spinney;
 

@@ -4,9 +4,9 @@
 #include <random>
 #include <vector>
 
-#include "check.hpp"
-#include "divide_rows.hpp"
-#include "row_stores.hpp"
+#include "tests/check.hpp"
+#include "boost/partition.hpp"
+#include "boost/row_stores.hpp"
 
 using namespace spinney;
 

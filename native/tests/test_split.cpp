@@ -1,10 +1,10 @@
 // Splits of one feature: the sweep, the subsets and the branches against every division there is.
-#include "categories.hpp"
-#include "check.hpp"
-#include "choose.hpp"
-#include "divisions.hpp"
-#include "split.hpp"
-#include "streams.hpp"
+#include "split/categories.hpp"
+#include "tests/check.hpp"
+#include "split/choose_feature.hpp"
+#include "tests/divisions.hpp"
+#include "split/sweep.hpp"
+#include "split/streams.hpp"
 
 using namespace spinney;
 using naive::check_best;

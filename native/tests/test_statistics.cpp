@@ -2,9 +2,9 @@
 #include <cfloat>
 #include <numeric>
 
-#include "check.hpp"
-#include "naive.hpp"
-#include "statistics.hpp"
+#include "tests/check.hpp"
+#include "tests/naive.hpp"
+#include "split/statistics.hpp"
 
 using namespace spinney;
 using naive::Sample;

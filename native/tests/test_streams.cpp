@@ -1,9 +1,9 @@
 // Streams: the groups of equal code of a node, by table and by sorting, against a map.
 #include <map>
 
-#include "check.hpp"
-#include "naive.hpp"
-#include "streams.hpp"
+#include "tests/check.hpp"
+#include "tests/naive.hpp"
+#include "split/streams.hpp"
 
 using namespace spinney;
 using naive::Sample;

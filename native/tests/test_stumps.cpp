@@ -1,10 +1,10 @@
 // Boosted stumps: sums that follow the weights against growing a tree of depth 1 anew every round, and tables
 // of stumps against asking one stump after another.
-#include "check.hpp"
-#include "grow_tree.hpp"
-#include "stump_tables.hpp"
-#include "stumps.hpp"
-#include "tables.hpp"
+#include "tests/check.hpp"
+#include "grow/grow_tree.hpp"
+#include "predict/stump_tables.hpp"
+#include "boost/stumps.hpp"
+#include "tests/tables.hpp"
 
 using namespace spinney;
 using tables::Table;

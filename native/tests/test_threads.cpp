@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "check.hpp"
-#include "threads.hpp"
+#include "tests/check.hpp"
+#include "core/thread_pool.hpp"
 
 using namespace spinney;
 

@@ -5,8 +5,8 @@
 #include <random>
 #include <vector>
 
-#include "check.hpp"
-#include "traverse.hpp"
+#include "tests/check.hpp"
+#include "predict/traverse.hpp"
 
 using namespace spinney;
 

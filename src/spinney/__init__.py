@@ -4,21 +4,9 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from spinney.bagging import (
-    BaggingClassifier,
-    BaggingRegressor,
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
-from spinney.boosting import (
-    AdaBoostClassifier,
-    AdaBoostRegressor,
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
-)
-from spinney.combine import (
+from spinney.adaboost import AdaBoostClassifier, AdaBoostRegressor
+from spinney.bagging import BaggingClassifier, BaggingRegressor
+from spinney.ensembles import (
     EnsembleSelectionClassifier,
     EnsembleSelectionRegressor,
     StackingClassifier,
@@ -27,8 +15,15 @@ from spinney.combine import (
     VotingRegressor,
     prune_ensemble,
 )
-from spinney.model.text import export_text
-from spinney.persistence import load, save
+from spinney.forests import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from spinney.gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
+from spinney.inspect.text import export_text
+from spinney.io import load, save
 from spinney.perturb import (
     NegativeCorrelationClassifier,
     NegativeCorrelationRegressor,

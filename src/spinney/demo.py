@@ -34,8 +34,8 @@ from spinney import (
     save,
 )
 from spinney.data import read_table
-from spinney.model.wording import Reading, branch_test, read_model
-from spinney.persistence import ModelFileError, dumps
+from spinney.inspect.wording import Reading, branch_test, read_model
+from spinney.io import ModelFileError, dumps
 
 _WIDEST = 110  # longer lines are hard to read
 _BAR = 12

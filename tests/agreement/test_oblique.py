@@ -16,7 +16,7 @@ from spinney import (
     ObliqueTreeClassifier,
     ObliqueTreeRegressor,
 )
-from spinney.model.tree_arrays import LINEAR
+from spinney.tree.tree_arrays import LINEAR
 
 CRITERIA = ("gini", "entropy", "squared_error", "absolute_error", "poisson")
 

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from spinney.bagging import answers
 from spinney.bagging.answers import give_numbers, give_scores, give_shares, give_votes, mean_answer
-from spinney.base.errors import InputError
+from spinney.core.errors import InputError
 
 THREE = [np.array(["a", "b", "c"])]
 

@@ -15,8 +15,8 @@ from spinney.bagging.draws import (
     member_seed,
     row_seed,
 )
-from spinney.base.errors import InputError
-from spinney.persistence import dumps, loads
+from spinney.core.errors import InputError
+from spinney.io import dumps, loads
 
 SEEDS = st.integers(0, 2**64 - 1)
 

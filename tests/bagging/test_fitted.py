@@ -6,7 +6,7 @@ import pytest
 import spinney as sp
 from contracts.learners import mixed_data
 from spinney.bagging.draws import Bags
-from spinney.persistence import ModelFileError, dumps, loads
+from spinney.io import ModelFileError, dumps, loads
 
 
 def put(name, value):

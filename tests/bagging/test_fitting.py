@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 import spinney as sp
 from spinney.bagging.draws import Bags
 from spinney.bagging.fitting import bag_weights, fit_members, make_members, take_features
-from spinney.base.errors import InputError
+from spinney.core.errors import InputError
 
 
 class Witness(ClassifierMixin, BaseEstimator):

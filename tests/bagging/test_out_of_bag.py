@@ -10,7 +10,7 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 import spinney as sp
 from oracles.naive_bagging import out_of_bag_answers
 from spinney.bagging.out_of_bag import out_of_bag_mean, out_of_bag_score
-from spinney.base.errors import InputError
+from spinney.core.errors import InputError
 
 
 def classes(n=80, seed=0):

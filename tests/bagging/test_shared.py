@@ -7,8 +7,8 @@ from sklearn.base import clone
 
 import spinney as sp
 from contracts.learners import mixed_data
-from spinney.base.errors import InputError
-from spinney.persistence import dumps
+from spinney.core.errors import InputError
+from spinney.io import dumps
 
 TREES = [
     sp.DecisionTreeClassifier(max_features=2, random_state=5),

@@ -110,9 +110,9 @@ _ANYWHERE: dict[str, list[Any]] = {
 
 # Where a name means something else, or more is refused.
 _IN: dict[str, dict[str, list[Any]]] = {
-    "spinney.bagging.bagging": {"max_features": [0, 0.0, 1.5, 3, None]},
-    "spinney.boosting.gradient": {"loss": ["hinge", None, 3]},
-    "spinney.combine.selection": {"scoring": [3, "no such scorer"]},
+    "spinney.bagging.estimators": {"max_features": [0, 0.0, 1.5, 3, None]},
+    "spinney.gradient_boosting.estimators": {"loss": ["hinge", None, 3]},
+    "spinney.ensembles.selection": {"scoring": [3, "no such scorer"]},
 }
 
 # What the message calls the parameter, where not by its name.

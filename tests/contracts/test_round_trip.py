@@ -12,7 +12,7 @@ from numpy.testing import assert_array_equal
 
 import spinney as sp
 from contracts.learners import LEARNERS, fewer, mixed_data
-from spinney.persistence import ModelFileError, Persistent, dumps, loads
+from spinney.io import ModelFileError, Persistent, dumps, loads
 
 each_learner = pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
 

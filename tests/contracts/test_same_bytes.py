@@ -10,7 +10,7 @@ import pytest
 
 from contracts.learners import LEARNERS, fewer, mixed_data
 from spinney import native
-from spinney.persistence import dumps
+from spinney.io import dumps
 
 each_learner = pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
 _ROWS = 3000

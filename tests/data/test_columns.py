@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from spinney.base.errors import InputError, InputTypeError
+from spinney.core.errors import InputError, InputTypeError
 from spinney.data.columns import (
     LevelColumn,
     NumberColumn,

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from spinney.base.errors import InputError, InputTypeError
+from spinney.core.errors import InputError, InputTypeError
 from spinney.data import read_table
 
 

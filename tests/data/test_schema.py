@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from spinney.base.errors import InputError, InputTypeError, SpinneyError, UnseenCategoryError
+from spinney.core.errors import InputError, InputTypeError, SpinneyError, UnseenCategoryError
 from spinney.data import Feature, Schema, Table, read_table
 
 # --- what is learned ---------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spinney.base.errors import ModelFileError
+from spinney.core.errors import ModelFileError
 from spinney.data import Feature, Schema, read_table
 from spinney.data.schema_state import schema_from_state
 
@@ -50,7 +50,7 @@ def test_names_come_back():
 
 
 def test_the_state_survives_a_model_file():
-    container = pytest.importorskip("spinney.persistence.container")
+    container = pytest.importorskip("spinney.io.container")
     rows = [["a", 1.5, True, b"x", 2**70], ["b", None, None, b"", 1]]
     schema = read_table(rows, categorical_features=[4]).schema
     assert Schema.from_state(container.decode(container.encode(schema.to_state()))) == schema

@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from spinney.base.errors import InputError
+from spinney.core.errors import InputError
 from spinney.data import Table, read_table, readers
 from spinney.data.readers import open_source
 from spinney.data.small_frames import as_small_frame

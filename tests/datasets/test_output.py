@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from spinney.base.errors import InputError
+from spinney.core.errors import InputError
 from spinney.datasets import load_xor, output
 from spinney.datasets.output import hand_over
 

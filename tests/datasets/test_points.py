@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from spinney.base.errors import InputError
+from spinney.core.errors import InputError
 from spinney.datasets import load_xor, make_box
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from spinney.base.errors import InputError
+from spinney.core.errors import InputError
 from spinney.datasets import load_watermelon2_missing, load_watermelon3
 
 NAMES = ["color", "root", "sound", "texture", "navel", "touch", "density", "sugar"]

@@ -8,7 +8,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.metrics import mean_squared_error
 
 from diversity.tables import problems, random_votes
-from spinney.base.errors import InputError
+from spinney.core.errors import InputError
 from spinney.diversity import error_ambiguity, kohavi_wolpert
 from spinney.diversity.ambiguity import vote_ambiguity
 from spinney.diversity.cloud import errors_of

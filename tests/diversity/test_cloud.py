@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from diversity.tables import random_votes
-from spinney.base.errors import InputError
+from spinney.core.errors import InputError
 from spinney.diversity import kappa, kappa_error, pair_mean
 
 

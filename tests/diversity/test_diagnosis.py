@@ -10,7 +10,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from diversity.tables import random_votes
 from spinney import diversity
-from spinney.base.errors import InputError
+from spinney.core.errors import InputError
 from spinney.diversity import Diagnosis, RegressionDiagnosis, diagnose, ensemble_error, pair_mean
 
 OF_LABELS = ("disagreement", "kappa")

@@ -30,7 +30,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier as ScikitTree
 
 import spinney
-from spinney.base.errors import InputError
+from spinney.core.errors import InputError
 from spinney.diversity import disagreement, kappa, member_predictions
 from spinney.diversity.members import member_weights
 

@@ -5,7 +5,7 @@ from sklearn.metrics import cohen_kappa_score, matthews_corrcoef
 
 from diversity.tables import problems, random_votes
 from oracles import naive_diversity as naive
-from spinney.base.errors import InputError
+from spinney.core.errors import InputError
 from spinney.diversity import correlation, disagreement, double_fault, kappa, pair_mean, q_statistic
 
 # 8 rows where both say yes, 3 where the first does, 2 where the second does, 7 where neither.

@@ -3,7 +3,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from spinney.base.errors import InputError
+from spinney.core.errors import InputError
 from spinney.diversity import votes as module
 from spinney.diversity.votes import read_votes
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spinney.base.errors import InputError
+from spinney.core.errors import InputError
 from spinney.diversity import ensemble_error
 
 

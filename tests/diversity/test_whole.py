@@ -4,7 +4,7 @@ from hypothesis import given
 
 from diversity.tables import problems, random_votes
 from oracles import naive_diversity as naive
-from spinney.base.errors import InputError
+from spinney.core.errors import InputError
 from spinney.diversity import (
     coincident_failure,
     correlation,

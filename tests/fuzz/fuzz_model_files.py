@@ -23,10 +23,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from fuzz.subjects import Subject, learners, toys
+from spinney.io import ModelFileError, UnsavableValue, dumps, loads
+from spinney.io.container import decode, encode
+from spinney.io.document import Tagged
 from spinney.native import core
-from spinney.persistence import ModelFileError, UnsavableValue, dumps, loads
-from spinney.persistence.container import decode, encode
-from spinney.persistence.document import Tagged
 
 SECONDS = 1.0
 FORBIDDEN = {"import", "exec", "compile", "pickle.find_class", "os.system", "subprocess.Popen"}

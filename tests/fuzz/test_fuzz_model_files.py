@@ -5,7 +5,7 @@ import pytest
 from fuzz.fuzz_model_files import Saved, Watch, fuzz, mutant
 from fuzz.subjects import Subject, learners, toys
 from persistence.toys import Free, ToyClassifier, toy_data
-from spinney.persistence import CorruptModelFile, Persistent, dumps
+from spinney.io import CorruptModelFile, Persistent, dumps
 
 WATCH = Watch()
 

@@ -16,8 +16,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from fuzz.subjects import Subject, learners, toys
 from golden.expectations import METHODS, plain, plain_rows
-from spinney.persistence import save
-from spinney.persistence.container import VERSION
+from spinney.io import save
+from spinney.io.container import VERSION
 
 MAX_ROWS = 50
 

@@ -10,9 +10,9 @@ import pytest
 import contracts.learners  # noqa: F401  (defines the learners)
 import persistence.toys  # noqa: F401  (defines the toy classes that some files hold)
 from golden.expectations import plain, plain_rows, rows_from
-from spinney.persistence import dumps, load
-from spinney.persistence.container import VERSION, decode, encode
-from spinney.persistence.document import Tagged
+from spinney.io import dumps, load
+from spinney.io.container import VERSION, decode, encode
+from spinney.io.document import Tagged
 
 HERE = Path(__file__).parent
 FILES = sorted(HERE.glob("v*/*.spinney"))

@@ -6,8 +6,8 @@ import pytest
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+from spinney.io import ModelFileError
 from spinney.members.inputs import check_described, check_input, describe_input, encode, remember_input
-from spinney.persistence import ModelFileError
 
 
 class Fitted(BaseEstimator):

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from oracles.naive_booster import NaiveTree, Settings, boost, derivatives, leaves, middle
-from spinney.objectives import losses
+from spinney.losses import losses
 
 BUILT_IN = [
     losses.SquaredLoss(),

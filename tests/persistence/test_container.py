@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from persistence.raw_files import array, raw_file, repaired, text, u32
-from spinney.persistence.container import DTYPES, decode, encode
-from spinney.persistence.document import MAX_DEPTH, Tagged
-from spinney.persistence.errors import (
+from spinney.io.container import DTYPES, decode, encode
+from spinney.io.document import MAX_DEPTH, Tagged
+from spinney.io.errors import (
     CorruptModelFile,
     ModelFileError,
     NotAModelFile,

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spinney.persistence.document import Tagged, read_document, write_document
+from spinney.io.document import Tagged, read_document, write_document
 
 SPELLED: list[tuple[Any, str]] = [
     (None, "00"),

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from persistence.toys import Free, fitted_toy, toy_data
-from spinney.persistence import CorruptModelFile, NotAModelFile, dumps, load, save
+from spinney.io import CorruptModelFile, NotAModelFile, dumps, load, save
 
 
 def test_a_model_comes_back_from_a_path_a_stream_and_bytes(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_a_process_killed_while_saving_leaves_the_old_file(tmp_path: Path) -> No
         import os, sys
         sys.path.insert(0, {str(Path(__file__).parents[1])!r})
         from persistence.toys import Free
-        from spinney.persistence import save
+        from spinney.io import save
         os.fsync = lambda descriptor: os._exit(9)
         save(Free(value=2), {str(path)!r})
     """
@@ -133,7 +133,7 @@ AUDIT = """
     sys.path.insert(0, sys.argv[1])
     import numpy as np
     from persistence.toys import Free, fitted_toy
-    from spinney.persistence import ModelFileError, dumps, load, loads, save
+    from spinney.io import ModelFileError, dumps, load, loads, save
 
     values = [np.array(["a"]), np.array(["a", None], dtype=object), {1: 2}, np.float32(1), 2**80,
               np.random.RandomState(1), np.random.default_rng(1), (1, [2.0, b"3"])]

@@ -3,8 +3,8 @@
 import pytest
 
 from persistence.toys import ToyClassifier
-from spinney.persistence import Persistent, UnknownClass
-from spinney.persistence.registry import find_class, name_of
+from spinney.io import Persistent, UnknownClass
+from spinney.io.registry import find_class, name_of
 
 
 def test_a_users_class_is_known_by_module_and_name() -> None:

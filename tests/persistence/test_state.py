@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import check_estimators_pickle
 
 from persistence.test_container import bounds, same
 from persistence.toys import Free, ToyClassifier, ToyTree, fitted_toy, toy_data
-from spinney.persistence import (
+from spinney.io import (
     CorruptModelFile,
     ModelFileError,
     Persistent,
@@ -28,8 +28,8 @@ from spinney.persistence import (
     dumps,
     loads,
 )
-from spinney.persistence.container import MAGIC, decode, encode
-from spinney.persistence.document import Tagged
+from spinney.io.container import MAGIC, decode, encode
+from spinney.io.document import Tagged
 
 
 def forged(model: Any, edit: Any) -> bytes:
@@ -150,7 +150,7 @@ def test_pickled_classes_travel_with_the_bytes() -> None:
     """A worker that never saw a nested user class gets it through pickle itself."""
     function, (_, *classes) = Free(base=fitted_toy()).__reduce_ex__(4)[:2]
     assert set(classes) == {Free, ToyClassifier, ToyTree}
-    assert function.__module__ == "spinney.persistence.state"
+    assert function.__module__ == "spinney.io.state"
 
 
 WORKERS = """
@@ -159,7 +159,7 @@ WORKERS = """
     from joblib import Parallel, delayed
     from sklearn.base import BaseEstimator
     from persistence.toys import Free
-    from spinney.persistence import Persistent
+    from spinney.io import Persistent
 
     class Local(BaseEstimator, Persistent):
         def __init__(self, a=1):

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.persistence import CorruptModelFile, Persistent
+from spinney.io import CorruptModelFile, Persistent
 
 
 @dataclass(frozen=True, eq=False)

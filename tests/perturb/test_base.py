@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import spinney as sp
-from spinney.persistence import ModelFileError, dumps, loads
+from spinney.io import ModelFileError, dumps, loads
 from spinney.perturb.base import check_labels
 
 X = pd.DataFrame({"a": np.arange(12.0), "b": np.arange(12.0) % 5})

@@ -10,7 +10,7 @@ from sklearn.neighbors import KNeighborsClassifier
 import spinney as sp
 from contracts.learners import LEARNERS, mixed_data
 from contracts.test_bad_inputs import check_works
-from spinney.persistence import UnsavableValue, dumps
+from spinney.io import UnsavableValue, dumps
 
 PERTURBATIONS = [learner for learner in LEARNERS if learner.make.__module__.startswith("spinney.perturb")]
 each_learner = pytest.mark.parametrize("learner", PERTURBATIONS, ids=lambda learner: learner.name)

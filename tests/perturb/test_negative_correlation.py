@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris, load_wine
 
 import spinney as sp
-from spinney.persistence import ModelFileError, dumps, loads
+from spinney.io import ModelFileError, dumps, loads
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, size=(200, 2))

@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import approx_fprime
 
-from spinney.persistence import CorruptModelFile
+from spinney.io import CorruptModelFile
 from spinney.perturb.networks import Networks, Objective, draw_networks, spread
 
 RNG = np.random.default_rng(0)

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.datasets import load_diabetes, load_digits, load_iris
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from model.trees_by_hand import from_sklearn, mixed_tree
+from tree.trees_by_hand import from_sklearn, mixed_tree
 
 HOSTILE = '</text><script>alert("1")</script>&\x1b[31m\x00\ud800]]>'
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from plotting.models_by_hand import HOSTILE
-from spinney.base.errors import InputError
+from spinney.core.errors import InputError
 from spinney.diversity import kappa_error
 from spinney.plotting import plot_kappa_error
 

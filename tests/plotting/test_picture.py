@@ -1,8 +1,8 @@
 import pytest
 
-from model.trees_by_hand import build, leaf, linear, numeric
 from plotting import models_by_hand as models
 from spinney.plotting.picture import shorten, text_width, tree_picture, wrap
+from tree.trees_by_hand import build, leaf, linear, numeric
 
 
 @pytest.mark.parametrize("name", models.ALL)

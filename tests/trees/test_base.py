@@ -9,8 +9,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from spinney import C45Classifier, DecisionTreeClassifier, DecisionTreeRegressor
-from spinney.growing import grower
-from spinney.persistence import dumps, loads
+from spinney.io import dumps, loads
+from spinney.tree import grower
 from trees.reference import same_tree, stairs
 
 

@@ -10,7 +10,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from spinney import DecisionTreeClassifier, DecisionTreeRegressor, export_text
 from spinney.datasets import load_watermelon3
-from spinney.persistence import dumps, loads
+from spinney.io import dumps, loads
 from trees.reference import same_tree, stairs
 
 

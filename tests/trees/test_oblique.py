@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from spinney import DecisionTreeClassifier, ObliqueTreeClassifier, ObliqueTreeRegressor
-from spinney.model.tree_arrays import LINEAR
+from spinney.tree.tree_arrays import LINEAR
 
 
 @pytest.fixture

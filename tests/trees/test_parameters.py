@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from spinney.data.schema import read_table
-from spinney.growing.plan import NO_LIMIT
+from spinney.tree.plan import NO_LIMIT
 from spinney.trees.parameters import features_to_try, limit, read_costs, read_monotone, rows_or_share
 
 

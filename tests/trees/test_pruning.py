@@ -6,8 +6,8 @@ from sklearn import tree as sklearn_tree
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
 from spinney import DecisionTreeClassifier, DecisionTreeRegressor, ID3Classifier
-from spinney.model import pruning
-from spinney.model.tree_arrays import TreeArrays
+from spinney.tree import pruning
+from spinney.tree.tree_arrays import TreeArrays
 from spinney.trees.pruning import Validation, _losses_along_path, follow, losses
 from trees.reference import noisy, same_tree
 

@@ -1,18 +1,5 @@
-"""Bagging and random forests."""
+"""Bagging of any estimator: bootstrap samples of rows, random subspaces of columns, or both."""
 
-from spinney.bagging.bagging import BaggingClassifier, BaggingRegressor
-from spinney.bagging.forests import (
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
+from spinney.bagging.estimators import BaggingClassifier, BaggingRegressor
 
-__all__ = [
-    "BaggingClassifier",
-    "BaggingRegressor",
-    "ExtraTreesClassifier",
-    "ExtraTreesRegressor",
-    "RandomForestClassifier",
-    "RandomForestRegressor",
-]
+__all__ = ["BaggingClassifier", "BaggingRegressor"]

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from spinney.bagging.draws import Bags
 from spinney.bagging.fitting import take_features
-from spinney.base.checks import thread_count
-from spinney.base.errors import InputError
+from spinney.core.errors import InputError
+from spinney.core.parameters import thread_count
 from spinney.members.fitting import run_jobs
 from spinney.members.rows import count_rows, take_rows
 

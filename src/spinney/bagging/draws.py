@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.base.checks import Whole
-from spinney.base.errors import InputError
-from spinney.base.seeds import draw_seeds, draw_word, draw_words, stream
+from spinney.core.errors import InputError
+from spinney.core.parameters import Whole
+from spinney.core.seeds import draw_seeds, draw_word, draw_words, stream
+from spinney.io import Persistent
 from spinney.native import core
-from spinney.persistence import Persistent
 
 Counts = NDArray[np.int64]
 Weights = NDArray[np.float64]
@@ -196,7 +196,7 @@ class Bags(Persistent):
         """Give the seed of what member t itself draws."""
         return draw_word(member_seed(self.seed, t), _ESTIMATOR)
 
-    def tree_seeds(self, numbers: range) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    def forest_seeds(self, numbers: range) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Give for these members the seeds of their rows, and those that their random_state would make."""
         members = draw_words(self.seed, numbers)
         return draw_words(members, _ROWS), draw_seeds(draw_words(members, _ESTIMATOR))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from spinney.bagging.draws import Bags
-from spinney.base.errors import ModelFileError
+from spinney.core.errors import ModelFileError
 
 
 def check_fitted(model: Any, classes: Sequence[Any] | None) -> None:

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinney.bagging.fitting import takes_all
-from spinney.base.checks import thread_count
+from spinney.core.parameters import thread_count
 from spinney.data.schema import Feature, Schema, default_names
-from spinney.model.ensemble import TreeEnsemble
-from spinney.model.ensemble_predict import EnsemblePredictor
-from spinney.model.tree_arrays import TreeArrays
+from spinney.tree.ensemble import TreeEnsemble
+from spinney.tree.predictor import EnsemblePredictor
+from spinney.tree.tree_arrays import TreeArrays
 from spinney.trees.base import _BaseTree
 
 Columns = Sequence[NDArray[np.int64]]

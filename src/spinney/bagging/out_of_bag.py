@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import r2_score
 
-from spinney.base.errors import InputError
+from spinney.core.errors import InputError
 
 Answers = NDArray[np.float64]
 

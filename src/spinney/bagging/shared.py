@@ -13,12 +13,12 @@ from spinney.bagging.draws import Bags
 from spinney.bagging.fitting import bag_weights, takes_all
 from spinney.bagging.narrowing import narrow
 from spinney.bagging.row_order import category_keys
-from spinney.base.checks import check_parameters, thread_count
-from spinney.base.seeds import draw_seed
+from spinney.core.parameters import check_parameters, thread_count
+from spinney.core.seeds import draw_seed
 from spinney.data.table import Table
-from spinney.growing.grower import Grower, code_table
 from spinney.members.fitting import run_jobs
 from spinney.native import core
+from spinney.tree.grower import Grower, code_table
 from spinney.trees.base import _BaseTree
 from spinney.trees.fitted import Problem
 from spinney.trees.pruning import Validation

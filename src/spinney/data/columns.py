@@ -12,7 +12,7 @@ from typing import Any, Literal, NoReturn, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.base.errors import InputError, InputTypeError, show_value
+from spinney.core.errors import InputError, InputTypeError, show_value
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 Codes: TypeAlias = NDArray[np.int32]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from spinney.base.errors import InputError, InputTypeError, show_value
+from spinney.core.errors import InputError, InputTypeError, show_value
 from spinney.data.columns import (
     Category,
     Floats,

@@ -13,7 +13,7 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.base.errors import InputError, InputTypeError, UnseenCategoryError, show_value, show_values
+from spinney.core.errors import InputError, InputTypeError, UnseenCategoryError, show_value, show_values
 from spinney.data.columns import Category, Codes, RawColumn, has_infinity
 from spinney.data.readers import Source, column_label, open_source
 from spinney.data.schema_state import schema_from_state, schema_to_state
@@ -207,7 +207,7 @@ class Schema:
 
         >>> Schema.from_state({"n_features": -1})
         Traceback (most recent call last):
-        spinney.base.errors.ModelFileError: The schema in the model file is damaged: ...
+        spinney.core.errors.ModelFileError: The schema in the model file is damaged: ...
         """
         names, dtypes, categories, has_missing = schema_from_state(state)
         features = [

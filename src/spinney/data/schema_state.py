@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.base.errors import ModelFileError, show_value
+from spinney.core.errors import ModelFileError, show_value
 from spinney.data.columns import Category
 
 # The order is part of the file format: a dtype is stored as its position here. int32 means categorical.

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.base.errors import InputError, show_value
+from spinney.core.errors import InputError, show_value
 
 Frame: TypeAlias = Literal["auto", "pandas", "polars"] | None
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from spinney.base.errors import InputError, show_value
+from spinney.core.errors import InputError, show_value
 from spinney.datasets.output import Frame, hand_over
 
 

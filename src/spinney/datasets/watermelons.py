@@ -6,7 +6,7 @@ import csv
 from importlib.resources import files
 from typing import Any, Literal, TypeAlias
 
-from spinney.base.errors import InputError, show_value
+from spinney.core.errors import InputError, show_value
 from spinney.datasets.output import Frame, hand_over
 
 Language: TypeAlias = Literal["en", "zh"]

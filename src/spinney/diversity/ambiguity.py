@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.base.checks import check_weights
-from spinney.base.errors import InputError
-from spinney.base.frames import to_frame
+from spinney.core.errors import InputError
+from spinney.core.frames import to_frame
+from spinney.core.parameters import check_weights
+from spinney.data.target import encode_values, read_target
 from spinney.diversity.counting import PairCounts
 from spinney.diversity.members import member_weights
 from spinney.diversity.votes import Votes, check_size, read_matrix
 from spinney.diversity.whole import share_blocks, unlike_votes
-from spinney.trees.targets import encode_values, read_target
 
 Values = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.base.frames import to_frame
+from spinney.core.frames import to_frame
 from spinney.diversity.counting import PairCounts, count_pairs
 from spinney.diversity.pairwise import judge, kappa_of
 from spinney.diversity.votes import read_votes

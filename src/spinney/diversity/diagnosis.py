@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
-from spinney.base.checks import check_weights
-from spinney.base.errors import InputError, show_value
-from spinney.base.frames import to_frame
+from spinney.core.errors import InputError, show_value
+from spinney.core.frames import to_frame
+from spinney.core.parameters import check_weights
 from spinney.diversity.ambiguity import (
     ErrorAmbiguity,
     error_ambiguity,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
-from spinney.base.errors import InputError, InputTypeError
+from spinney.core.errors import InputError, InputTypeError
 from spinney.members.rows import take_columns
 
 # Classes of scikit-learn, by name: importing them takes longer than all of Spinney.

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spinney.base.errors import InputError, show_values
+from spinney.core.errors import InputError, show_values
 from spinney.diversity.counting import PairCounts, PairTable, count_pairs, pair_table
 from spinney.diversity.votes import Votes, read_votes
 

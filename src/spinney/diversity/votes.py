@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.base.checks import check_weights
-from spinney.base.errors import InputError, show_value
+from spinney.core.errors import InputError, show_value
+from spinney.core.parameters import check_weights
+from spinney.data.target import encode_classes, read_target
 from spinney.diversity.members import member_predictions
-from spinney.trees.targets import encode_classes, read_target
 
 _BLOCK_VALUES = 1 << 20
 _FEW_LABELS = 16

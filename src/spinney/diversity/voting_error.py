@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr
 
-from spinney.base.checks import InvalidParameterError, OneOf, check_parameters
-from spinney.base.errors import InputError, show_value
+from spinney.core.errors import InputError, show_value
+from spinney.core.parameters import InvalidParameterError, OneOf, check_parameters
 
 _METHOD = OneOf("binomial", "hoeffding", "correlated")
 

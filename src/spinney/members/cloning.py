@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.base import clone
 
-from spinney.base.seeds import stream
+from spinney.core.seeds import stream
 
 # What scikit-learn's estimators take as a seed goes no further than this.
 _SEEDS = 2**31 - 1

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from spinney.base.errors import InputError, show_value
-from spinney.base.seeds import stream
+from spinney.core.errors import InputError, show_value
+from spinney.core.seeds import stream
 
 
 def draw_parameters(distributions: Mapping[str, Any], seed: int) -> dict[str, Any]:

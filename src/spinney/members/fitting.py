@@ -16,9 +16,9 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
-from spinney.base.checks import thread_count
-from spinney.base.errors import InputError
-from spinney.persistence import Persistent
+from spinney.core.errors import InputError
+from spinney.core.parameters import thread_count
+from spinney.io import Persistent
 
 _WEIGHT = "sample_weight"
 

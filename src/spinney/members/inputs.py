@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from spinney.base.errors import InputError
+from spinney.core.errors import InputError
+from spinney.data.target import encode_classes, read_target
+from spinney.io import CorruptModelFile
 from spinney.members.rows import count_rows
-from spinney.persistence import CorruptModelFile
-from spinney.trees.targets import encode_classes, read_target
 
 
 def describe_input(X: Any) -> dict[str, Any]:

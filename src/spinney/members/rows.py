@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from spinney.base.errors import InputError, InputTypeError
+from spinney.core.errors import InputError, InputTypeError
 
 
 def count_rows(X: Any) -> int:

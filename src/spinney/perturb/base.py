@@ -11,16 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 
 from spinney.bagging.answers import mean_answer
-from spinney.base.checks import FLAG, NONE, Rule, Whole, check_parameters, check_weights, thread_count
-from spinney.base.errors import SpinneyError
-from spinney.base.seeds import draw_seed, stream
+from spinney.core.errors import SpinneyError
+from spinney.core.parameters import FLAG, NONE, Rule, Whole, check_parameters, check_weights, thread_count
+from spinney.core.seeds import draw_seed, stream
 from spinney.data import read_table
+from spinney.io import CorruptModelFile, Persistent
 from spinney.members.cloning import make_member
 from spinney.members.fitting import fit_member, run_jobs, takes_weights
 from spinney.members.inputs import check_described, check_input, describe_input
 from spinney.members.patterns import AnyEstimator, pattern_tags
 from spinney.members.rows import count_some_rows, take_rows
-from spinney.persistence import CorruptModelFile, Persistent
 from spinney.perturb.units import Units, make_units
 
 Perturb = Callable[[np.random.Generator], NDArray[Any]]

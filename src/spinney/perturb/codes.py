@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.base.errors import InputError
+from spinney.core.errors import InputError
 
 Code = NDArray[np.int8]
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from spinney.bagging.row_order import row_order
 from spinney.data import Schema, Table
-from spinney.persistence import CorruptModelFile, Persistent
+from spinney.io import CorruptModelFile, Persistent
 
 # A feature with more categories has columns for the most frequent ones, and one for all others.
 MOST_CATEGORIES = 32

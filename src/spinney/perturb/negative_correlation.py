@@ -11,19 +11,19 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.base.checks import FLAG, NONE, OneOf, Real, Rule, Whole, check_parameters, check_weights
-from spinney.base.checks import ArrayLike as ArrayRule
-from spinney.base.errors import InputError
-from spinney.base.seeds import draw_seed, stream
+from spinney.base import ReadsTables, describe_features
+from spinney.core.errors import InputError
+from spinney.core.parameters import FLAG, NONE, OneOf, Real, Rule, Whole, check_parameters, check_weights
+from spinney.core.parameters import ArrayLike as ArrayRule
+from spinney.core.seeds import draw_seed, stream
 from spinney.data import Schema, read_table
-from spinney.data.reading import ReadsTables, describe_features
+from spinney.data.target import encode_values, read_target
+from spinney.io import CorruptModelFile
 from spinney.members.inputs import encode
-from spinney.persistence import CorruptModelFile
 from spinney.perturb.base import _Ensemble, check_labels
 from spinney.perturb.inputs import InputCoding, learn_coding, merge_rows, moments
 from spinney.perturb.networks import VALIDATION, Array, Link, Networks, Objective, draw_networks
 from spinney.perturb.training import EpochLedger, Examples, Schedule, train
-from spinney.trees.targets import encode_values, read_target
 
 # Rows that are answered together, so that the hidden values of all networks take little memory.
 _BLOCK = 4096

@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.base.seeds import stream
-from spinney.persistence import CorruptModelFile, Persistent
+from spinney.core.seeds import stream
+from spinney.io import CorruptModelFile, Persistent
 from spinney.perturb.decoding import softmax
 
 Array = NDArray[np.float64]

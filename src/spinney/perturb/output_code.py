@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, is_classifier
 
-from spinney.base.checks import (
+from spinney.core.errors import InputError
+from spinney.core.parameters import (
     FLAG,
     NONE,
     OneOf,
@@ -20,15 +21,14 @@ from spinney.base.checks import (
     check_weights,
     thread_count,
 )
-from spinney.base.checks import ArrayLike as ArrayRule
-from spinney.base.errors import InputError
-from spinney.base.seeds import draw_seed, stream
+from spinney.core.parameters import ArrayLike as ArrayRule
+from spinney.core.seeds import draw_seed, stream
+from spinney.io import CorruptModelFile
 from spinney.members.cloning import make_member
 from spinney.members.fitting import fit_member, run_jobs
 from spinney.members.inputs import check_input, describe_input, encode
 from spinney.members.patterns import AnyEstimator
 from spinney.members.rows import count_rows, count_some_rows, take_rows
-from spinney.persistence import CorruptModelFile
 from spinney.perturb.base import _MemberEnsemble, check_labels
 from spinney.perturb.codes import MAKERS, Code, check_rows_differ, given_code, random_code
 from spinney.perturb.decoding import LOSSES, by_hamming, by_loss, couple, softmax

@@ -11,10 +11,10 @@ from sklearn.base import ClassifierMixin, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from spinney.bagging.answers import give_shares, give_votes
-from spinney.base.checks import OneOf, Real
-from spinney.base.errors import InputError
+from spinney.core.errors import InputError
+from spinney.core.parameters import OneOf, Real
+from spinney.io import CorruptModelFile
 from spinney.members.inputs import encode
-from spinney.persistence import CorruptModelFile
 from spinney.perturb.base import OUTPUT_RULES, Perturb, _OutputPerturbation, check_labels
 from spinney.perturb.units import Units
 from spinney.trees import DecisionTreeClassifier

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin, is_regressor
 
 from spinney.bagging.answers import give_numbers
-from spinney.base.checks import Real
+from spinney.core.parameters import Real
+from spinney.data.target import encode_values, read_target
+from spinney.io import CorruptModelFile
 from spinney.members.patterns import pattern_tags
-from spinney.persistence import CorruptModelFile
 from spinney.perturb.base import OUTPUT_RULES, Perturb, _OutputPerturbation
 from spinney.perturb.units import Units
 from spinney.trees import DecisionTreeRegressor
-from spinney.trees.targets import encode_values, read_target
 
 
 class OutputSmearingRegressor(RegressorMixin, _OutputPerturbation):  # type: ignore[misc]

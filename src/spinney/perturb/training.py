@@ -10,9 +10,9 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 
-from spinney.base.frames import to_frame
-from spinney.base.seeds import stream
-from spinney.persistence import CorruptModelFile, Persistent
+from spinney.core.frames import to_frame
+from spinney.core.seeds import stream
+from spinney.io import CorruptModelFile, Persistent
 from spinney.perturb.networks import BATCHES, Array, Networks, Objective, spread
 
 _DECAY, _DECAY_SQUARES, _LEAST = 0.9, 0.999, 1e-8

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinney.bagging.row_order import row_order
-from spinney.base.errors import InputError
+from spinney.core.errors import InputError
 from spinney.members.rows import take_rows
 
 # Beyond so many units the noise of a row has all but averaged out, and a table of them would grow large.

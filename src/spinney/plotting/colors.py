@@ -7,7 +7,7 @@ import colorsys
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.model.wording import Reading
+from spinney.inspect.wording import Reading
 
 INK = "#1f2328"
 FAINT_INK = "#57606a"

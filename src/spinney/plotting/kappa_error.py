@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from spinney.base.errors import InputTypeError
+from spinney.core.errors import InputTypeError
 from spinney.diversity import KappaErrorPoints
-from spinney.model.wording import printable
+from spinney.inspect.wording import printable
 from spinney.plotting.colors import FAINT_INK, INK, LINE, class_color
 
 _MARKERS = "osD^vP*X"

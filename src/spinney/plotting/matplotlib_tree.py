@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from spinney.model.wording import display_width
+from spinney.inspect.wording import display_width
 from spinney.plotting.colors import FAINT_INK, INK, LINE
 from spinney.plotting.picture import BAR, FONT, LABEL_ROOM, LINE_HEIGHT, Box, Edge, Picture, tree_picture
 from spinney.plotting.svg import bar_pieces, edge_width

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spinney.model.tree_arrays import MULTIWAY, TreeArrays
-from spinney.model.wording import Reading, branch_test, display_width, number, printable, read_model
+from spinney.inspect.wording import Reading, branch_test, display_width, number, printable, read_model
 from spinney.plotting.colors import class_color, node_fills
 from spinney.plotting.layout import tidy_positions
+from spinney.tree.tree_arrays import MULTIWAY, TreeArrays
 
 FONT = 12.0
 LINE_HEIGHT = 16.0

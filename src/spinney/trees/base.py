@@ -15,20 +15,22 @@ from sklearn.utils import Bunch
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.base.checks import Rule, check_parameters, check_weights, thread_count
-from spinney.base.errors import InputError
-from spinney.base.ledger import CandidateLedger
-from spinney.base.seeds import draw_seed
-from spinney.data.reading import ReadsTables, describe_features
+from spinney.base import ReadsTables, describe_features
+from spinney.core.errors import InputError
+from spinney.core.ledger import CandidateLedger
+from spinney.core.parameters import Rule, check_parameters, check_weights, thread_count
+from spinney.core.seeds import draw_seed
 from spinney.data.schema import Schema, read_table
+from spinney.data.splits import folds, hold_out
 from spinney.data.table import Table
-from spinney.growing.grower import Grower, Grown, code_table
-from spinney.growing.plan import GrowPlan
-from spinney.model import cost, pruning
-from spinney.model.predict import TreePredictor
-from spinney.model.rules import RuleSet, rules
-from spinney.model.tree_arrays import TreeArrays
-from spinney.persistence import Persistent
+from spinney.data.target import read_target
+from spinney.inspect.rules import RuleSet, rules
+from spinney.io import Persistent
+from spinney.tree import cost, pruning
+from spinney.tree.grower import Grower, Grown, code_table
+from spinney.tree.plan import GrowPlan
+from spinney.tree.predict import TreePredictor
+from spinney.tree.tree_arrays import TreeArrays
 from spinney.trees.fitted import NoLedger, Problem, read_fitted, write_fitted
 from spinney.trees.parameters import (
     RULES,
@@ -39,8 +41,6 @@ from spinney.trees.parameters import (
     rows_or_share,
 )
 from spinney.trees.pruning import Validation, cross_validated_alpha, follow, losses
-from spinney.trees.samples import folds, hold_out
-from spinney.trees.targets import read_target
 
 
 class _BaseTree(ReadsTables, MultiOutputMixin, BaseEstimator, Persistent, metaclass=ABCMeta):  # type: ignore[misc]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from spinney.base.checks import FLAG
-from spinney.growing.plan import LEAST_GAIN, GrowPlan
+from spinney.core.parameters import FLAG
+from spinney.tree.plan import LEAST_GAIN, GrowPlan
 from spinney.trees.fitted import Problem
 from spinney.trees.parameters import RULES
 from spinney.trees.tasks import _ClassifierTree

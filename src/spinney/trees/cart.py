@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from spinney.base.checks import OneOf
-from spinney.growing.plan import LEAST_GAIN, GrowPlan
-from spinney.objectives.criteria import CRITERIA, find_criterion, impurity_scale
+from spinney.core.parameters import OneOf
+from spinney.losses.criteria import CRITERIA, find_criterion, impurity_scale
+from spinney.tree.plan import LEAST_GAIN, GrowPlan
 from spinney.trees.base import _BaseTree
 from spinney.trees.fitted import Problem
 from spinney.trees.parameters import RULES, read_monotone

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.base.errors import ModelFileError
-from spinney.base.ledger import CandidateLedger
+from spinney.core.errors import ModelFileError
+from spinney.core.ledger import CandidateLedger
 from spinney.data.schema import Schema
 from spinney.data.table import Table
-from spinney.growing.target import Target
-from spinney.model.tree_arrays import TreeArrays
+from spinney.tree.target import Target
+from spinney.tree.tree_arrays import TreeArrays
 
 _NEEDED = {"schema_", "tree_", "max_features_", "ccp_alpha_"}
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from spinney.base.checks import Real
+from spinney.core.parameters import Real
 from spinney.data.readers import open_source
 from spinney.data.schema import read_table
 from spinney.data.table import Table
-from spinney.growing.plan import LEAST_GAIN, GrowPlan
+from spinney.tree.plan import LEAST_GAIN, GrowPlan
 from spinney.trees.fitted import Problem
 from spinney.trees.parameters import RULES
 from spinney.trees.tasks import _ClassifierTree

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from spinney.base.checks import Whole
-from spinney.growing.plan import GrowPlan
-from spinney.objectives.criteria import find_criterion
+from spinney.core.parameters import Whole
+from spinney.losses.criteria import find_criterion
+from spinney.tree.plan import GrowPlan
 from spinney.trees.base import _BaseTree
 from spinney.trees.cart import _criteria
 from spinney.trees.fitted import Problem

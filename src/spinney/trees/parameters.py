@@ -10,10 +10,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.base.checks import FLAG, NONE, ArrayLike, Kind, OneOf, Real, Rule, Whole
-from spinney.base.errors import InputError, show_value, show_values
+from spinney.core.errors import InputError, show_value, show_values
+from spinney.core.parameters import FLAG, NONE, ArrayLike, Kind, OneOf, Real, Rule, Whole
 from spinney.data.schema import Schema
-from spinney.growing.plan import NO_LIMIT
+from spinney.tree.plan import NO_LIMIT
 
 # The rules of every parameter that more than one learner has; a learner adds those of its own.
 RULES: dict[str, tuple[Rule, ...]] = {

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinney.data.table import Table
-from spinney.model import pruning
-from spinney.model.predict import TreePredictor
-from spinney.model.tree_arrays import TreeArrays
+from spinney.tree import pruning
+from spinney.tree.predict import TreePredictor
+from spinney.tree.tree_arrays import TreeArrays
 
 Task = Literal["classification", "regression"]
 

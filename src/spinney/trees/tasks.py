@@ -8,17 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from spinney.base.errors import InputError
-from spinney.objectives.criteria import find_criterion
-from spinney.trees.base import _BaseTree
-from spinney.trees.fitted import Problem
-from spinney.trees.targets import (
+from spinney.core.errors import InputError
+from spinney.data.target import (
     class_weights,
     class_weights_like,
     encode_classes,
     encode_like,
     encode_values,
 )
+from spinney.losses.criteria import find_criterion
+from spinney.trees.base import _BaseTree
+from spinney.trees.fitted import Problem
 
 
 class _ClassifierTree(ClassifierMixin, _BaseTree):  # type: ignore[misc]

@@ -1,0 +1,554 @@
+// The grower of boosted trees: few leaves, packed sums, all threads on one node.
+//
+// A node's rows are a range of each chunk's list of row numbers, in ascending order. The smaller child's
+// histogram is built from its rows, the larger child's is what is left of the parent's.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cfloat>
+#include <memory>
+#include <vector>
+
+#include "boost/boost_columns.hpp"
+#include "boost/boost_options.hpp"
+#include "boost/boosted_tree.hpp"
+#include "boost/partition.hpp"
+#include "grow/grow_common.hpp"
+#include "grow/histogram_pool.hpp"
+#include "split/newton.hpp"
+#include "boost/row_stores.hpp"
+
+namespace spinney {
+
+class BoostedGrower {
+  public:
+    BoostedGrower(const BoostTable& table, const BoostOptions& options, PhaseTimes& times)
+        : table_(table),
+          o_(options),
+          times_(times),
+          n_chunks_(table.n_chunks()),
+          stores_(table.rows, table.x.n_rows),
+          scratch_(static_cast<Size>(options.n_threads)),
+          pool_(table.histogram_words()),
+          columns_(options, table.x.columns.size()) {
+        const Size d = table.x.columns.size();
+        found_[0].resize(d);
+        found_[1].resize(d);
+        allowed_[0].resize(d);
+        allowed_[1].resize(d);
+        constexpr Size most_words = Size{1} << 26;
+        keep_histograms_ = std::min<Size>(o_.max_leaf_nodes, 4096) * table.histogram_words() <= most_words;
+    }
+
+    BoostedTree grow(BoostRows& rows, std::uint64_t address, Interrupt& interrupt) {
+        rows_ = &rows;
+        tree_ = {};
+        stores_.clear();
+        tree_.fragment.add(1, 0);
+        columns_.draw(address);
+        make_root(address);
+        std::vector<Node> open;
+        meet(open, 0);
+        Size n_leaves = 1;
+        while (!open.empty() && n_leaves < o_.max_leaf_nodes) {
+            interrupt.poll();
+            const Node id = take_next(open);
+            const Node first = divide(id);
+            ++n_leaves;
+            if (n_leaves < o_.max_leaf_nodes) search_children(id, first);
+            for (const Node child : {first, first + 1}) meet(open, child);
+        }
+        for (const Node id : open) leave(id);
+        for (LedgerRow& row : tree_.fragment.ledger)  // what a leaf could have been divided by was not chosen
+            row.chosen = row.chosen && tree_.fragment.nodes[static_cast<Size>(row.node)].n_children > 0;
+        return std::move(tree_);
+    }
+
+  private:
+    struct Scratch {
+        NewtonSearch search;
+        std::unique_ptr<Stat[]> histogram;  // all zero between nodes
+        GatheredRows block;
+        std::array<Stat, kSlotLines> lines, weights{};
+        std::vector<LocalRow> right;
+    };
+
+    static constexpr Size kSmall = 2048;    // rows: below it, other threads are not worth waking
+    static constexpr Size kManySlots = 64;  // to search them is worth it with any number of rows
+
+    BoostNode& node(Node id) { return tree_.nodes[static_cast<Size>(id)]; }
+    ChunkRange* ranges(Node id) { return tree_.ranges.data() + static_cast<Size>(id) * n_chunks_; }
+    int threads_for(Size rows) const { return rows < kSmall ? 1 : o_.n_threads; }
+    Scratch& scratch(int slot) { return scratch_[static_cast<Size>(slot)]; }
+
+    // --- nodes ---
+
+    void make_root(std::uint64_t address) {
+        tree_.nodes.resize(1);
+        tree_.ranges.resize(n_chunks_);
+        BoostNode& root = node(0);
+        root.address = address;
+        root.path = 0;
+        for (std::uint32_t g = 0; g < o_.interactions.size(); ++g) root.groups.push_back(g);
+        for (Size c = 0; c < n_chunks_; ++c) {
+            const auto in = static_cast<LocalRow>(rows_->n_in[c]);
+            ranges(0)[c] = {0, in, in, static_cast<LocalRow>(table_.chunk_size(c))};
+            root.n_rows += in;
+        }
+        if (may_be_divided_by_depth(root)) {
+            root.histogram = pool_.take();
+            times_.time(Phase::histogram, [&] { build(root); });
+            times_.time(Phase::split, [&] { merge_and_search(nullptr, &root, nullptr); });
+        }
+    }
+
+    bool may_be_divided_by_depth(const BoostNode& n) const {
+        return n.depth < o_.max_depth && n.n_rows >= 2 && o_.max_leaf_nodes > 1;
+    }
+
+    /// Could both children be large enough?
+    bool may_be_divided(const BoostNode& n) const {
+        const double weight = static_cast<double>(n.weight) * rows_->weight_unit;
+        return may_be_divided_by_depth(n) && weight >= 2 * o_.min_samples_leaf &&
+               static_cast<double>(hessian_of(n.total)) * rows_->units.hessian >= 2 * o_.min_hessian;
+    }
+
+    void meet(std::vector<Node>& open, Node id) {
+        BoostNode& n = node(id);
+        if (n.feature < 0) return leave(id);
+        if (!keep_histograms_) give(n);
+        open.push_back(id);
+    }
+
+    void leave(Node id) {
+        give(node(id));
+        tree_.leaves.push_back(id);
+    }
+
+    /// Best first: the greatest gain, of equal ones the first; level-wise: nodes as they were made.
+    Node take_next(std::vector<Node>& open) {
+        Size best = 0;
+        for (Size i = 1; i < open.size() && !o_.level_wise; ++i)
+            if (node(open[i]).gain > node(open[best]).gain) best = i;
+        const Node id = open[best];
+        open.erase(open.begin() + static_cast<long>(best));
+        return id;
+    }
+
+    // --- histograms ---
+
+    void give(BoostNode& n) { pool_.give(std::move(n.histogram)); }
+
+    /// Add the node's rows: slot 0 into its histogram, other threads into their own, which are merged later.
+    void build(BoostNode& n) {
+        const ChunkRange* range = ranges(n.id);
+        const int n_threads = threads_for(n.n_rows);
+        const Size n_parts = n_threads == 1 ? 1 : std::min<Size>(n_chunks_, 8 * static_cast<Size>(n_threads));
+        parted_ = n_threads > 1;
+        const int from = n.store;
+        if (n.n_rows < table_.x.n_rows && (n.id == 0 || may_be_divided(n)))
+            n.store = stores_.open(from, n.n_rows, n_chunks_, [&](Size c) { return range[c].size(); });
+        Pool::shared().parallel_for(n_threads, n_parts, [&](Size part, int slot) {
+            Stat* hist = slot > 0 ? own_histogram(slot) : n.histogram.get();
+            GatheredRows& block = scratch(slot).block;
+            for (Size c = part * n_chunks_ / n_parts; c < (part + 1) * n_chunks_ / n_parts; ++c) {
+                const Size size = range[c].size();
+                const LocalRow* ids = rows_->ids.data() + c * kChunkRows + range[c].begin;
+                if (n.n_rows == table_.x.n_rows)
+                    add_rows(hist, table_.rows, stores_.rows(from, c, rows_->words.data()), size);
+                else if (n.store != from)
+                    stores_.move(hist, from, n.store, c, ids, size, rows_->words.data());
+                else
+                    stores_.collect(hist, block, from, c, ids, size, rows_->words.data());
+            }
+            stores_.flush(hist, block);
+        });
+    }
+
+    Stat* own_histogram(int slot) {
+        auto& own = scratch(slot).histogram;
+        if (!own) own.reset(new Stat[table_.histogram_words()]());
+        return own.get();
+    }
+
+    // --- search ---
+
+    /// Merge the threads' parts of `built`, take it away from the parent's histogram, which becomes the
+    /// other child's, and search both. parent and other may be null: then `built` stands alone.
+    void merge_and_search(BoostNode* parent, BoostNode* built, BoostNode* other) {
+        if (parent && other) other->histogram = std::move(parent->histogram);
+        const std::array<BoostNode*, 2> pair{built, other};
+        std::array<NewtonNode, 2> facts;
+        std::array<bool, 2> searched{};
+        for (Size i = 0; i < 2; ++i) {
+            if (!pair[i]) continue;
+            if (pair[i]->id == 0) add_up_root(*pair[i]);
+            searched[i] = may_be_divided(*pair[i]);
+            facts[i] = describe(*pair[i]);
+            if (searched[i]) columns_.allow(allowed_[i], *pair[i]);
+        }
+        const Size n_slots = table_.slots.slots.size();
+        const Size n_rows = built->n_rows + (other ? other->n_rows : 0);
+        const bool small = n_slots < 8 || (n_rows < 2 * kSmall && n_slots < kManySlots);
+        const int n_threads = small ? 1 : o_.n_threads;
+        const Size n_tasks = n_threads == 1 ? 1 : std::min(n_slots, 2 * static_cast<Size>(n_threads));
+        Pool::shared().parallel_for(n_threads, n_tasks, [&](Size task, int slot) {
+            for (Size s = task * n_slots / n_tasks; s < (task + 1) * n_slots / n_tasks; ++s) {
+                if (parted_) merge(*built, s);
+                if (other) subtract(*other, *built, s);
+                for (Size i = 0; i < 2; ++i)
+                    if (searched[i]) search_slot(i, *pair[i], facts[i], s, slot);
+            }
+        });
+        parted_ = false;
+        for (Size i = 0; i < 2; ++i)
+            if (searched[i]) choose_cut(i, *pair[i], facts[i]);
+    }
+
+    void merge(BoostNode& n, Size s) {
+        const Size lines = table_.slots.slots[s].n_lines;
+        Stat* to = n.histogram.get() + s * kSlotLines;
+        for (Size t = 1; t < scratch_.size(); ++t) {
+            if (!scratch_[t].histogram) continue;
+            Stat* from = scratch_[t].histogram.get() + s * kSlotLines;
+            add_lines(to, from, lines);
+            std::fill_n(from, lines, 0);
+        }
+    }
+
+    void subtract(BoostNode& other, const BoostNode& built, Size s) {
+        take_lines(other.histogram.get() + s * kSlotLines, built.histogram.get() + s * kSlotLines,
+                   table_.slots.slots[s].n_lines);
+    }
+    // Functions of their own, so that the compiler knows that nothing else changes meanwhile.
+    static void add_lines(Stat* __restrict to, const Stat* __restrict from, Size n) {
+        for (Size i = 0; i < n; ++i) to[i] += from[i];
+    }
+    static void take_lines(Stat* __restrict to, const Stat* __restrict from, Size n) {
+        for (Size i = 0; i < n; ++i) to[i] -= from[i];
+    }
+
+    /// The root's total, which all other totals come from by subtraction.
+    void add_up_root(BoostNode& root) {
+        if (parted_) merge(root, 0);
+        root.total = 0;
+        for (Size i = 0; i < table_.slots.slots[0].n_lines; ++i) root.total += root.histogram[i];
+        root.weight = static_cast<Stat>(root.n_rows);
+        if (rows_->weights.empty()) return;
+        root.weight = 0;
+        for (Size c = 0; c < n_chunks_; ++c)
+            for (Size i = 0; i < rows_->n_in[c]; ++i)
+                root.weight += rows_->weights[c * kChunkRows + rows_->ids[c * kChunkRows + i]];
+    }
+
+    NewtonNode describe(const BoostNode& n) const {
+        const NewtonUnits& u = rows_->units;
+        NewtonNode out;
+        out.total = n.total;
+        out.weight = n.weight;
+        out.l2 = o_.l2 / u.hessian;
+        out.category_l2 = o_.category_l2 / u.hessian;
+        out.category_smoothing = o_.category_smoothing / u.hessian;
+        out.categories = o_.categories;
+        const double steps = o_.min_samples_leaf / rows_->weight_unit;
+        out.min_weight = static_cast<Stat>(std::ceil(steps * (1 - 1e-12)));
+        out.sure_hessian = static_cast<Stat>(std::ceil(steps * rows_->greatest_ratio));
+        const double least = std::max(o_.min_hessian / u.hessian, std::floor(steps * rows_->least_ratio));
+        out.min_hessian = std::max<Stat>(1, static_cast<Stat>(std::ceil(least)));
+        out.bounded = !o_.monotone.empty();
+        out.lower = n.lower / u.value();
+        out.upper = n.upper / u.value();
+        return out;
+    }
+
+    void search_slot(Size child, const BoostNode& n, const NewtonNode& facts, Size s, int thread) {
+        const Slot& slot = table_.slots.slots[s];
+        const Stat* lines = n.histogram.get() + s * kSlotLines;
+        for (Size place = 0; place < slot.features.size(); ++place) {
+            const std::uint32_t f = slot.features[place];
+            if (!allowed_[child][f]) continue;
+            found_[child][f] =
+                search_feature(f, own_lines(slot, place, lines, thread), nullptr, facts, thread);
+        }
+    }
+
+    /// A column's lines, out of those of its slot.
+    const Stat* own_lines(const Slot& slot, Size place, const Stat* lines, int thread) {
+        if (!slot.shared()) return lines;
+        const CodeColumn& column = table_.x.columns[slot.features[place]];
+        unpack(scratch(thread).lines.data(), column.n_bins + 1, slot, place, lines);
+        return scratch(thread).lines.data();
+    }
+
+    NewtonCut search_feature(std::uint32_t f, const Stat* lines, const Stat* weights, NewtonNode facts,
+                             int thread) {
+        const CodeColumn& column = table_.x.columns[f];
+        if (!o_.monotone.empty()) facts.direction = o_.monotone[f];
+        NewtonSearch& search = scratch(thread).search;
+        return column.kind == ColumnKind::numeric ? search.numeric(lines, column.n_bins, weights, facts)
+                                                  : search.categorical(lines, column.n_bins, weights, facts);
+    }
+
+    /// Choose among the features. A cut in doubt (its hessian does not tell whether a child is too light) is
+    /// weighed only when it would win.
+    void choose_cut(Size child, BoostNode& n, const NewtonNode& facts) {
+        auto& found = found_[child];
+        const double unit = rows_->units.gain();
+        const auto weigh = [&](std::uint32_t f) { found[f] = search_weighed(n, f, facts); };
+        if (o_.ledger)
+            for (const std::uint32_t f : columns_.drawn())
+                if (allowed_[child][f] && !found[f].sure) weigh(f);
+        for (;;) {
+            std::int32_t best = -1;
+            for (const std::uint32_t f : columns_.drawn()) {
+                if (!allowed_[child][f] || !found[f].found()) continue;
+                const auto better = [&](std::int32_t b) {
+                    return replaces(found[f].gain, found[static_cast<Size>(b)].gain, [&] {
+                        return mix(n.path, f) < mix(n.path, static_cast<std::uint64_t>(b));
+                    });
+                };
+                if (best < 0 || better(best)) best = static_cast<std::int32_t>(f);
+            }
+            if (best < 0) break;
+            const NewtonCut& cut = found[static_cast<Size>(best)];
+            if (!cut.sure) {
+                weigh(static_cast<std::uint32_t>(best));
+                continue;
+            }
+            if (!worth(cut, facts)) break;
+            n.best = cut;
+            n.feature = best;
+            n.gain = cut.gain * unit;
+            break;
+        }
+        if (o_.ledger) write_ledger(child, n, unit);
+    }
+
+    /// Is the gain more than γ, and more than what rounding makes of none?
+    bool worth(const NewtonCut& cut, const NewtonNode& facts) const {
+        const double g = static_cast<double>(gradient_of(facts.total)),
+                     h = static_cast<double>(hessian_of(facts.total)) + facts.l2;
+        return cut.gain > 1e-12 * (g * g / h) && cut.gain * rows_->units.gain() > o_.min_gain && cut.gain > 0;
+    }
+
+    NewtonCut search_weighed(const BoostNode& n, std::uint32_t f, const NewtonNode& facts) {
+        const auto [s, place] = table_.slots.place_of[f];
+        const Stat* lines = own_lines(table_.slots.slots[s], place, n.histogram.get() + s * kSlotLines, 0);
+        std::array<Stat, kSlotLines> weights{};
+        weigh_lines(weights, n, f);
+        return search_feature(f, lines, weights.data(), facts, 0);
+    }
+
+    /// The weight of the node's rows by code.
+    void weigh_lines(std::array<Stat, kSlotLines>& out, const BoostNode& n, std::uint32_t f) {
+        const ChunkRange* range = ranges(n.id);
+        const int n_threads = threads_for(n.n_rows / 4);
+        Pool::shared().parallel_for(n_threads, n_threads == 1 ? 1 : n_chunks_, [&](Size task, int slot) {
+            auto& own = scratch(slot).weights;
+            for (Size c = n_threads == 1 ? 0 : task; c < (n_threads == 1 ? n_chunks_ : task + 1); ++c) {
+                const std::uint8_t* codes = table_.x.columns[f].as<std::uint8_t>() + c * kChunkRows;
+                const LocalRow* ids = rows_->ids.data() + c * kChunkRows;
+                const Stat* weights =
+                    rows_->weights.empty() ? nullptr : rows_->weights.data() + c * kChunkRows;
+                for (Size i = range[c].begin; i < range[c].end; ++i)
+                    own[codes[ids[i]]] += weights ? weights[ids[i]] : 1;
+            }
+        });
+        for (Scratch& s : scratch_)
+            for (Size i = 0; i < kSlotLines; ++i) {
+                out[i] += s.weights[i];
+                s.weights[i] = 0;
+            }
+    }
+
+    void write_ledger(Size child, const BoostNode& n, double unit) {
+        for (const std::uint32_t f : columns_.drawn()) {
+            if (!allowed_[child][f] || !found_[child][f].found()) continue;
+            const NewtonCut& cut = found_[child][f];
+            const double gain = cut.gain * unit;
+            const bool chosen = n.feature == static_cast<std::int32_t>(f);
+            tree_.fragment.ledger.push_back(
+                {n.id, static_cast<std::int32_t>(f), threshold(f, cut), gain, 0.0, gain, chosen});
+        }
+    }
+
+    double threshold(std::uint32_t f, const NewtonCut& cut) const {
+        const CodeColumn& column = table_.x.columns[f];
+        if (column.kind == ColumnKind::categorical) return std::numeric_limits<double>::quiet_NaN();
+        if (cut.last) return DBL_MAX;
+        const auto bin = static_cast<Code>(cut.cut);
+        return midpoint(column.greatest(bin), column.least(bin + 1));
+    }
+
+    // --- division ---
+
+    /// Divide the node's rows; gives the first of the two children.
+    Node divide(Node id) {
+        const Node first = add_children(id);
+        times_.time(Phase::partition, [&] { partition(id, first); });
+        return first;
+    }
+
+    Node add_children(Node id) {
+        const Stat left = node(id).best.left, right = node(id).total - left;
+        const auto f = static_cast<std::uint32_t>(node(id).feature);
+        const CodeColumn& column = table_.x.columns[f];
+        const Candidate c = make_candidate(node(id));
+        tree_.fragment.set_test(id, c, column, 0);
+        fill_sides(c, column);
+        const Node first = tree_.fragment.nodes[static_cast<Size>(id)].first_child;
+        tree_.nodes.resize(static_cast<Size>(first) + 2);
+        tree_.ranges.resize((static_cast<Size>(first) + 2) * n_chunks_);
+        const std::array<double, 2> values{value_of(node(id), left), value_of(node(id), right)};
+        for (int side = 0; side < 2; ++side) {
+            BoostNode& child = node(first + side);
+            const BoostNode& parent = node(id);
+            child.id = first + side;
+            child.depth = parent.depth + 1;
+            child.store = parent.store;
+            child.address = mix(parent.address, static_cast<std::uint64_t>(side) + 1);
+            child.path = mix(parent.path, static_cast<std::uint64_t>(side) + 1);
+            child.total = side == 0 ? left : right;
+            child.lower = parent.lower;
+            child.upper = parent.upper;
+            bound(child, f, side, values);
+            for (const std::uint32_t g : parent.groups) {
+                const auto& set = o_.interactions[g];
+                if (std::find(set.begin(), set.end(), f) != set.end()) child.groups.push_back(g);
+            }
+        }
+        return first;
+    }
+
+    Candidate make_candidate(const BoostNode& n) const {
+        const auto f = static_cast<std::uint32_t>(n.feature);
+        const CodeColumn& column = table_.x.columns[f];
+        Candidate c;
+        c.feature = n.feature;
+        c.threshold = threshold(f, n.best);
+        c.missing = n.best.missing;
+        if (column.kind == ColumnKind::numeric) {
+            c.test = Test::numeric;
+            c.cut = static_cast<Code>(n.best.cut);
+        } else {
+            c.test = Test::category_set;
+            c.bins = n.best.set.below(column.n_bins);
+            c.seen = n.best.seen.below(column.n_bins);
+        }
+        place_unmet(c, static_cast<Size>(hessian_of(n.best.left)),
+                    static_cast<Size>(hessian_of(n.total - n.best.left)), false);
+        return c;
+    }
+
+    /// Write for each code of the column whether it goes left.
+    void fill_sides(const Candidate& c, const CodeColumn& column) {
+        sides_.fill(0);
+        if (c.test == Test::numeric)
+            std::fill_n(sides_.begin(), c.cut + 1, std::uint8_t{1});
+        else {
+            if (c.unseen_left) {
+                sides_.fill(1);
+                for (const Code code : c.seen) sides_[code] = 0;
+            }
+            for (const Code code : c.bins) sides_[code] = 1;
+        }
+        sides_[column.n_bins] = c.missing == 0;
+    }
+
+    double value_of(const BoostNode& n, Stat sum) const {
+        const NewtonUnits& u = rows_->units;
+        const double h = static_cast<double>(hessian_of(sum)) + o_.l2 / u.hessian;
+        return std::clamp(-static_cast<double>(gradient_of(sum)) / h * u.value(), n.lower, n.upper);
+    }
+
+    void bound(BoostNode& child, std::uint32_t f, int side, const std::array<double, 2>& values) const {
+        if (o_.monotone.empty() || o_.monotone[f] == 0) return;
+        const double middle = values[0] / 2 + values[1] / 2;
+        if ((o_.monotone[f] > 0) == (side == 0))
+            child.upper = std::min(child.upper, middle);
+        else
+            child.lower = std::max(child.lower, middle);
+    }
+
+    void partition(Node id, Node first) {
+        const std::uint8_t* codes = table_.x.columns[static_cast<Size>(node(id).feature)].as<std::uint8_t>();
+        const ChunkRange* from = ranges(id);
+        ChunkRange *left = ranges(first), *right = ranges(first + 1);
+        const Size n_tasks = std::min<Size>(n_chunks_, 8 * static_cast<Size>(o_.n_threads));
+        const int n_threads = threads_for(node(id).n_rows + (rows_->any_out ? kSmall : 0));
+        Pool::shared().parallel_for(n_threads, n_tasks, [&](Size task, int slot) {
+            for (Size c = task * n_chunks_ / n_tasks; c < (task + 1) * n_chunks_ / n_tasks; ++c) {
+                const ChunkRange& r = from[c];
+                LocalRow* ids = rows_->ids.data() + c * kChunkRows;
+                const std::uint8_t* own = codes + c * kChunkRows;
+                const LocalRow middle = divide_list(ids, r.begin, r.end, own, slot),
+                               out_middle = divide_list(ids, r.out_begin, r.out_end, own, slot);
+                left[c] = {r.begin, middle, r.out_begin, out_middle};
+                right[c] = {middle, r.end, out_middle, r.out_end};
+            }
+        });
+        BoostNode &l = node(first), &r = node(first + 1);
+        for (Size c = 0; c < n_chunks_; ++c) {
+            l.n_rows += left[c].size();
+            r.n_rows += right[c].size();
+        }
+        l.weight = weight_of(l);
+        r.weight = node(id).weight - l.weight;
+    }
+
+    /// Put the rows that go left first, each side in its old order.
+    LocalRow divide_list(LocalRow* ids, Size begin, Size end, const std::uint8_t* codes, int slot) {
+        auto& spare = scratch(slot).right;
+        if (spare.empty()) spare.resize(kSpareRows);
+        const Size n_left = divide_rows(ids + begin, end - begin, spare.data(), codes, sides_.data());
+        return static_cast<LocalRow>(begin + n_left);
+    }
+
+    Stat weight_of(const BoostNode& n) {
+        if (rows_->weights.empty()) return static_cast<Stat>(n.n_rows);
+        const ChunkRange* range = ranges(n.id);
+        Stat sum = 0;
+        for (Size c = 0; c < n_chunks_; ++c)
+            for (Size i = range[c].begin; i < range[c].end; ++i)
+                sum += rows_->weights[c * kChunkRows + rows_->ids[c * kChunkRows + i]];
+        return sum;
+    }
+
+    void search_children(Node id, Node first) {
+        BoostNode &parent = node(id), &left = node(first), &right = node(first + 1);
+        BoostNode& small = left.n_rows < right.n_rows ? left : right;
+        BoostNode& large = left.n_rows < right.n_rows ? right : left;
+        const bool has_small = may_be_divided(small), has_large = may_be_divided(large);
+        const auto build_and_search = [&](BoostNode& built, BoostNode* other) {
+            built.histogram = pool_.take();
+            times_.time(Phase::histogram, [&] { build(built); });
+            times_.time(Phase::split, [&] { merge_and_search(&parent, &built, other); });
+        };
+        if (parent.histogram && (has_large || has_small)) {
+            build_and_search(small, has_large ? &large : nullptr);
+        } else {
+            if (has_small) build_and_search(small, nullptr);
+            if (has_large) build_and_search(large, nullptr);
+        }
+        give(parent);
+    }
+
+    const BoostTable& table_;
+    const BoostOptions& o_;
+    PhaseTimes& times_;
+    Size n_chunks_;
+    RowStores stores_;
+    std::vector<Scratch> scratch_;
+    detail::HistogramPool pool_;
+    bool keep_histograms_ = true;
+    bool parted_ = false;  // threads hold parts of the histogram just built
+    BoostColumns columns_;
+    std::array<std::vector<NewtonCut>, 2> found_;
+    std::array<std::vector<std::uint8_t>, 2> allowed_;
+    std::array<std::uint8_t, kSlotLines> sides_{};
+    BoostRows* rows_ = nullptr;
+    BoostedTree tree_;
+};
+
+}  // namespace spinney

@@ -1,0 +1,241 @@
+// Learns the bins of numeric columns: which rows to look at, their keys in order, and the few-valued columns.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "data/bin_edges.hpp"
+#include "core/types.hpp"
+#include "data/code_matrix.hpp"
+#include "core/radix_sort.hpp"
+#include "core/thread_pool.hpp"
+
+namespace spinney {
+
+/// Above this many rows, unweighted, edges come from a sample of this size; codes, lo and hi from all rows.
+inline constexpr Size edge_sample_rows = 200'000;
+
+namespace detail {
+
+/// Uninitialised scratch that grows and is kept by its thread.
+template <class T>
+class Scratch {
+  public:
+    T* need(Size n) {
+        if (n > size_) {
+            data_.reset();
+            data_.reset(new T[n]);
+            size_ = n;
+        }
+        return data_.get();
+    }
+
+  private:
+    std::unique_ptr<T[]> data_;
+    Size size_ = 0;
+};
+
+template <class T>
+T load(const InputColumn& column, Size row) {
+    T value;  // memcpy: an input array need not be aligned
+    const auto* bytes = static_cast<const char*>(column.data);
+    std::memcpy(&value, bytes + static_cast<std::ptrdiff_t>(row) * column.stride, sizeof(T));
+    return value;
+}
+
+/// Copy rows begin..begin+n of a numeric column as doubles.  out (n,)
+inline void read_numbers(double* out, const InputColumn& column, Size begin, Size n) {
+    if (column.type == InputColumn::Type::f32) {
+        for (Size i = 0; i < n; ++i) out[i] = load<float>(column, begin + i);
+    } else {
+        for (Size i = 0; i < n; ++i) out[i] = load<double>(column, begin + i);
+    }
+}
+
+/// The rows that edges are learned from: all, those of positive weight, or a sample.
+struct EdgeRows {
+    const double* weights = nullptr;  // null: every row counts once
+    bool sampled = false;
+    std::vector<Row> rows;  // empty: all rows
+    Size n = 0;
+
+    Row operator[](Size i) const { return rows.empty() ? static_cast<Row>(i) : rows[i]; }
+};
+
+/// One row out of each of `n_sample` equal stretches, at a place hashed from the stretch: no period in the
+/// data can fall in step with it, and it depends on nothing but the number of rows.
+inline std::vector<Row> sample_rows(Size n_rows, Size n_sample) {
+    std::vector<Row> rows(n_sample);
+    for (Size i = 0; i < n_sample; ++i) {
+        const std::uint64_t begin = i * n_rows / n_sample, end = (i + 1) * n_rows / n_sample;
+        std::uint64_t hash = (i + 1) * 0x9e3779b97f4a7c15ull;
+        hash = (hash ^ hash >> 30) * 0xbf58476d1ce4e5b9ull;
+        hash = (hash ^ hash >> 27) * 0x94d049bb133111ebull;
+        rows[i] = static_cast<Row>(begin + (hash ^ hash >> 31) % (end - begin));
+    }
+    return rows;
+}
+
+inline EdgeRows choose_edge_rows(Size n_rows, const double* weights) {
+    EdgeRows chosen;
+    // Equal weights say nothing: they are left out, so that they and no weights give the same codes.
+    if (weights && std::any_of(weights, weights + n_rows, [&](double w) { return w != weights[0]; })) {
+        chosen.weights = weights;
+        for (Size row = 0; row < n_rows; ++row) {
+            if (weights[row] > 0) chosen.rows.push_back(static_cast<Row>(row));
+        }
+        chosen.n = chosen.rows.size();
+        return chosen;
+    }
+    chosen.sampled = n_rows > edge_sample_rows;
+    if (chosen.sampled) chosen.rows = sample_rows(n_rows, edge_sample_rows);
+    chosen.n = chosen.sampled ? edge_sample_rows : n_rows;
+    return chosen;
+}
+
+/// Columns whose values lie in the same cache lines are read together, a few at a time: more would take more
+/// memory.
+inline constexpr Size group_columns = 4;
+inline constexpr Size group_block_rows = 256;
+
+template <class Key>
+struct KeyScratch {
+    Scratch<Key> keys, spare;
+    Scratch<std::uint32_t> rows, spare_rows;
+};
+
+struct BinningScratch {
+    KeyScratch<std::uint32_t> narrow;
+    KeyScratch<std::uint64_t> wide;
+    Scratch<double> values;
+};
+
+/// Gather the keys of a group of columns, missing values left out.  keys (group, rows.n); gives the number of
+/// each
+template <class T, class Key>
+void gather_keys(Key* keys, std::uint32_t* key_rows, std::span<const InputColumn> group, const EdgeRows& rows,
+                 Size* counts) {
+    std::fill_n(counts, group.size(), Size{0});
+    for (Size begin = 0; begin < rows.n; begin += group_block_rows) {
+        const Size end = std::min(rows.n, begin + group_block_rows);
+        for (Size j = 0; j < group.size(); ++j) {
+            Size at = j * rows.n + counts[j];
+            for (Size i = begin; i < end; ++i) {
+                const T x = load<T>(group[j], rows[i]);
+                keys[at] = key_of(x);
+                if (key_rows) key_rows[at] = rows[i];
+                at += x == x;
+            }
+            counts[j] = at - j * rows.n;
+        }
+    }
+}
+
+/// Choose the bins of a group of numeric columns of one type.  out (group,)
+template <class T>
+void learn_bins(std::span<Bins> out, std::span<const InputColumn> group, const EdgeRows& rows,
+                std::uint32_t max_bins, BinningScratch& all_scratch, Interrupt& interrupt) {
+    using Key = decltype(key_of(T{}));
+    KeyScratch<Key>* scratch;
+    if constexpr (sizeof(Key) == 4) {
+        scratch = &all_scratch.narrow;
+    } else {
+        scratch = &all_scratch.wide;
+    }
+    Key* const keys = scratch->keys.need(rows.n * group.size());
+    std::uint32_t* key_rows = rows.weights ? scratch->rows.need(rows.n * group.size()) : nullptr;
+    Size counts[group_columns];
+    gather_keys<T>(keys, key_rows, group, rows, counts);
+    for (Size j = 0; j < group.size(); ++j) {
+        interrupt.poll();
+        const std::span<Key> own(keys + j * rows.n, counts[j]);
+        const std::span<const Key> sorted = own;
+        const std::uint32_t* own_rows = key_rows + (key_rows ? j * rows.n : 0);
+        if (rows.weights) {
+            radix_sort_pairs(own.data(), key_rows + j * rows.n, scratch->spare.need(rows.n),
+                             scratch->spare_rows.need(rows.n), own.size(), [&] { interrupt.poll(); });
+        } else {
+            radix_sort(own.data(), scratch->spare.need(rows.n), own.size());
+        }
+        if (bins_of_distinct(out[j], sorted, max_bins)) continue;
+        if (!rows.weights) {
+            bins_of_quantiles(out[j], sorted, static_cast<double>(sorted.size()), max_bins,
+                              [](Size) { return 1.0; });
+            continue;
+        }
+        // Once into sorted order: each later pass would else jump about in memory.
+        double* const mass = all_scratch.values.need(sorted.size());
+        double total = 0;
+        for (Size i = 0; i < sorted.size(); ++i) total += mass[i] = rows.weights[own_rows[i]];
+        bins_of_quantiles(out[j], sorted, total, max_bins, [&](Size i) { return mass[i]; });
+    }
+}
+
+/// The ends of groups of neighbouring numeric columns of one type; strided ones go together, at most `limit`.
+inline std::vector<std::pair<Size, Size>> group_numeric(std::span<const InputColumn> columns, Size limit) {
+    std::vector<std::pair<Size, Size>> groups;
+    for (Size j = 0; j < columns.size(); ++j) {
+        const InputColumn& c = columns[j];
+        if (c.type == InputColumn::Type::category) continue;
+        const std::ptrdiff_t item = c.type == InputColumn::Type::f32 ? 4 : 8;
+        const bool joins = !groups.empty() && groups.back().second == j && j - groups.back().first < limit &&
+                           columns[j - 1].type == c.type && columns[j - 1].stride == c.stride &&
+                           c.stride != item;
+        if (joins) {
+            groups.back().second = j + 1;
+        } else {
+            groups.emplace_back(j, j + 1);
+        }
+    }
+    return groups;
+}
+
+/// A few distinct numbers in order; full when there are more than the limit.
+class DistinctSet {
+  public:
+    DistinctSet() = default;
+    DistinctSet(std::vector<double> values, Size limit) : values_(std::move(values)), limit_(limit) { pad(); }
+
+    bool full() const { return values_.size() > limit_; }
+    const std::vector<double>& values() const { return values_; }
+
+    void add(const double* x, Size n) {
+        Size begin = 0;
+        while (!full() && (begin = first_unknown(x, begin, n)) < n) {
+            values_.insert(std::lower_bound(values_.begin(), values_.end(), x[begin]), x[begin] + 0.0);
+            pad();
+        }
+    }
+
+  private:
+    void pad() {
+        padded_ = values_;
+        padded_.resize(std::bit_ceil(values_.size() + 1), std::numeric_limits<double>::infinity());
+    }
+
+    // Without branches on the values, for the usual case is that none is new.
+    Size first_unknown(const double* x, Size begin, Size n) const {
+        const double* const table = padded_.data();
+        for (Size i = begin; i < n; ++i) {
+            Size at = 0;
+            for (Size half = padded_.size() / 2; half > 0; half /= 2)
+                at += x[i] > table[at + half - 1] ? half : 0;
+            if ((at >= values_.size() || table[at] != x[i]) && x[i] == x[i]) return i;
+        }
+        return n;
+    }
+
+    std::vector<double> values_, padded_;
+    Size limit_ = 0;
+};
+
+}  // namespace detail
+
+}  // namespace spinney

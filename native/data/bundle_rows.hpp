@@ -1,0 +1,143 @@
+// Slots row by row, and the inner loop of boosting: packed sums of gradients and hessians by code.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "data/bundles.hpp"
+
+namespace spinney {
+
+/// Rows are worked on in chunks: a chunk's row numbers are 2 bytes, its columns stay in the caches, and sums
+/// of real numbers over chunks are added in the same order for any number of threads.
+inline constexpr Size kChunkRows = 16384;
+using LocalRow = std::uint16_t;
+
+/// Fifteen histograms of 256 words leave room in a 32 KB cache for the rows that stream through.
+inline constexpr Size kTileSlots = 15;
+
+/// Rows that go through one tile after the other: they stay in the second-level cache meanwhile, and a tile's
+/// histograms in the first are not driven out too often.
+inline constexpr Size kBlockRows = 2048;
+
+/// Memory that is not cleared, and begins where a cache line does.
+class Bytes {
+  public:
+    Bytes() = default;
+    explicit Bytes(Size n) : at_(static_cast<std::uint8_t*>(::operator new(n, line))) {}
+    std::uint8_t* data() const { return at_.get(); }
+
+  private:
+    static constexpr std::align_val_t line{64};
+    struct Free {
+        void operator()(std::uint8_t* at) const { ::operator delete(at, line); }
+    };
+    std::unique_ptr<std::uint8_t, Free> at_;
+};
+
+/// Some rows: their codes, `stride` bytes each, and their words.
+struct CodedRows {
+    std::uint8_t* codes = nullptr;
+    Stat* words = nullptr;
+};
+
+/// Slots whose histograms are in the first-level cache together.
+struct SlotTile {
+    Size first = 0, n = 0;
+};
+
+/// The codes of all slots, row by row: a row is in one cache line if there are not too many.
+struct SlotRows {
+    Size stride = 0;  // bytes of a row
+    std::vector<SlotTile> tiles;
+    Bytes codes;  // (n_rows, stride)
+
+    SlotRows(const CodeMatrix& x, const Slots& slots, int n_threads) {
+        const Size d = slots.slots.size(), n_tiles = (d + kTileSlots - 1) / kTileSlots;
+        // No row of up to 32 bytes is in two cache lines.
+        stride = d <= 32 ? std::bit_ceil(std::max<Size>(d, 4)) : (d + 15) / 16 * 16;
+        for (Size t = 0; t < n_tiles; ++t)
+            tiles.push_back({t * d / n_tiles, (t + 1) * d / n_tiles - t * d / n_tiles});
+        codes = Bytes(x.n_rows * stride);
+        const Size n_blocks = (x.n_rows + kBlockRows - 1) / kBlockRows;
+        Pool::shared().parallel_for(n_threads, n_blocks, [&](Size block, int) {
+            const Size begin = block * kBlockRows, end = std::min(x.n_rows, begin + kBlockRows);
+            for (Size s = 0; s < stride; ++s) {
+                const std::uint8_t* from = s < d ? slots.codes_of(s, x) : nullptr;
+                std::uint8_t* to = codes.data() + s;
+                for (Size r = begin; r < end; ++r) to[r * stride] = from ? from[r] : 0;
+            }
+        });
+    }
+};
+
+namespace detail {
+
+template <Size N>
+[[gnu::always_inline]] inline void add_row(Stat* hist, const std::uint8_t* code, Stat word) {
+#pragma GCC unroll 16
+    for (Size s = 0; s < N; ++s) hist[s * kSlotLines + code[s]] += word;
+}
+
+template <Size N>
+void add_tile(Stat* __restrict hist, const std::uint8_t* codes, Size stride, const Stat* words, Size n) {
+    for (Size r = 0; r < n; ++r) add_row<N>(hist, codes + r * stride, words[r]);
+}
+
+using AddTile = void (*)(Stat*, const std::uint8_t*, Size, const Stat*, Size);
+
+template <Size... N>
+constexpr std::array<AddTile, sizeof...(N)> add_tile_table(std::index_sequence<N...>) {
+    return {&add_tile<N + 1>...};
+}
+
+/// Stride: known when the code is compiled, or 0.
+template <Size Stride>
+void copy_rows(const CodedRows& to, const CodedRows& from, Size stride, const LocalRow* places, Size n) {
+    constexpr Size ahead = 24;
+    const Size step = Stride > 0 ? Stride : stride;
+    for (Size i = 0; i < n; ++i) {
+        const Size next = places[std::min(i + ahead, n - 1)];
+        __builtin_prefetch(from.codes + next * step);
+        __builtin_prefetch(from.words + next);
+        std::memcpy(to.codes + i * step, from.codes + places[i] * step, step);
+        to.words[i] = from.words[places[i]];
+    }
+}
+
+}  // namespace detail
+
+/// Add rows to the histograms of all slots.  hist (n_slots, 256)
+inline void add_rows(Stat* hist, const SlotRows& shape, const CodedRows& rows, Size n) {
+    static constexpr auto table = detail::add_tile_table(std::make_index_sequence<kTileSlots>{});
+    for (Size begin = 0; begin < n; begin += kBlockRows)
+        for (const SlotTile& tile : shape.tiles)
+            table[tile.n - 1](hist + tile.first * kSlotLines, rows.codes + begin * shape.stride + tile.first,
+                              shape.stride, rows.words + begin, std::min(kBlockRows, n - begin));
+}
+
+/// Copy the rows at `places` one behind the other.
+inline void copy_rows(const CodedRows& to, const CodedRows& from, Size stride, const LocalRow* places,
+                      Size n) {
+    switch (stride) {
+        case 4:
+            return detail::copy_rows<4>(to, from, stride, places, n);
+        case 8:
+            return detail::copy_rows<8>(to, from, stride, places, n);
+        case 16:
+            return detail::copy_rows<16>(to, from, stride, places, n);
+        case 32:
+            return detail::copy_rows<32>(to, from, stride, places, n);
+        default:
+            return detail::copy_rows<0>(to, from, stride, places, n);
+    }
+}
+
+}  // namespace spinney

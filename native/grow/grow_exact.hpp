@@ -1,0 +1,324 @@
+// The general grower: any codes, any criterion, multiway and linear tests, fractional rows, the ledger.
+//
+// It orders a node's rows by code, feature by feature, and sweeps. Slower than grow_histogram.hpp and its
+// oracle.
+#pragma once
+
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "split/absolute_error.hpp"
+#include "grow/grow_common.hpp"
+#include "split/oblique.hpp"
+#include "split/streams.hpp"
+
+namespace spinney {
+
+class OrderedGrower {
+  public:
+    explicit OrderedGrower(const GrowContext& context)
+        : c_(context), scratch_(static_cast<Size>(std::max(1, context.options.n_threads))) {}
+
+    /// Grow from these rows. Fragment 0 holds the root.
+    std::vector<Fragment> grow(std::vector<Row> rows) {
+        std::vector<Fragment> fragments(1);
+        Work root;
+        root.rows = std::move(rows);
+        if (c_.options.fractional)
+            for (Row r : root.rows) root.parts.push_back(c_.s.row_weight(r));
+        root.state.address = mix(c_.options.seed, 0);
+        fragments[0].add(1, c_.moments.size());
+        root.state.id = 0;
+        if (c_.options.best_first) {
+            Fragment& f = fragments[0];
+            best_first(
+                c_, std::move(root), [&](Work& node) { search(f, node, c_.options.n_threads, 0); },
+                [&](Work& node) { return divide(f, node); },
+                [&](const Work& node) { record_node(c_, f, node.state, node.view(), true); });
+            return fragments;
+        }
+        // Large nodes share their features among the threads; small ones are subtrees that one thread grows
+        // alone.
+        const Size alone = c_.options.n_threads > 1 ? std::max<Size>(512, root.rows.size() / 16) : 0;
+        std::vector<Work> apart = depth_first(fragments[0], std::move(root), c_.options.n_threads, alone, 0);
+        fragments.resize(1 + apart.size());
+        Pool::shared().parallel_for(
+            c_.options.n_threads, apart.size(),
+            [&](Size i, int slot) {
+                Fragment& f = fragments[i + 1];
+                f.add(1, c_.moments.size());
+                apart[i].state.id = 0;
+                depth_first(f, std::move(apart[i]), 1, 0, slot);
+            },
+            &c_.interrupt);
+        return fragments;
+    }
+
+  private:
+    /// A node to be divided.
+    struct Work {
+        NodeState state;
+        std::vector<Row> rows;
+        std::vector<Stat> parts;  // with fractional rows
+        std::vector<Stat> total;
+        Candidate best;
+        LinearTest linear;
+
+        NodeRows view() const { return {rows, parts}; }
+    };
+
+    /// One feature's part of the ledger at the finest level.
+    struct Tried {
+        double threshold, gain, gain_ratio, score;
+        std::int32_t missing;
+    };
+
+    /// Grow the subtree of `first`; nodes of fewer rows than `alone` are left to the caller, linked as
+    /// fragments 1, 2, …. `slot` is the thread's own scratch when it works alone.
+    std::vector<Work> depth_first(Fragment& f, Work first, int n_threads, Size alone, int slot) {
+        std::vector<Work> stack, apart;
+        stack.push_back(std::move(first));
+        while (!stack.empty()) {
+            c_.interrupt.poll();
+            Work node = std::move(stack.back());
+            stack.pop_back();
+            if (node.rows.size() < alone) {
+                f.nodes[static_cast<Size>(node.state.id)].fragment =
+                    static_cast<std::int32_t>(apart.size()) + 1;
+                apart.push_back(std::move(node));
+                continue;
+            }
+            search(f, node, n_threads, slot);
+            if (!node.best.found()) continue;
+            auto children = divide(f, node);
+            for (auto child = children.rbegin(); child != children.rend(); ++child)
+                stack.push_back(std::move(*child));
+        }
+        return apart;
+    }
+
+    /// Find the node's best test, or make it a leaf.
+    void search(Fragment& f, Work& node, int n_threads, int slot) {
+        const Size width = static_cast<Size>(c_.s.width);
+        node.total.assign(width, 0);
+        NodeStatistics& statistics = scratch_[static_cast<Size>(slot)].statistics;
+        statistics.gather(c_.s, node.view());
+        with_judge(c_.options.criterion, c_.s, [&]<Layout L, class>() {
+            for (Size i = 0; i < node.rows.size(); ++i) add_entry<L>(node.total.data(), c_.s, statistics, i);
+        });
+        const bool stop = must_stop(c_, node.state, node.total.data(), node.rows.size()) || is_pure(node);
+        if (!stop) choose_test(f, node, n_threads, slot);
+        record_node(c_, f, node.state, node.view(), !node.best.found());
+    }
+
+    bool is_pure(const Work& node) const {
+        if (c_.s.task == Task::classification) return pure_classes(c_, node.total.data());
+        return pure_values(c_, node.rows.size(), [&](Size i) { return node.rows[i]; });
+    }
+
+    void choose_test(Fragment& f, Work& node, int n_threads, int own_slot) {
+        const Limits limits = make_limits(c_, node.state);
+        std::vector<std::vector<Tried>> tried;
+        if (c_.options.ledger == LedgerLevel::thresholds) tried.resize(c_.x.columns.size());
+        AbsoluteErrorNode absolute;
+        if (c_.options.criterion == CriterionName::absolute_error)
+            absolute.prepare(c_.target, c_.s, node.view(), limits.monotone);
+        std::vector<Candidate> candidates = candidates_of(
+            c_, node.state, [&](std::span<const std::int32_t> features, std::span<Candidate> out) {
+                const auto one = [&](Size i, int slot) {
+                    c_.interrupt.poll();
+                    out[i] = search_feature(node, features[i], limits, scratch_[static_cast<Size>(slot)],
+                                            absolute, scratch_[static_cast<Size>(own_slot)].statistics,
+                                            tried.empty() ? nullptr : &tried[static_cast<Size>(features[i])]);
+                    out[i].feature = features[i];
+                };
+                if (n_threads > 1)
+                    Pool::shared().parallel_for(n_threads, features.size(), one, &c_.interrupt);
+                else
+                    for (Size i = 0; i < features.size(); ++i) one(i, own_slot);
+            });
+        if (c_.options.oblique_directions > 0) {
+            double axis_score = kImpossible;
+            for (const Candidate& k : candidates)
+                if (k.found()) axis_score = std::max(axis_score, k.score);
+            node.linear =
+                best_linear_test(c_, node.state, node.view(), node.total.data(), limits, axis_score);
+            if (node.linear.candidate.found()) candidates.push_back(node.linear.candidate);
+        }
+        const int best = choose(candidates, c_.options, node.state.path);
+        const bool accept = best >= 0 && acceptable(c_.options, candidates[static_cast<Size>(best)]);
+        if (c_.options.ledger != LedgerLevel::off)
+            write_ledger(f, node, candidates, tried, accept ? best : -1);
+        if (accept) node.best = std::move(candidates[static_cast<Size>(best)]);
+    }
+
+    Candidate search_feature(const Work& node, std::int32_t feature, const Limits& common,
+                             OrderScratch& scratch, const AbsoluteErrorNode& absolute,
+                             const NodeStatistics& statistics, std::vector<Tried>* tried) {
+        const CodeColumn& column = c_.x.columns[static_cast<Size>(feature)];
+        Limits limits = common;
+        limits.set_direction(c_.options.monotone, feature);
+        if (c_.options.criterion == CriterionName::absolute_error)
+            return absolute.search(column, feature, node.view(), limits, c_.options,
+                                   weight_of(c_, node.total.data()) / c_.all_weight,
+                                   mix(node.state.address, feature_salt(feature)));
+        Candidate out;
+        with_judge(c_.options.criterion, c_.s, [&]<Layout L, class Criterion>() {
+            with_stream<L>(scratch, column, node.rows, statistics, c_.s, [&](auto& stream) {
+                Search q{c_.s, c_.options, column, feature, node.total.data(), nullptr, limits};
+                const Stat missing = c_.s.weight_steps(scratch.missing.data());
+                q.address = mix(node.state.address, feature_salt(feature));
+                q.node_weight_share = weight_of(c_, node.total.data()) / c_.all_weight;
+                if (missing > 0 && c_.options.fractional) {
+                    scratch.known.resize(node.total.size());
+                    for (Size i = 0; i < node.total.size(); ++i)
+                        scratch.known[i] = node.total[i] - scratch.missing[i];
+                    q.total = scratch.known.data();
+                    if (c_.s.weight_steps(q.total) <= 0) return;
+                    q.known_share = weight_of(c_, q.total) / weight_of(c_, node.total.data());
+                } else if (missing > 0) {
+                    q.missing = scratch.missing.data();
+                }
+                Judge<L, Criterion> judge(c_.s, q.total, limits);
+                out = search_stream(judge, q, stream, scratch, tried);
+            });
+        });
+        return out;
+    }
+
+    template <class J, class Stream>
+    Candidate search_stream(J& judge, const Search& q, Stream& stream, OrderScratch& scratch,
+                            std::vector<Tried>* tried) {
+        if (q.column.kind == ColumnKind::numeric) {
+            return sweep_numeric(judge, q, stream,
+                                 [&](auto&& threshold, double pair, std::int32_t missing, auto&& copy_left) {
+                                     if (!tried || pair == kImpossible) return;
+                                     Candidate c;
+                                     std::vector<Stat> left(static_cast<Size>(c_.s.width));
+                                     copy_left(left.data());
+                                     finish(c, judge, q, pair, left.data());
+                                     tried->push_back({threshold(), c.gain, c.gain_ratio, c.score, missing});
+                                 });
+        }
+        collect(scratch.groups, stream, c_.s.width);
+        if (c_.options.categories == CategorySplit::multiway) return multiway(judge, q, scratch.groups);
+        return SubsetSearch<J>(judge, q, scratch.groups).run();
+    }
+
+    static std::uint64_t feature_salt(std::int32_t feature) {
+        return 0x10000u + static_cast<std::uint64_t>(feature);
+    }
+
+    void write_ledger(Fragment& f, const Work& node, const std::vector<Candidate>& candidates,
+                      const std::vector<std::vector<Tried>>& tried, int best) {
+        const bool by_ratio = c_.options.gain_ratio && c_.options.cost_rule == CostRule::none;
+        for (Size i = 0; i < candidates.size(); ++i) {
+            const Candidate& k = candidates[i];
+            const bool chosen = static_cast<int>(i) == best;
+            const auto* all =
+                k.feature >= 0 && !tried.empty() ? &tried[static_cast<Size>(k.feature)] : nullptr;
+            if (all && !all->empty()) {
+                for (const Tried& t : *all)
+                    f.ledger.push_back({node.state.id, k.feature, t.threshold, t.gain, t.gain_ratio,
+                                        by_ratio ? t.gain_ratio : t.score,
+                                        chosen && t.threshold == k.threshold && t.missing == k.missing});
+            } else if (k.found()) {
+                f.ledger.push_back({node.state.id, k.feature, k.threshold, k.gain, k.gain_ratio,
+                                    by_ratio ? k.gain_ratio : k.score, chosen});
+            }
+        }
+    }
+
+    /// Which child takes each row; n_children for a missing value that goes to all of them.
+    std::vector<std::int32_t> children_of_rows(const Work& node) const {
+        const Candidate& b = node.best;
+        std::vector<std::int32_t> child(node.rows.size());
+        if (b.test == Test::linear) {
+            for (Size i = 0; i < child.size(); ++i)
+                child[i] = node.linear.goes_left(c_.x, node.rows[i]) ? 0 : 1;
+            return child;
+        }
+        const CodeColumn& column = c_.x.columns[static_cast<Size>(b.feature)];
+        const auto n_children = static_cast<std::int32_t>(b.test == Test::multiway ? b.bins.size() : 2);
+        const std::int32_t of_missing = c_.options.fractional || b.missing < 0 ? n_children : b.missing;
+        // By search, not by a table of all codes: a column may have more codes than a small node has rows.
+        const auto of_code = [&](Code code) -> std::int32_t {
+            if (code == column.n_bins) return of_missing;
+            if (b.test == Test::numeric) return code > b.cut;
+            const auto at = std::lower_bound(b.bins.begin(), b.bins.end(), code);
+            if (b.test == Test::multiway) return static_cast<std::int32_t>(at - b.bins.begin());
+            return at == b.bins.end() || *at != code;
+        };
+        for (Size i = 0; i < child.size(); ++i) child[i] = of_code(column.at(node.rows[i]));
+        return child;
+    }
+
+    /// Carry out the node's test: its children, with their rows.
+    std::vector<Work> divide(Fragment& f, Work& node) {
+        const auto child = children_of_rows(node);
+        const Size n = node.best.test == Test::multiway ? node.best.bins.size() : 2;
+        std::vector<Work> out(n);
+        std::vector<Stat> known(n, 0);
+        for (Size i = 0; i < child.size(); ++i) {
+            const auto k = static_cast<Size>(child[i]);
+            if (k >= n) continue;
+            out[k].rows.push_back(node.rows[i]);
+            if (!node.parts.empty()) {
+                out[k].parts.push_back(node.parts[i]);
+                known[k] += node.parts[i];
+            }
+        }
+        if (!node.parts.empty()) share_out(out, node, child, known);
+        place_unmet(node.best, out[0].rows.size(), out[1].rows.size(), c_.options.fractional);
+        link_children(f, node, out);
+        return out;
+    }
+
+    /// Give every child its part of the rows whose value is missing, keeping the rows in ascending order.
+    void share_out(std::vector<Work>& out, const Work& node, const std::vector<std::int32_t>& child,
+                   const std::vector<Stat>& known) const {
+        const auto n = static_cast<std::int32_t>(out.size());
+        if (std::find(child.begin(), child.end(), n) == child.end()) return;
+        double all = 0;
+        for (Stat k : known) all += static_cast<double>(k);
+        for (auto& o : out) {
+            o.rows.clear();
+            o.parts.clear();
+        }
+        for (Size i = 0; i < child.size(); ++i)
+            for (Size k = 0; k < out.size(); ++k) {
+                Stat part = node.parts[i];
+                if (child[i] == n)
+                    part = std::llround(static_cast<double>(part) * (static_cast<double>(known[k]) / all));
+                else if (child[i] != static_cast<std::int32_t>(k))
+                    continue;
+                if (part <= 0) continue;
+                out[k].rows.push_back(node.rows[i]);
+                out[k].parts.push_back(part);
+            }
+    }
+
+    void link_children(Fragment& f, Work& node, std::vector<Work>& out) {
+        if (node.best.test == Test::linear)
+            set_linear_test(f, node.state.id, node.linear, c_.moments.size());
+        else
+            f.set_test(node.state.id, node.best, c_.x.columns[static_cast<Size>(node.best.feature)],
+                       c_.moments.size());
+        std::vector<Stat> sums[2];
+        if (!c_.options.monotone.empty())
+            for (int side = 0; side < 2; ++side) {
+                sums[side].assign(node.total.size(), 0);
+                for (Row r : out[static_cast<Size>(side)].rows) c_.s.add(sums[side].data(), r);
+            }
+        const auto answers = child_answers(c_, node.best, sums[0].data(), sums[1].data());
+        const GrownNode& record = f.nodes[static_cast<Size>(node.state.id)];
+        for (Size k = 0; k < out.size(); ++k)
+            out[k].state = child_state(c_, node.state, record, static_cast<int>(k), answers);
+    }
+
+    const GrowContext& c_;
+    std::vector<OrderScratch> scratch_;
+};
+
+}  // namespace spinney

@@ -1,0 +1,143 @@
+// Vectors as wide as the processor's registers.
+//
+// Lanes are eight numbers everywhere, which the compiler takes apart where registers hold fewer; comparisons
+// and choices it then does number by number. Where lanes do not meet, the width changes no bit of a result.
+#pragma once
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <type_traits>
+
+#include "core/types.hpp"
+
+namespace spinney {
+
+#if defined(__AVX512F__)
+inline constexpr Size kRegister = 8;
+#elif defined(__AVX2__)
+inline constexpr Size kRegister = 4;
+#else
+inline constexpr Size kRegister = 2;
+#endif
+
+using Register = double __attribute__((vector_size(8 * kRegister)));
+using StatRegister = Stat __attribute__((vector_size(8 * kRegister)));
+
+/// A vector of N numbers of a type that is a parameter.
+template <class T, Size N>
+struct VectorOf {
+    typedef T type __attribute__((vector_size(N * sizeof(T))));
+};
+
+/// One bit a lane: whether it is not 0.
+inline std::uint64_t nonzero_lanes(StatRegister x) {
+#if defined(__AVX512F__)
+    return _mm512_test_epi64_mask(std::bit_cast<__m512i>(x), std::bit_cast<__m512i>(x));
+#elif defined(__AVX2__)
+    return static_cast<std::uint64_t>(_mm256_movemask_pd(std::bit_cast<__m256d>(x != 0)));
+#elif defined(__SSE2__)
+    return static_cast<std::uint64_t>(_mm_movemask_pd(std::bit_cast<__m128d>(x != 0)));
+#else
+    std::uint64_t bits = 0;
+    for (Size i = 0; i < kRegister; ++i) bits |= std::uint64_t{x[i] != 0} << i;
+    return bits;
+#endif
+}
+
+/// The sum of each lane and those before it.
+inline StatRegister running_sum(StatRegister x) {
+#if defined(__AVX512F__)
+    auto v = std::bit_cast<__m512i>(x);
+    v = _mm512_add_epi64(v, _mm512_alignr_epi64(v, __m512i{}, 7));
+    v = _mm512_add_epi64(v, _mm512_alignr_epi64(v, __m512i{}, 6));
+    v = _mm512_add_epi64(v, _mm512_alignr_epi64(v, __m512i{}, 4));
+    return std::bit_cast<StatRegister>(v);
+#elif defined(__AVX2__)
+    auto v = std::bit_cast<__m256i>(x);
+    v = _mm256_add_epi64(v, _mm256_slli_si256(v, 8));  // within each half
+    const __m256i lower_half = _mm256_permute2x128_si256(v, v, 0x08);
+    v = _mm256_add_epi64(v, _mm256_unpackhi_epi64(lower_half, lower_half));
+    return std::bit_cast<StatRegister>(v);
+#else
+    for (Size i = 1; i < kRegister; ++i) x[i] += x[i - 1];
+    return x;
+#endif
+}
+
+/// 0, 1, 2, …
+inline StatRegister lane_numbers() {
+    StatRegister out;
+    for (Size i = 0; i < kRegister; ++i) out[i] = static_cast<Stat>(i);
+    return out;
+}
+
+inline Register root(Register x) {
+    for (Size i = 0; i < kRegister; ++i) x[i] = std::sqrt(x[i]);
+    return x;
+}
+
+/// Split x into exponent e and mantissa m in [√½, √2), x = m·2^e.  Bits, Signed: the whole numbers of x's
+/// size, for numbers that are not positive may overflow on the way
+template <class Bits, class Signed, class V>
+[[gnu::always_inline]] inline void split_exponent_as(V x, V& e, V& m) {
+    constexpr std::uint64_t root_half = 0x3FE6A09E667F3BCD;
+    const auto bits = std::bit_cast<Bits>(x);
+    const auto exponent = std::bit_cast<Signed>(bits - root_half) >> 52;
+    if constexpr (std::is_same_v<V, double>)
+        e = static_cast<double>(exponent);
+    else
+        e = __builtin_convertvector(exponent, V);
+    m = std::bit_cast<V>(bits - (std::bit_cast<Bits>(exponent) << 52));
+}
+
+#if !defined(__AVX512F__)  // else they are Lanes and StatLanes
+inline Register where(StatRegister condition, Register a, Register b) { return condition ? a : b; }
+
+inline void split_exponent(Register x, Register& e, Register& m) {
+    using Bits = std::uint64_t __attribute__((vector_size(sizeof(Register))));
+    split_exponent_as<Bits, StatRegister>(x, e, m);
+}
+
+namespace detail {
+inline StatRegister bits_of(Register x) { return std::bit_cast<StatRegister>(x); }
+inline Register from_bits(StatRegister x) { return std::bit_cast<Register>(x); }
+}  // namespace detail
+#endif
+
+/// Whole numbers as the nearest real ones, as a conversion one by one would give them.
+[[gnu::always_inline]] inline Register to_real(StatRegister x) {
+#if defined(__AVX512DQ__)
+    return __builtin_convertvector(x, Register);
+#else
+    // Processors without the instruction: the upper half in the digits of 2^84, the lower in those of 2^52.
+    // All but the last sum is exact.
+    using Unsigned = std::uint64_t __attribute__((vector_size(sizeof(StatRegister))));
+    const Unsigned bits = std::bit_cast<Unsigned>(x);
+    const Unsigned upper = ((bits >> 32) ^ 0x80000000ull) | 0x4530000000000000ull;  // as if 2^63 more
+    const Unsigned lower = (bits & 0xFFFFFFFFull) | 0x4330000000000000ull;
+    return (std::bit_cast<Register>(upper) - (0x1.0p84 + 0x1.0p63 + 0x1.0p52)) +
+           std::bit_cast<Register>(lower);
+#endif
+}
+
+/// The same for numbers from 0 to 2^32 − 1.
+[[gnu::always_inline]] inline Register small_to_real(StatRegister x) {
+#if defined(__AVX512DQ__)
+    return __builtin_convertvector(x, Register);
+#else
+    return std::bit_cast<Register>(x | 0x4330000000000000ll) - 0x1.0p52;
+#endif
+}
+
+/// The upper halves of numbers of at least 0.
+[[gnu::always_inline]] inline StatRegister upper_half(StatRegister x) {
+    using Unsigned = std::uint64_t __attribute__((vector_size(sizeof(StatRegister))));
+    return std::bit_cast<StatRegister>(std::bit_cast<Unsigned>(x) >> 32);
+}
+
+}  // namespace spinney

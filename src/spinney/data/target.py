@@ -1,0 +1,263 @@
+"""Targets: from the y that a user gives to the codes or numbers that a tree learns, every label checked."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.class_weight import compute_sample_weight
+
+from spinney.core.errors import InputError, InputTypeError, show_value
+
+_SMALL_RANGE = 1 << 16
+_EXACT_INTEGER = 2.0**53
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Hold class codes (n_rows, n_outputs) and, for each output, the classes they stand for."""
+
+    codes: NDArray[np.int32]
+    classes: tuple[NDArray[Any], ...]
+
+    @property
+    def n_classes(self) -> tuple[int, ...]:
+        """Count the classes of each output."""
+        return tuple(map(len, self.classes))
+
+
+def read_target(y: Any, n_rows: int) -> NDArray[Any]:
+    """Read y as an array (n_rows,) or (n_rows, n_outputs) without missing entries.
+
+    >>> read_target(["ripe", "unripe"], 2).tolist()
+    ['ripe', 'unripe']
+    """
+    if y is None:
+        raise InputError("This estimator requires y to be passed, but the target y is None.")
+    array = _as_array(y)
+    if array.ndim == 2 and array.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. "
+            "Please change the shape of y to (n_samples,), for example using ravel().",
+            DataConversionWarning,
+            stacklevel=3,
+        )
+        array = array[:, 0]
+    if array.ndim not in (1, 2) or (array.ndim == 2 and array.shape[1] == 0):
+        raise InputError(f"y should be a 1d array, or have one column an output; its shape is {array.shape}.")
+    if len(array) != n_rows:
+        raise InputError(
+            "Found input variables with inconsistent numbers of samples: "
+            f"X has {n_rows} rows, y has {len(array)}."
+        )
+    _check_present(array)
+    return array
+
+
+def _as_array(y: Any) -> NDArray[Any]:
+    if sparse.issparse(y):
+        raise InputTypeError("A sparse y is not supported.", fix="Convert it by y.toarray().")
+    if isinstance(y, str | bytes | dict | set | int | float):
+        raise InputError(f"y should be a 1d array, got {show_value(y)} instead.")
+    try:
+        array = np.asarray(y)
+    except ValueError as error:
+        raise InputError(f"y should be a 1d array, or have one column an output ({error}).") from None
+    if isinstance(y, list | tuple) and array.dtype.kind in "US":
+        # NumPy has turned every number and missing value beside a text into text.
+        array = np.array(y, dtype=object)
+    if isinstance(y, np.ma.MaskedArray) and np.ma.getmaskarray(y).any():
+        row = int(np.argwhere(np.ma.getmaskarray(y))[0][0])
+        raise InputError("Input y contains a masked value", row=row, fix="Remove the rows without a label.")
+    if array.dtype.kind == "c":
+        raise InputError("Complex data not supported: y holds complex numbers.")
+    if array.dtype.kind == "V":
+        raise InputError(f"y has the type {array.dtype}, which holds neither numbers nor text.")
+    return np.asarray(array)
+
+
+def _check_present(array: NDArray[Any]) -> None:
+    """Raise an error that names the first row whose target is missing or infinite."""
+    kind = array.dtype.kind
+    if kind == "f":
+        bad = ~np.isfinite(array)
+    elif kind in "mM":
+        bad = np.isnat(array)
+    elif kind == "O":
+        items = array.ravel().tolist()
+        if not any(map(_may_be_missing, set(map(type, items)))):
+            return
+        bad = np.array([_is_missing(item) for item in items], bool).reshape(array.shape)
+    else:
+        return
+    if bad.any():
+        place = np.argwhere(bad)[0]
+        value = array[tuple(place)]
+        infinite = isinstance(value, float | np.floating) and np.isinf(value)
+        word = "infinity" if infinite else "NaN or another missing value"
+        raise InputError(
+            f"Input y contains {word}: {show_value(value)}",
+            row=int(place[0]),
+            fix="Remove the rows whose label is not known.",
+        )
+
+
+def _may_be_missing(kind: type) -> bool:
+    return _is_missing_type(kind) or issubclass(kind, float | np.floating)
+
+
+def _is_missing_type(kind: type) -> bool:
+    return kind is type(None) or kind.__name__ in ("NAType", "NaTType")
+
+
+def _is_missing(item: object) -> bool:
+    if _is_missing_type(type(item)):
+        return True
+    return isinstance(item, float | np.floating) and not np.isfinite(item)
+
+
+# ---- classification ----
+
+
+def encode_classes(y: NDArray[Any]) -> Labels:
+    """Give each label the code of its class, classes in ascending order.
+
+    >>> encode_classes(np.array(["b", "a", "b"])).codes.ravel().tolist()
+    [1, 0, 1]
+    """
+    outputs = [_encode_one(column) for column in (y[:, None] if y.ndim == 1 else y).T]
+    codes = np.stack([codes for _, codes in outputs], axis=1)
+    return Labels(np.ascontiguousarray(codes, dtype=np.int32), tuple(classes for classes, _ in outputs))
+
+
+def encode_like(y: NDArray[Any], classes: Sequence[NDArray[Any]]) -> NDArray[np.int32]:
+    """Give each label the code that it has among known classes, −1 if it is none of them.
+
+    >>> encode_like(np.array([3, 1]), [np.array([1, 2])]).ravel().tolist()
+    [-1, 0]
+    """
+    columns = (y[:, None] if y.ndim == 1 else y).T
+    if len(columns) != len(classes):
+        raise InputError(f"y has {len(columns)} outputs where {len(classes)} are expected.")
+    coded = []
+    for column, known in zip(columns, classes, strict=True):
+        code_of = {label: code for code, label in enumerate(known.tolist())}
+        coded.append([code_of.get(label, -1) for label in column.tolist()])
+    return np.array(coded, dtype=np.int32).T.copy()
+
+
+def _encode_one(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    if y.dtype.kind == "f":
+        _check_discrete(y)
+    if y.dtype.kind in "biuf" and len(y):
+        least, greatest = y.min(), y.max()
+        if float(greatest) - float(least) < _SMALL_RANGE and abs(float(least)) < _EXACT_INTEGER:
+            return _encode_small_range(y, least)
+    if y.dtype.kind == "O":
+        return _encode_objects(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    return classes, codes
+
+
+def _encode_small_range(y: NDArray[Any], least: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Encode by counting, many times faster than sorting a long y."""
+    places = y.astype(np.int64) - int(least)
+    present = np.bincount(places) > 0
+    code_of = np.cumsum(present) - 1
+    classes = (np.flatnonzero(present) + int(least)).astype(y.dtype)
+    return classes, code_of[places]
+
+
+def _encode_objects(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    items = y.tolist()
+    try:
+        distinct = sorted(dict.fromkeys(items))
+    except TypeError:
+        kinds = sorted({type(item).__name__ for item in items})
+        raise InputError(
+            f"Unknown label type: y mixes or holds labels of the types {', '.join(kinds)}",
+            fix="Convert the labels to one type, numbers or strings.",
+        ) from None
+    if any(isinstance(item, float) and item != int(item) for item in distinct):
+        _raise_continuous()
+    code_of = {label: code for code, label in enumerate(distinct)}
+    classes = np.empty(len(distinct), dtype=object)
+    classes[:] = distinct
+    return classes, np.fromiter(map(code_of.__getitem__, items), np.int32, len(items))
+
+
+def _check_discrete(y: NDArray[Any]) -> None:
+    if np.any(y != np.trunc(y)):
+        _raise_continuous()
+
+
+def _raise_continuous() -> None:
+    raise InputError(
+        "Unknown label type: continuous. Maybe you are trying to fit a classifier, which expects discrete "
+        "classes on a regression target with continuous values."
+    )
+
+
+def class_weights(class_weight: Any, y: NDArray[Any]) -> NDArray[np.float64] | None:
+    """Give the weight that each row has from its class, None where there are no class weights.
+
+    >>> class_weights({"a": 2.0, "b": 1.0}, np.array(["a", "b"])).tolist()
+    [2.0, 1.0]
+    """
+    if class_weight is None:
+        return None
+    weights = np.asarray(compute_sample_weight(class_weight, y), dtype=np.float64)
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise InputError("class_weight has weights that are negative or not finite.")
+    return weights
+
+
+def class_weights_like(
+    class_weight: Any, labels: NDArray[Any], codes: NDArray[np.int32], other: NDArray[np.int32]
+) -> NDArray[np.float64]:
+    """Give other rows the weight that their classes have in training, 1 to a class that is not there.
+
+    labels and codes are those of the training rows, other (n_other, n_outputs) the codes of the other rows.
+
+    >>> y = np.array(["a", "b", "b", "b"])
+    >>> codes = encode_classes(y).codes
+    >>> class_weights_like("balanced", y, codes, np.array([[0], [-1]])).tolist()
+    [2.0, 1.0]
+    """
+    weights = np.ones(len(other))
+    for k, column in enumerate((labels[:, None] if labels.ndim == 1 else labels).T):
+        one = class_weight[k] if labels.ndim == 2 and not isinstance(class_weight, str) else class_weight
+        by_code = np.ones(int(codes[:, k].max()) + 2)  # the last is for the code −1
+        by_code[codes[:, k]] = class_weights(one, column)
+        weights *= by_code[other[:, k]]
+    return weights
+
+
+# ---- regression ----
+
+
+def encode_values(y: NDArray[Any], non_negative: bool) -> NDArray[np.float64]:
+    """Give the targets as float64 (n_rows, n_outputs); ``non_negative`` is what a Poisson tree asks for.
+
+    >>> encode_values(np.array([1, 2]), non_negative=True).ravel().tolist()
+    [1.0, 2.0]
+    """
+    try:
+        values = np.ascontiguousarray(y[:, None] if y.ndim == 1 else y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"y must hold numbers for regression ({error}).") from None
+    _check_present(values)
+    if non_negative and (values < 0).any():
+        row = int(np.argwhere(values < 0)[0][0])
+        raise InputError(
+            "Some value(s) of y are negative which is not allowed for Poisson regression", row=row
+        )
+    if non_negative and values.sum() <= 0:
+        raise InputError("Sum of y is not positive which is necessary for Poisson regression.")
+    return values

@@ -1,0 +1,1 @@
+"""Reading a fitted model: rules, text and the words that both share."""

@@ -1,0 +1,26 @@
+"""The model file: a container that knows nothing of learners, the classes it may hold, saving and loading."""
+
+from spinney.core.errors import ModelFileError
+from spinney.io.errors import (
+    CorruptModelFile,
+    NotAModelFile,
+    UnknownClass,
+    UnsavableValue,
+    UnsupportedVersion,
+)
+from spinney.io.files import dumps, load, loads, save
+from spinney.io.state import Persistent
+
+__all__ = [
+    "CorruptModelFile",
+    "ModelFileError",
+    "NotAModelFile",
+    "Persistent",
+    "UnknownClass",
+    "UnsavableValue",
+    "UnsupportedVersion",
+    "dumps",
+    "load",
+    "loads",
+    "save",
+]

@@ -1,0 +1,298 @@
+"""The document section: a tree of plain values, written in exactly one way, read with every count checked."""
+
+import struct
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spinney.io.errors import CorruptModelFile, UnsavableValue
+
+Document: TypeAlias = Any
+"""None, bool, int, float, str, bytes, list, tuple, dict with string keys, NumPy array or `Tagged`, nested."""
+
+MAX_DEPTH = 64
+"""Levels of nesting; keeps the reader far from Python's recursion limit."""
+MAX_INT_BYTES = 1024
+"""Bytes of the longest integer."""
+MAX_EQUAL_HASHES = 16
+"""Long integers that may share a hash; a file full of them would make every dict and set of them slow."""
+
+NONE, FALSE, TRUE, INT, BIG_INT, FLOAT, STR, BYTES, LIST, TUPLE, DICT, ARRAY, TAGGED = range(13)
+
+_INT64 = struct.Struct("<q")
+_FLOAT64 = struct.Struct("<d")
+_UINT32 = struct.Struct("<I")
+
+
+class Tagged(NamedTuple):
+    """Hold a value under a name that says how to read it; the container itself gives names no meaning.
+
+    >>> Tagged("mapping", [(1, 2.0)]).name
+    'mapping'
+    """
+
+    name: str
+    value: Document
+
+
+def write_document(document: Document) -> tuple[bytes, list[NDArray[Any]]]:
+    """Write a tree; return its bytes and, in the order the bytes refer to them, its arrays.
+
+    >>> write_document([True, None])
+    (b'\\x08\\x02\\x00\\x00\\x00\\x02\\x00', [])
+    """
+    writer = _Writer()
+    writer.write(document, 0)
+    return b"".join(writer.parts), writer.arrays
+
+
+def read_document(data: memoryview, arrays: Iterator[NDArray[Any]]) -> Document:
+    """Read the tree that `write_document` wrote; the inverse, and an error for any other bytes.
+
+    >>> read_document(memoryview(b'\\x08\\x02\\x00\\x00\\x00\\x02\\x00'), iter(()))
+    [True, None]
+    """
+    reader = _Reader(data, arrays)
+    document = reader.read(0)
+    if reader.position != reader.end:
+        raise CorruptModelFile(f"{reader.end - reader.position} bytes follow the end of the document.")
+    if next(arrays, None) is not None:
+        raise CorruptModelFile("The file holds an array that its document does not refer to.")
+    if _crowded(reader.long_integers):
+        raise CorruptModelFile("The document holds long integers that were chosen to be slow.")
+    return document
+
+
+def _crowded(values: list[int]) -> bool:
+    """Tell whether many different integers share a hash, without hashing them into anything."""
+    values = sorted(values)
+    hashes = sorted(hash(b) for a, b in zip([None, *values], values, strict=False) if a != b)
+    return any(a == b for a, b in zip(hashes, hashes[MAX_EQUAL_HASHES:], strict=False))
+
+
+def _length(n: int) -> bytes:
+    if n > 0xFFFFFFFF:
+        raise UnsavableValue(f"A string, list or dict of {n} items is too long for a model file.")
+    return _UINT32.pack(n)
+
+
+class _Writer:
+    """Collect the bytes of a tree, depth first, and its arrays."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+        self.arrays: list[NDArray[Any]] = []
+
+    def write(self, value: Document, depth: int) -> None:
+        if depth > MAX_DEPTH:
+            raise UnsavableValue(f"The model is nested more than {MAX_DEPTH} levels deep.")
+        # Exact types: a subclass would come back as its base class, and so as something else.
+        method = _WRITERS.get(type(value))
+        if method is None:
+            raise UnsavableValue(f"A model file cannot hold a value of type {type(value).__name__}.")
+        method(self, value, depth)
+
+    def put_none(self, _value: None, _depth: int) -> None:
+        self.parts.append(bytes((NONE,)))
+
+    def put_boolean(self, value: bool, _depth: int) -> None:
+        self.parts.append(bytes((TRUE if value else FALSE,)))
+
+    def put_integer(self, value: int, _depth: int) -> None:
+        if -(2**63) <= value < 2**63:
+            self.parts += (bytes((INT,)), _INT64.pack(value))
+            return
+        n_bytes = _bytes_needed(value)
+        if n_bytes > MAX_INT_BYTES:
+            raise UnsavableValue(f"An integer of {n_bytes} bytes is too long: at most {MAX_INT_BYTES}.")
+        self.parts += (bytes((BIG_INT,)), _length(n_bytes), value.to_bytes(n_bytes, "little", signed=True))
+
+    def put_float(self, value: float, _depth: int) -> None:
+        self.parts += (bytes((FLOAT,)), _FLOAT64.pack(value))
+
+    def put_string(self, value: str, _depth: int) -> None:
+        self.parts.append(bytes((STR,)))
+        self.put_text(value)
+
+    def put_text(self, value: str) -> None:
+        try:
+            encoded = value.encode()
+        except UnicodeEncodeError as error:
+            raise UnsavableValue(
+                f"The string {value[:50]!r} holds half a surrogate pair, which is not text.",
+                fix="Replace that character.",
+            ) from error
+        self.parts += (_length(len(encoded)), encoded)
+
+    def put_bytes(self, value: bytes, _depth: int) -> None:
+        self.parts += (bytes((BYTES,)), _length(len(value)), value)
+
+    def put_list(self, value: list[Document], depth: int) -> None:
+        self.put_sequence(LIST, value, depth)
+
+    def put_tuple(self, value: tuple[Document, ...], depth: int) -> None:
+        self.put_sequence(TUPLE, value, depth)
+
+    def put_sequence(self, tag: int, value: list[Document] | tuple[Document, ...], depth: int) -> None:
+        self.parts += (bytes((tag,)), _length(len(value)))
+        for item in value:
+            self.write(item, depth + 1)
+
+    def put_dict(self, value: dict[str, Document], depth: int) -> None:
+        self.parts += (bytes((DICT,)), _length(len(value)))
+        for key, item in value.items():
+            if type(key) is not str:
+                raise UnsavableValue(f"The keys of a dict in a document are strings, not {key!r}.")
+            self.put_text(key)
+            self.write(item, depth + 1)
+
+    def put_array(self, value: NDArray[Any], _depth: int) -> None:
+        self.parts.append(bytes((ARRAY,)))
+        self.arrays.append(value)
+
+    def put_tagged(self, value: Tagged, depth: int) -> None:
+        self.parts.append(bytes((TAGGED,)))
+        self.put_text(value.name)
+        self.write(value.value, depth + 1)
+
+
+_WRITERS: dict[type, Callable[[_Writer, Any, int], None]] = {
+    type(None): _Writer.put_none,
+    bool: _Writer.put_boolean,
+    int: _Writer.put_integer,
+    float: _Writer.put_float,
+    str: _Writer.put_string,
+    bytes: _Writer.put_bytes,
+    list: _Writer.put_list,
+    tuple: _Writer.put_tuple,
+    dict: _Writer.put_dict,
+    np.ndarray: _Writer.put_array,
+    np.memmap: _Writer.put_array,
+    Tagged: _Writer.put_tagged,
+}
+
+
+def _bytes_needed(value: int) -> int:
+    """Count the bytes of the shortest two's complement form."""
+    return (value if value >= 0 else ~value).bit_length() // 8 + 1
+
+
+class _Reader:
+    """Walk over the bytes of a document; nothing is allocated before its bytes are known to be there."""
+
+    __slots__ = ("arrays", "data", "end", "long_integers", "position")
+
+    def __init__(self, data: memoryview, arrays: Iterator[NDArray[Any]]) -> None:
+        self.data = data
+        self.position = 0
+        self.end = len(data)
+        self.arrays = arrays
+        self.long_integers: list[int] = []
+
+    def read(self, depth: int) -> Document:
+        if depth > MAX_DEPTH:
+            raise CorruptModelFile(f"The document is nested more than {MAX_DEPTH} levels deep.")
+        tag = self.data[self.advance(1)]
+        if tag >= len(_READERS):
+            raise CorruptModelFile(f"The document holds the unknown tag {tag} at byte {self.position - 1}.")
+        return _READERS[tag](self, depth)
+
+    def advance(self, n: int) -> int:
+        """Step over n bytes and return where they begin."""
+        begin = self.position
+        if n > self.end - begin:
+            raise CorruptModelFile(f"The document ends at byte {self.end}, within a value of {n} bytes.")
+        self.position = begin + n
+        return begin
+
+    def count(self, least: int) -> int:
+        """Read a count of items that take at least so many bytes each."""
+        n: int = _UINT32.unpack_from(self.data, self.advance(4))[0]
+        if n * least > self.end - self.position:
+            raise CorruptModelFile(f"The document announces {n} items, more than the file has bytes for.")
+        return n
+
+    def get_raw(self) -> bytes:
+        n = self.count(1)
+        begin = self.advance(n)
+        return bytes(self.data[begin : begin + n])
+
+    def get_none(self, _depth: int) -> None:
+        return None
+
+    def get_false(self, _depth: int) -> bool:
+        return False
+
+    def get_true(self, _depth: int) -> bool:
+        return True
+
+    def get_integer(self, _depth: int) -> int:
+        value: int = _INT64.unpack_from(self.data, self.advance(8))[0]
+        return value
+
+    def get_big_integer(self, _depth: int) -> int:
+        data = self.get_raw()
+        value = int.from_bytes(data, "little", signed=True)
+        if not 8 < len(data) <= MAX_INT_BYTES or _bytes_needed(value) != len(data):
+            raise CorruptModelFile("A long integer is not in its shortest form, or is too long.")
+        self.long_integers.append(value)
+        return value
+
+    def get_float(self, _depth: int) -> float:
+        value: float = _FLOAT64.unpack_from(self.data, self.advance(8))[0]
+        return value
+
+    def get_string(self, _depth: int) -> str:
+        try:
+            return self.get_raw().decode()
+        except UnicodeDecodeError as error:
+            raise CorruptModelFile("A string of the document is not valid UTF-8.") from error
+
+    def get_bytes(self, _depth: int) -> bytes:
+        return self.get_raw()
+
+    def get_list(self, depth: int) -> list[Document]:
+        return [self.read(depth + 1) for _ in range(self.count(1))]
+
+    def get_tuple(self, depth: int) -> tuple[Document, ...]:
+        return tuple(self.get_list(depth))
+
+    def get_dict(self, depth: int) -> dict[str, Document]:
+        n = self.count(5)
+        result: dict[str, Document] = {}
+        for _ in range(n):
+            key = self.get_string(depth)
+            if key in result:
+                raise CorruptModelFile(f"The key {key[:50]!r} occurs twice in a dict.")
+            result[key] = self.read(depth + 1)
+        return result
+
+    def get_array(self, _depth: int) -> NDArray[Any]:
+        array = next(self.arrays, None)
+        if array is None:
+            raise CorruptModelFile("The document refers to more arrays than the file holds.")
+        return array
+
+    def get_tagged(self, depth: int) -> Tagged:
+        name = self.get_string(depth)
+        return Tagged(name, self.read(depth + 1))
+
+
+# In the order of the tags.
+_READERS: tuple[Callable[[_Reader, int], Document], ...] = (
+    _Reader.get_none,
+    _Reader.get_false,
+    _Reader.get_true,
+    _Reader.get_integer,
+    _Reader.get_big_integer,
+    _Reader.get_float,
+    _Reader.get_string,
+    _Reader.get_bytes,
+    _Reader.get_list,
+    _Reader.get_tuple,
+    _Reader.get_dict,
+    _Reader.get_array,
+    _Reader.get_tagged,
+)

@@ -1,0 +1,341 @@
+"""Between a model and its document: how each kind of value a model may hold becomes plain data, and back."""
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from types import BuiltinFunctionType, FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spinney.core.errors import ModelFileError
+from spinney.io.container import DTYPES, MAX_AXES, MAX_ELEMENTS
+from spinney.io.document import MAX_DEPTH, Document, Tagged
+from spinney.io.errors import CorruptModelFile, UnsavableValue
+from spinney.io.registry import find_class, name_of
+
+FORMAT = "spinney model"
+_ROOT_KEYS = ["format", "spinney_version", "class", "state"]
+_PLAIN = frozenset({type(None), bool, int, float, str, bytes})
+_MT_WORDS = 624
+_EQUAL_HASHES = 16
+"""Keys of one mapping that may share a hash; a file made to fill one slot would take quadratic time."""
+_EMPTY_WIDTH = 2**16
+_BROKEN = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, AssertionError)
+"""What code that trusts its input raises when the input is wrong."""
+
+
+@cache
+def _spinney_version() -> str:
+    try:
+        return version("spinney")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def pack_model(model: object) -> tuple[Document, set[type]]:
+    """Describe a model as a document; return it with the classes that the document names.
+
+    Raises `UnsavableValue`, a TypeError that names the parameter or attribute, if a value cannot be written.
+    """
+    name = name_of(type(model))
+    if name is None:
+        raise UnsavableValue(
+            f"An object of {_describe(type(model))} cannot be saved.",
+            fix="Only Spinney's models, and subclasses of spinney.io.Persistent, can be.",
+        )
+    packer = _Packer()
+    state = packer.pack_state(model, (name,))
+    document = {"format": FORMAT, "spinney_version": _spinney_version(), "class": name, "state": state}
+    return document, packer.classes
+
+
+def unpack_model(document: Document, classes: Mapping[str, type] | None = None) -> Any:
+    """Build the model that a document describes, from classes in the registry (or given here by name)."""
+    valid = type(document) is dict and list(document) == _ROOT_KEYS
+    # The type first: an array compared with a string is no truth value.
+    valid = valid and type(document["format"]) is str and document["format"] == FORMAT
+    if not valid or type(document["spinney_version"]) is not str:
+        raise CorruptModelFile("The file is intact, but its document does not describe a model.")
+    return _Unpacker(classes or {}).build(document["class"], document["state"])
+
+
+def _describe(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def _place(path: tuple[str, ...]) -> str:
+    """Say where in a model a value stands, as its user would: path is the model's class, then keys."""
+    owner, *keys = path
+    if len(keys) >= 2 and keys[0] in {"params", "fitted"}:
+        what = "Parameter" if keys[0] == "params" else "Attribute"
+        inner = "".join(key if key.startswith("[") else f"[{key!r}]" for key in keys[2:])
+        return f"{what} {keys[1]!r}{inner} of {owner}"
+    return f"The state of {owner} at {' '.join(keys) or 'the top'}"
+
+
+def _refuse(path: tuple[str, ...], value: object, fix: str = "") -> UnsavableValue:
+    is_function = isinstance(value, FunctionType | MethodType | BuiltinFunctionType)
+    kind = "a function" if is_function else f"an object of {_describe(type(value))}"
+    return UnsavableValue(
+        f"{_place(path)} holds {kind}, which a model file cannot hold.",
+        fix=fix or "Give it a number, string, list, dict, numeric array or Spinney model; or use pickle.",
+    )
+
+
+class _Packer:
+    """Turn values into documents, and collect the classes met on the way."""
+
+    def __init__(self) -> None:
+        self.classes: set[type] = set()
+        self._open: set[int] = set()
+
+    def pack_state(self, model: Any, path: tuple[str, ...], depth: int = 0) -> Document:
+        self.classes.add(type(model))
+        return self.pack(model._get_state(), path, depth)
+
+    def pack(self, value: Any, path: tuple[str, ...], depth: int) -> Document:
+        if type(value) in _PLAIN:
+            return value
+        if depth > MAX_DEPTH or id(value) in self._open:
+            raise UnsavableValue(
+                f"{_place(path)} contains itself, or is nested more than {MAX_DEPTH} levels deep."
+            )
+        self._open.add(id(value))
+        try:
+            return self._pack_compound(value, path, depth + 1)
+        finally:
+            self._open.discard(id(value))
+
+    def _pack_compound(self, value: Any, path: tuple[str, ...], depth: int) -> Document:
+        kind = type(value)
+        if kind is list or kind is tuple:
+            return kind(self._pack_all(value, path, depth))
+        if kind is dict:
+            return self._pack_dict(value, path, depth)
+        if isinstance(value, np.generic):
+            # str(value) would cut off trailing zero characters.
+            return Tagged("scalar", str.__str__(value) if kind is np.str_ else _checked(value, path))
+        if kind is np.ndarray or kind is np.memmap:
+            return self._pack_array(value, path, depth)
+        if kind is np.random.RandomState or kind is np.random.Generator:
+            return _pack_random(value, path)
+        name = name_of(kind)
+        if name is None:
+            raise _refuse(path, value)
+        return Tagged("object", [name, self.pack_state(value, (name,), depth)])
+
+    def _pack_dict(self, value: dict[Any, Any], path: tuple[str, ...], depth: int) -> Document:
+        if all(type(key) is str for key in value):
+            return {key: self.pack(item, (*path, key), depth) for key, item in value.items()}
+        pairs = []
+        for key, item in value.items():
+            if not _is_key(key):
+                raise _refuse(path, key, "Use numbers, strings or tuples of them as the keys of this dict.")
+            place = (*path, f"[{key!r}]")
+            pairs.append((self.pack(key, place, depth), self.pack(item, place, depth)))
+        return Tagged("mapping", pairs)
+
+    def _pack_array(self, array: NDArray[Any], path: tuple[str, ...], depth: int) -> Document:
+        if array.dtype.kind == "U":
+            width = max(array.dtype.itemsize // 4, 1)
+            flat = np.ascontiguousarray(array.reshape(-1), dtype=f"<U{width}")
+            return Tagged("text", flat.view("<u4").reshape(*array.shape, width))
+        if array.dtype.kind == "O":
+            items = array.ravel().tolist()
+            for i, item in enumerate(items):
+                if not _is_scalar(item):
+                    fix = "An array of objects may hold numbers, strings and None."
+                    raise _refuse((*path, f"[{i}]"), item, fix)
+            return Tagged("objects", [list(array.shape), self._pack_all(items, path, depth)])
+        return _checked(array, path)
+
+    def _pack_all(self, items: Iterable[Any], path: tuple[str, ...], depth: int) -> list[Document]:
+        # Long lists are mostly of plain values, and naming each one's place would take the time.
+        return [
+            item if type(item) in _PLAIN else self.pack(item, (*path, f"[{i}]"), depth)
+            for i, item in enumerate(items)
+        ]
+
+
+def _is_scalar(value: object) -> bool:
+    return type(value) in _PLAIN or isinstance(value, np.generic)
+
+
+def _checked(value: Any, path: tuple[str, ...]) -> NDArray[Any]:
+    """Return an array, or a scalar as an array without axes, whose type a file can hold."""
+    array: NDArray[Any] = np.asarray(value)
+    if array.dtype.newbyteorder("<") not in DTYPES.values():
+        raise UnsavableValue(
+            f"{_place(path)} is an array of type {array.dtype}, which a model file cannot hold.",
+            fix="Convert it to booleans, integers, float32, float64 or strings.",
+        )
+    return array
+
+
+def _pack_random(value: np.random.RandomState | np.random.Generator, path: tuple[str, ...]) -> Document:
+    if isinstance(value, np.random.Generator):
+        return _pack_generator(value, path)
+    state = value.get_state(legacy=False)
+    if state["bit_generator"] != "MT19937":
+        raise _refuse(path, value, "Use an integer seed, or a RandomState of the usual kind (MT19937).")
+    key, position = np.asarray(state["state"]["key"]), int(state["state"]["pos"])
+    return Tagged("random_state", [key, position, bool(state["has_gauss"]), float(state["gauss"])])
+
+
+def _pack_generator(value: np.random.Generator, path: tuple[str, ...]) -> Document:
+    state = value.bit_generator.state
+    if state["bit_generator"] != "PCG64":
+        raise _refuse(path, value, "Use an integer seed, or a Generator from numpy.random.default_rng.")
+    pcg, spare = state["state"], int(state["uinteger"])
+    return Tagged("generator", [pcg["state"], pcg["inc"], bool(state["has_uint32"]), spare])
+
+
+def _require(condition: bool, what: str) -> None:
+    if not condition:
+        raise CorruptModelFile(f"The file holds {what}.")
+
+
+def _printable(error: Exception) -> str:
+    """Give the text of an error, which may quote the file, without what could steer a terminal."""
+    return "".join(sign if sign.isprintable() else "?" for sign in str(error)[:300])
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    array.flags.writeable = False
+    return array
+
+
+class _Unpacker:
+    """Turn documents into values; every shape and range is checked before NumPy sees it."""
+
+    def __init__(self, classes: Mapping[str, type]) -> None:
+        self._given = classes
+
+    def build(self, name: Document, state: Document) -> Any:
+        """Make an object of the class with this name from its state."""
+        _require(type(name) is str, "an object without the name of its class")
+        cls: Any = self._given.get(name) or find_class(name)
+        _require(type(state) is dict, f"a {name} without its state")
+        values = {key: self.unpack(item) for key, item in state.items()}
+        try:
+            model = cls.__new__(cls)
+            model._set_state(values)
+            model._check_state()
+        except ModelFileError:
+            raise
+        except _BROKEN as error:
+            raise CorruptModelFile(f"The file describes no valid {name}: {_printable(error)}") from error
+        return model
+
+    def unpack(self, document: Document) -> Any:
+        kind = type(document)
+        if kind is list:
+            return [self.unpack(item) for item in document]
+        if kind is tuple:
+            return tuple([self.unpack(item) for item in document])
+        if kind is dict:
+            return {key: self.unpack(item) for key, item in document.items()}
+        if kind is Tagged:
+            reader = _READERS.get(document.name)
+            _require(reader is not None, f"a value of the unknown kind {document.name[:50]!r}")
+            assert reader is not None
+            return reader(self, document.value)
+        return document
+
+    def _items(self, value: Document, n: int, what: str) -> list[Document]:
+        _require(type(value) is list and len(value) == n, f"a {what} that is not a list of {n} items")
+        items: list[Document] = value
+        return items
+
+    def _object(self, value: Document) -> Any:
+        return self.build(*self._items(value, 2, "object"))
+
+    def _scalar(self, value: Document) -> Any:
+        if type(value) is str:
+            return np.str_(value)
+        _require(isinstance(value, np.ndarray) and value.ndim == 0, "a scalar that is not one number")
+        return value[()]
+
+    def _text(self, value: Document) -> NDArray[Any]:
+        valid = isinstance(value, np.ndarray) and value.dtype == np.uint32 and value.ndim >= 1
+        # An empty array costs no bytes in the file, so its width is bounded apart.
+        valid = valid and 1 <= value.shape[-1] <= max(value.size, _EMPTY_WIDTH)
+        _require(valid, "a text array of the wrong type or shape")
+        _require(value.size == 0 or int(value.max()) < 0x110000, "text with a character that does not exist")
+        flat = np.ascontiguousarray(value).reshape(-1, value.shape[-1])
+        text: NDArray[Any] = flat.view(f"U{value.shape[-1]}").reshape(value.shape[:-1])
+        return _frozen(text)
+
+    def _objects(self, value: Document) -> NDArray[Any]:
+        shape, items = self._items(value, 2, "array of objects")
+        _require(type(shape) is list and len(shape) <= MAX_AXES, "an array of objects without a shape")
+        valid = all(type(n) is int and 0 <= n <= MAX_ELEMENTS for n in shape)
+        valid = valid and math.prod(max(n, 1) for n in shape) <= MAX_ELEMENTS
+        _require(valid, "an array of objects of an impossible shape")
+        valid = type(items) is list and math.prod(shape) == len(items)
+        _require(valid, "an array of objects with more or fewer items than it says")
+        array = np.empty(len(items), dtype=object)
+        for i, item in enumerate(items):
+            element = self.unpack(item)
+            _require(_is_scalar(element), "an array of objects with an item that is no plain value")
+            array[i] = element
+        return _frozen(array.reshape(shape))
+
+    def _mapping(self, value: Document) -> dict[Hashable, Any]:
+        _require(type(value) is list, "a mapping that is not a list")
+        _require(
+            all(type(pair) is tuple and len(pair) == 2 for pair in value),
+            "a mapping that is not made of pairs",
+        )
+        keys = [self.unpack(key) for key, _ in value]
+        _require(all(_is_key(key) for key in keys), "a mapping with a key that is not a plain value")
+        hashes = np.array([hash(key) for key in keys], dtype=np.int64)
+        crowded = bool(keys) and int(np.unique(hashes, return_counts=True)[1].max()) > _EQUAL_HASHES
+        _require(not crowded, "a mapping whose keys were chosen to be slow")
+        result = {key: self.unpack(item) for key, (_, item) in zip(keys, value, strict=True)}
+        _require(len(result) == len(keys), "a mapping with a key that occurs twice")
+        _require(not all(type(key) is str for key in keys), "a mapping that should be a dict")
+        return result
+
+    def _random_state(self, value: Document) -> np.random.RandomState:
+        key, position, has_gauss, gauss = self._items(value, 4, "random state")
+        valid = isinstance(key, np.ndarray) and key.dtype == np.uint32 and key.shape == (_MT_WORDS,)
+        # The generator indexes with the position unchecked.
+        valid = valid and type(position) is int and 0 <= position <= _MT_WORDS
+        _require(valid and type(has_gauss) is bool and type(gauss) is float, "an impossible random state")
+        state = np.random.RandomState(0)
+        state.set_state(("MT19937", key, position, int(has_gauss), gauss))
+        return state
+
+    def _generator(self, value: Document) -> np.random.Generator:
+        state, inc, has_uint32, uinteger = self._items(value, 4, "random generator")
+        valid = all(type(n) is int and 0 <= n < 2**128 for n in (state, inc)) and type(has_uint32) is bool
+        _require(valid and type(uinteger) is int and 0 <= uinteger < 2**32, "an impossible random generator")
+        bits = np.random.PCG64(0)
+        bits.state = {
+            "bit_generator": "PCG64",
+            "state": {"state": state, "inc": inc},
+            "has_uint32": int(has_uint32),
+            "uinteger": uinteger,
+        }
+        return np.random.Generator(bits)
+
+
+def _is_key(key: object) -> bool:
+    if type(key) is tuple:
+        return all(_is_key(item) for item in key)
+    return _is_scalar(key)
+
+
+_READERS: dict[str, Callable[[_Unpacker, Document], Any]] = {
+    "object": _Unpacker._object,
+    "scalar": _Unpacker._scalar,
+    "text": _Unpacker._text,
+    "objects": _Unpacker._objects,
+    "mapping": _Unpacker._mapping,
+    "random_state": _Unpacker._random_state,
+    "generator": _Unpacker._generator,
+}

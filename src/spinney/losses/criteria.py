@@ -1,0 +1,69 @@
+"""The split criteria by name, and what each asks of the target."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spinney.core.errors import InputError
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """A split criterion: its name in the core, and the kind of target it is for."""
+
+    core_name: str
+    task: str
+    non_negative_target: bool = False
+
+
+CRITERIA: dict[str, Criterion] = {
+    "gini": Criterion("gini", "classification"),
+    "entropy": Criterion("entropy", "classification"),
+    "log_loss": Criterion("entropy", "classification"),
+    "squared_error": Criterion("squared_error", "regression"),
+    # Friedman's improvement w_l·w_r/w · (mean_l − mean_r)² is the decrease of the squared error.
+    "friedman_mse": Criterion("squared_error", "regression"),
+    "absolute_error": Criterion("absolute_error", "regression"),
+    "poisson": Criterion("poisson", "regression", non_negative_target=True),
+}
+
+
+def find_criterion(name: str, task: str) -> Criterion:
+    """Look up a criterion for a task, ``"classification"`` or ``"regression"``.
+
+    >>> find_criterion("log_loss", "classification").core_name
+    'entropy'
+    """
+    known = [key for key, criterion in CRITERIA.items() if criterion.task == task]
+    if name not in known:
+        raise InputError(f"criterion is {name!r}; for {task} it takes one of {', '.join(map(repr, known))}.")
+    return CRITERIA[name]
+
+
+def impurity_scale(
+    criterion: Criterion, y: NDArray[np.float64], weights: NDArray[np.float64] | None
+) -> float:
+    """Give how large impurities of targets y (n_rows, n_outputs) are, 1 for classes.
+
+    It is the impurity of all rows, or for Poisson the mean, of which the deviance is at most some multiple;
+    the largest number there is where it is beyond.
+
+    >>> impurity_scale(CRITERIA["squared_error"], np.array([[1.0], [3.0]]), None)
+    1.0
+    """
+    if criterion.task == "classification":
+        return 1.0
+    # With values and weights near 1, no square and no product overflows or vanishes.
+    exponent = int(np.frexp(np.abs(y).max())[1])
+    near_one = np.ldexp(y, -exponent)
+    if weights is not None:
+        weights = weights / weights.max()
+    mean = np.average(near_one, axis=0, weights=weights)
+    power = 2 if criterion.core_name == "squared_error" else 1
+    impurity = mean
+    if criterion.core_name != "poisson":
+        impurity = np.average(np.abs(near_one - mean) ** power, axis=0, weights=weights)
+    with np.errstate(over="ignore"):
+        scale = np.ldexp(impurity.mean(), power * exponent)
+    return float(min(scale, np.finfo(np.float64).max))

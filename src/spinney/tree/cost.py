@@ -1,0 +1,64 @@
+"""What it costs to classify a row when looking at a feature has a price, paid once a path."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from spinney.tree.tree_arrays import LINEAR, TreeArrays
+
+
+def path_costs(tree: TreeArrays, costs: ArrayLike) -> NDArray[np.float64]:
+    """Give the price of the features looked at on the way to each node, each paid once.  -> (n_nodes,)
+
+    costs (n_features,). At a leaf this is what its answer costs.
+
+    >>> path_costs(model.tree_, [1.0, 20.0, 5.0])  # doctest: +SKIP
+    """
+    price = np.asarray(costs, dtype=np.float64)
+    if price.shape != (tree.n_features,):
+        raise ValueError(f"costs has shape {price.shape}; the tree was made for {tree.n_features} features.")
+    if not (np.isfinite(price) & (price >= 0)).all():
+        feature = int(np.argmin(np.isfinite(price) & (price >= 0)))
+        raise ValueError(f"costs[{feature}] is {price[feature]}; it takes a finite number of at least 0.")
+    total = np.zeros(tree.node_count)
+    paid: set[int] = set()
+    # Depth first, entering a node pays for its features and leaving it takes them back.
+    walk: list[tuple[int, list[int] | None]] = [(0, None)]
+    while walk:
+        node, refund = walk.pop()
+        if refund is not None:
+            paid.difference_update(refund)
+            continue
+        new = [feature for feature in _features_tested(tree, node) if feature not in paid]
+        paid.update(new)
+        walk.append((node, new))
+        for child in tree.children(node):
+            total[child] = total[node] + price[new].sum()
+            walk.append((child, None))
+    return total
+
+
+def _features_tested(tree: TreeArrays, node: int) -> list[int]:
+    if tree.kind[node] == LINEAR:
+        return sorted(set(tree.term_feature[tree.terms(node)].tolist()))
+    return [int(tree.feature[node])] if tree.feature[node] >= 0 else []
+
+
+def expected_cost(tree: TreeArrays, feature_costs: ArrayLike, leaf_weight: ArrayLike | None = None) -> float:
+    """Give the mean price of classifying a row, over the training rows or over leaf_weight.
+
+    feature_costs (n_features,); leaf_weight (n_nodes,), how much weight ends at each node, None for the
+    training weight of the leaves.
+
+    >>> expected_cost(model.tree_, [1.0, 20.0, 5.0])  # doctest: +SKIP
+    """
+    ending = (
+        np.where(tree.is_leaf, tree.weight, 0.0)
+        if leaf_weight is None
+        else np.asarray(leaf_weight, np.float64)
+    )
+    if ending.shape != (tree.node_count,):
+        raise ValueError(f"leaf_weight has shape {ending.shape}; the tree has {tree.node_count} nodes.")
+    total = float(ending.sum())
+    return float(path_costs(tree, feature_costs) @ ending) / total if total > 0 else 0.0

@@ -1,0 +1,396 @@
+"""TreeEnsemble: many fitted trees as one thing, their nodes side by side in narrow arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spinney.core.errors import ModelFileError
+from spinney.io import Persistent
+from spinney.native import core
+from spinney.tree.structure import check_feature_count, check_trees, check_types
+from spinney.tree.tree_arrays import CATEGORY_SET, LEAF, LINEAR, MULTIWAY, TreeArrays
+
+# The types each array may have, the first that holds its numbers, and its number of dimensions.
+ARRAY_TYPES: dict[str, tuple[tuple[type[np.generic], ...], int]] = {
+    "tree_begin": ((np.int64,), 1),
+    "kind": ((np.uint8,), 1),
+    "feature": ((np.int32,), 1),
+    "threshold": ((np.float64,), 1),
+    "missing": ((np.int8, np.int32), 1),
+    "value": ((np.float64,), 3),
+    "weight": ((np.float64,), 1),
+    "n_samples": ((np.int32, np.int64), 1),
+    "impurity": ((np.float64,), 1),
+    "set_begin": ((np.int64,), 1),
+    "set_bits": ((np.uint64,), 1),
+    "branch_begin": ((np.int64,), 1),
+    "branch_children": ((np.int32,), 1),
+    "branch": ((np.int32,), 1),
+    "term_begin": ((np.int64,), 1),
+    "term_feature": ((np.int32,), 1),
+    "term_coefficient": ((np.float64,), 1),
+    "term_fill": ((np.float64,), 1),
+}
+
+_NODE_ARRAYS = ("kind", "feature", "threshold", "missing", "value", "weight", "n_samples", "impurity")
+# The kind of test that each pool belongs to, and its arrays.
+_POOLS: dict[str, tuple[int, tuple[str, ...]]] = {
+    "set_begin": (CATEGORY_SET, ("set_bits",)),
+    "branch_begin": (MULTIWAY, ("branch",)),
+    "term_begin": (LINEAR, ("term_feature", "term_coefficient", "term_fill")),
+}
+# Entries that a growing array may have ready at most.
+_MOST_SPARE = 1 << 16
+# Files are checked this many nodes at a time: the wide form of more would take memory for nothing.
+_CHECKED_AT_ONCE = 1 << 17
+
+
+@dataclass(frozen=True, eq=False)
+class TreeEnsemble(Persistent):
+    """Hold the trees of an ensemble as flat, read-only arrays, one tree after the other.
+
+    Tree t has the nodes from ``tree_begin[t]`` up to ``tree_begin[t + 1]``, and ``tree(t)`` gives it as a
+    `TreeArrays`, whose arrays these are but for what would be the same in nearly all nodes:
+
+    - where the children are: breadth-first order tells it from ``kind``; only multiway tests, which may have
+      any number of children, have it in ``branch_children``;
+    - the offsets into the pools: ``set_begin``, ``branch_begin`` and ``term_begin`` have an entry for each
+      test of their kind, in order, and one for the end, not an entry for each node;
+    - ``missing`` and ``n_samples`` take 1 and 4 bytes where their numbers allow it.
+
+    A node takes 34 bytes and 8 for each number in its value.
+
+    >>> ensemble = TreeEnsemble.from_trees(member.tree_ for member in members)  # doctest: +SKIP
+    >>> ensemble[:10].n_trees                                                  # doctest: +SKIP
+    10
+    """
+
+    tree_begin: NDArray[np.int64]
+    kind: NDArray[np.uint8]
+    feature: NDArray[np.int32]
+    threshold: NDArray[np.float64]
+    missing: NDArray[np.int8] | NDArray[np.int32]
+    value: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    n_samples: NDArray[np.int32] | NDArray[np.int64]
+    impurity: NDArray[np.float64]
+    set_begin: NDArray[np.int64]
+    set_bits: NDArray[np.uint64]
+    branch_begin: NDArray[np.int64]
+    branch_children: NDArray[np.int32]
+    branch: NDArray[np.int32]
+    term_begin: NDArray[np.int64]
+    term_feature: NDArray[np.int32]
+    term_coefficient: NDArray[np.float64]
+    term_fill: NDArray[np.float64]
+    n_features: int
+
+    def __post_init__(self) -> None:
+        for name, (dtypes, _) in ARRAY_TYPES.items():
+            array = np.asarray(getattr(self, name))
+            dtype = array.dtype if array.dtype in dtypes else dtypes[-1]
+            array = np.ascontiguousarray(array, dtype=dtype).view()
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+        object.__setattr__(self, "n_features", int(self.n_features))
+
+    def __repr__(self) -> str:
+        return f"TreeEnsemble(n_trees={self.n_trees}, node_count={self.node_count})"
+
+    # ---- shape ----
+
+    @property
+    def n_trees(self) -> int:
+        """Count the trees."""
+        return len(self.tree_begin) - 1
+
+    def __len__(self) -> int:
+        return self.n_trees
+
+    @property
+    def node_count(self) -> int:
+        """Count the nodes of all trees, leaves included."""
+        return len(self.kind)
+
+    @property
+    def n_outputs(self) -> int:
+        """Count the targets predicted at once."""
+        return int(self.value.shape[1])
+
+    @property
+    def width(self) -> int:
+        """Give the largest number of classes of an output, 1 in regression."""
+        return int(self.value.shape[2])
+
+    @property
+    def nbytes(self) -> int:
+        """Count the bytes of all arrays."""
+        return sum(getattr(self, name).nbytes for name in ARRAY_TYPES)
+
+    @cached_property
+    def _tests_before(self) -> dict[str, NDArray[np.int64]]:
+        """Count for each pool the tests of its kind before each tree.  (n_trees + 1,)"""
+        return {
+            name: np.searchsorted(np.flatnonzero(self.kind == kind), self.tree_begin).astype(np.int64)
+            for name, (kind, _) in _POOLS.items()
+        }
+
+    # ---- trees in and out ----
+
+    @staticmethod
+    def from_trees(trees: Iterable[TreeArrays]) -> TreeEnsemble:
+        """Put trees side by side, at least one; all for the same features and of one shape of value.
+
+        An iterator's trees are taken one by one, so that they need not all be there at once.
+
+        >>> TreeEnsemble.from_trees([model.tree_, other.tree_])  # doctest: +SKIP
+        """
+        builder = EnsembleBuilder()
+        for tree in trees:
+            builder.add(tree)
+        return builder.build()
+
+    def extend(self, other: TreeEnsemble) -> TreeEnsemble:
+        """Give the ensemble of these trees and, after them, the other's.
+
+        >>> model.ensemble_.extend(TreeEnsemble.from_trees(new_trees))  # doctest: +SKIP
+        """
+        builder = EnsembleBuilder()
+        for part in (self, other):
+            builder.append(vars(part))
+        return builder.build()
+
+    def __getitem__(self, trees: slice) -> TreeEnsemble:
+        """Give a run of the trees; no array is copied but the offsets."""
+        begin, end, step = trees.indices(self.n_trees)
+        if step != 1 or begin >= end:
+            raise ValueError("An ensemble is cut into runs of at least one tree, in their order.")
+        first, last = int(self.tree_begin[begin]), int(self.tree_begin[end])
+        cut: dict[str, Any] = {name: getattr(self, name)[first:last] for name in _NODE_ARRAYS}
+        cut["tree_begin"] = self.tree_begin[begin : end + 1] - first
+        for name, (_, pool) in _POOLS.items():
+            tests = slice(*self._tests_before[name][[begin, end]].tolist())
+            offsets = getattr(self, name)[tests.start : tests.stop + 1]
+            cut[name] = offsets - offsets[0]
+            for array in pool:
+                cut[array] = getattr(self, array)[offsets[0] : offsets[-1]]
+            if name == "branch_begin":
+                cut["branch_children"] = self.branch_children[tests]
+        return TreeEnsemble(**cut, n_features=self.n_features)
+
+    def tree(self, number: int) -> TreeArrays:
+        """Give one tree, its arrays views into these where they can be.
+
+        >>> ensemble.tree(0).max_depth  # doctest: +SKIP
+        """
+        number = range(self.n_trees)[number]
+        return self[number : number + 1]._widen()
+
+    def trees(self) -> Iterator[TreeArrays]:
+        """Give one tree after the other.
+
+        >>> sum(tree.n_leaves for tree in ensemble.trees())  # doctest: +SKIP
+        """
+        return map(self.tree, range(self.n_trees))
+
+    def _widen(self) -> TreeArrays:
+        """Give all nodes in the form of one tree, children numbered within their own."""
+        n_children = np.where(self.kind == LEAF, 0, 2)
+        n_children[self.kind == MULTIWAY] = self.branch_children
+        before = np.cumsum(n_children) - n_children
+        roots = self.tree_begin[:-1]
+        before -= np.repeat(before[roots], np.diff(self.tree_begin))
+        wide = {name: getattr(self, name) for name in _NODE_ARRAYS}
+        for name, (kind, pool) in _POOLS.items():
+            length = np.zeros(self.node_count + 1, dtype=np.int64)
+            length[1:][self.kind == kind] = np.diff(getattr(self, name))
+            wide[name] = np.cumsum(length)
+            wide |= {array: getattr(self, array) for array in pool}
+        return TreeArrays(
+            **wide,
+            first_child=np.where(n_children > 0, 1 + before, -1),
+            n_children=n_children,
+            n_features=self.n_features,
+        )
+
+    # ---- structure ----
+
+    def validate(self, n_categories: Sequence[int] | NDArray[np.int64]) -> None:
+        """Check that prediction may trust every number; ModelFileError names the array, tree and node.
+
+        ``n_categories[j]`` is the number of categories of feature j, 0 for a numeric one.
+        """
+        check_feature_count(self.n_features, n_categories)
+        self._check_shapes()
+        begin = 0
+        while begin < self.n_trees:
+            limit = int(self.tree_begin[begin]) + _CHECKED_AT_ONCE
+            end = max(begin + 1, int(np.searchsorted(self.tree_begin, limit, side="right")) - 1)
+            part = self[begin:end]
+            check_trees(part._widen(), n_categories, part.tree_begin[:-1], begin)
+            begin = end
+
+    def _check_shapes(self) -> None:
+        """Check all that widening and cutting rely on."""
+        n = self.node_count
+        for name in _NODE_ARRAYS:
+            if len(getattr(self, name)) != n:
+                raise ModelFileError(f"Array {name!r} has {len(getattr(self, name))} entries for {n} nodes.")
+        if 0 in self.value.shape:
+            raise ModelFileError(
+                f"Array 'value' has shape {self.value.shape}; it takes (n, n_outputs, width)."
+            )
+        _check_offsets("tree_begin", self.tree_begin, n, least=1)
+        if self.n_trees == 0 or np.diff(self.tree_begin).max() > np.iinfo(np.int32).max:
+            raise ModelFileError(
+                "Array 'tree_begin': an ensemble has at least one tree, each of fewer than 2³¹ nodes."
+            )
+        for name, (kind, pool) in _POOLS.items():
+            n_tests = int(np.count_nonzero(self.kind == kind))
+            offsets = getattr(self, name)
+            if len(offsets) != n_tests + 1:
+                raise ModelFileError(
+                    f"Array {name!r} has {len(offsets)} entries for {n_tests} tests of its kind."
+                )
+            for array in pool:
+                _check_offsets(name, offsets, len(getattr(self, array)), least=0)
+        if len(self.branch_children) != len(self.branch_begin) - 1:
+            raise ModelFileError("Array 'branch_children' does not have an entry for each multiway test.")
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        check_types(state, ARRAY_TYPES)
+        super()._set_state(state)
+
+    def _check_state(self) -> None:
+        # Whoever owns the ensemble knows the categories of each feature and validates again with those; here
+        # the features are taken for what the tests say that they are.
+        self._check_shapes()
+        if not 0 <= self.n_features <= np.iinfo(np.int32).max:
+            raise ModelFileError(f"The model has {self.n_features} features.")
+        n_categories = np.zeros(self.n_features, dtype=np.int64)  # zeros that nobody touches take no memory
+        for name, codes_each in (("set_begin", 64), ("branch_begin", 1)):
+            feature = self.feature[self.kind == _POOLS[name][0]]
+            if len(feature) and not (feature.min() >= 0 and feature.max() < self.n_features):
+                raise ModelFileError(f"Array 'feature': the model has {self.n_features} features.")
+            np.maximum.at(n_categories, feature, codes_each * np.diff(getattr(self, name)))
+        self.validate(n_categories)
+
+
+def _narrow(tree: TreeArrays) -> dict[str, Any]:
+    """Give the arrays of one tree as an ensemble has them."""
+    narrow: dict[str, Any] = {name: getattr(tree, name) for name in _NODE_ARRAYS}
+    for name in ("missing", "n_samples"):
+        narrow[name] = _fit_type(narrow[name], ARRAY_TYPES[name][0])
+    narrow["tree_begin"] = np.array([0, tree.node_count], dtype=np.int64)
+    narrow["branch_children"] = tree.n_children[tree.kind == MULTIWAY]
+    for name, (kind, pool) in _POOLS.items():
+        begin: NDArray[np.int64] = getattr(tree, name)
+        some = begin[-1] > 0  # most trees have tests of one kind only
+        narrow[name] = np.append(begin[:-1][tree.kind == kind], begin[-1]) if some else begin[-1:]
+        narrow |= {array: getattr(tree, array) for array in pool}
+    return narrow | {"n_features": tree.n_features}
+
+
+def _fit_type(numbers: NDArray[Any], types: tuple[type[np.generic], ...]) -> NDArray[Any]:
+    """Give whole numbers in the first type that can hold them."""
+    narrow = np.iinfo(types[0])  # type: ignore[type-var]
+    fits = len(numbers) == 0 or (narrow.min <= numbers.min() and numbers.max() <= narrow.max)
+    return numbers.astype(types[0 if fits else -1])
+
+
+class EnsembleBuilder:
+    """Put the arrays of an ensemble together, those of one tree after the other.
+
+    They grow in place, which the system does by moving pages: a forest is never there twice. Where it is
+    known how many trees to expect, there is room for them from the first one on; memory that nobody has
+    written to is none.
+
+    >>> builder = EnsembleBuilder()
+    >>> builder.add(model.tree_)            # doctest: +SKIP
+    >>> builder.build().n_trees             # doctest: +SKIP
+    1
+    """
+
+    def __init__(self, n_expected: int = 0) -> None:
+        self._n_expected = n_expected
+        self._shape: tuple[int, ...] | None = None
+        self._arrays: dict[str, NDArray[Any]] = {}
+        self._used: dict[str, int] = {}
+
+    @property
+    def n_trees(self) -> int:
+        """Count the trees added."""
+        return self._used.get("tree_begin", 1) - 1
+
+    def add(self, tree: TreeArrays) -> None:
+        """Add a tree after those that are there."""
+        self.append(_narrow(tree))
+
+    def build(self) -> TreeEnsemble:
+        """Give the ensemble of all trees added; nothing can be added afterwards."""
+        if self._shape is None:
+            raise ValueError("An ensemble has at least one tree.")
+        for name, array in self._arrays.items():
+            if array.flags.owndata:
+                array.resize((self._used[name], *array.shape[1:]), refcheck=False)
+        arrays = {name: array[: self._used[name]] for name, array in self._arrays.items()}
+        return TreeEnsemble(n_features=self._shape[0], **arrays)
+
+    def append(self, part: Mapping[str, Any]) -> None:
+        """Add the arrays of another ensemble."""
+        shape = (part["n_features"], *part["value"].shape[1:])
+        if self._shape is None:
+            self._shape = shape
+            for name in ARRAY_TYPES:
+                first = int(name.endswith("_begin"))  # offsets begin with 0
+                room = first + self._n_expected * len(part[name]) * 9 // 8
+                self._arrays[name] = _room((room, *part[name].shape[1:]), part[name].dtype)
+                self._arrays[name][:first] = 0
+                self._used[name] = first
+        if shape != self._shape:
+            raise ValueError(
+                f"The trees differ in (n_features, n_outputs, width): {sorted({shape, self._shape})}. "
+                "Trees of one ensemble are fitted to the same features and classes."
+            )
+        for name in ARRAY_TYPES:
+            offsets = name.endswith("_begin")
+            new = part[name][1:] if offsets else part[name]
+            if len(new) > 0:  # most pools of most trees have nothing
+                self._put(name, new + self._arrays[name][self._used[name] - 1] if offsets else new)
+
+    def _put(self, name: str, new: NDArray[Any]) -> None:
+        array, used = self._arrays[name], self._used[name]
+        dtype = np.promote_types(array.dtype, new.dtype)
+        if dtype != array.dtype:
+            array = self._arrays[name] = array[:used].astype(dtype)
+        self._used[name] = used + len(new)
+        if self._used[name] > len(array):
+            if not array.flags.owndata:
+                array = self._arrays[name] = array[:used].copy()
+            # Nobody else has the array; somewhat more than is needed makes the calls few.
+            more = min(self._used[name] // 8, _MOST_SPARE)
+            array.resize((self._used[name] + more, *new.shape[1:]), refcheck=False)
+        array[used : self._used[name]] = new
+
+
+def _room(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Make an array of which nothing has been touched, without the huge pages that NumPy would ask for.
+
+    To find one, a system whose memory is in pieces may take a tenth of a second.
+    """
+    return core.room(math.prod(shape) * dtype.itemsize).view(dtype).reshape(shape)
+
+
+def _check_offsets(name: str, begin: NDArray[np.int64], end: int, least: int) -> None:
+    """Check that offsets go from 0 to end in steps of at least so many."""
+    sound = len(begin) > 0 and begin[0] == 0 and begin[-1] == end
+    # All within [0, end] first: then no difference can overflow.
+    if not (sound and begin.min() >= 0 and begin.max() <= end and (np.diff(begin) >= least).all()):
+        raise ModelFileError(f"Array {name!r} does not divide {end} entries into parts in their order.")

@@ -1,0 +1,122 @@
+"""grow: from a table and a target to a fitted tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spinney.data.table import LazyColumns, Table
+from spinney.native import core
+from spinney.tree.plan import GrowPlan
+from spinney.tree.target import Target
+from spinney.tree.tree_arrays import TreeArrays
+
+TREE_FIELDS = (
+    "kind", "feature", "threshold", "first_child", "n_children", "missing", "value", "weight", "n_samples",
+    "impurity", "set_begin", "set_bits", "branch_begin", "branch", "term_begin", "term_feature",
+    "term_coefficient", "term_fill",
+)  # fmt: skip
+
+# Columns that are made on demand are coded a few at a time; so much memory may be taken by those of one time.
+_CHUNK_BYTES = 1 << 25
+
+
+@dataclass(frozen=True)
+class Grown:
+    """Hold a fitted tree and, when asked for, its candidates: arrays node, feature, threshold, gain, …"""
+
+    tree: TreeArrays
+    candidates: dict[str, NDArray[Any]]
+
+
+def code_table(
+    table: Table, weights: NDArray[np.float64] | None, max_bins: int | None, n_threads: int
+) -> core.CodeMatrix:
+    """Code every column of a table: at most ``max_bins`` bins each, or exact ranks when it is None."""
+    n_categories = [len(f.categories or ()) if f.kind == "categorical" else 0 for f in table.schema.features]
+    columns = table.columns
+    if table.block is not None or not isinstance(columns, LazyColumns):
+        data = columns if table.block is None else table.block
+        return core.build_codes(data, n_categories, weights, max_bins or 0, n_threads)
+    step = max(n_threads, _CHUNK_BYTES // (8 * table.n_rows))
+    chunks = [slice(begin, begin + step) for begin in range(0, len(columns), step)]
+    coded = (
+        core.build_codes(list(columns[chunk]), n_categories[chunk], weights, max_bins or 0, n_threads)
+        for chunk in chunks
+    )
+    matrix = next(coded)
+    for others in coded:
+        matrix.extend(others)
+    return matrix
+
+
+class Grower:
+    """Grow any number of trees on one coded table; what they can share is made once.
+
+    Many threads may grow with one grower. The trees are the same for any number of threads.
+
+    >>> from spinney.data import read_table
+    >>> matrix = code_table(read_table([[0.0], [1.0]]), None, 255, 1)
+    >>> grower = Grower(matrix)
+    >>> target = Target(classes=np.array([[0], [1]], np.int32), n_classes=(2,))
+    >>> grower.grow(target, GrowPlan(criterion="gini")).tree.node_count
+    3
+    """
+
+    def __init__(self, matrix: core.CodeMatrix) -> None:
+        self._n_features = matrix.n_columns
+        self._core = core.Grower(matrix)
+
+    def grow(self, target: Target, plan: GrowPlan, n_threads: int = 1) -> Grown:
+        """Grow one tree by the plan."""
+        grown = self._core.grow(
+            target.classes, target.n_classes, target.values, target.weights, _options(plan, n_threads)
+        )
+        candidates = grown["candidates"]
+        return Grown(self._tree(grown), {**candidates, "chosen": candidates["chosen"].view(np.bool_)})
+
+    def grow_forest(
+        self,
+        target: Target,
+        plan: GrowPlan,
+        bag: core.Bag,
+        seeds: tuple[NDArray[np.uint64], NDArray[np.uint64]],
+        take: Callable[[TreeArrays], None],
+        n_threads: int = 1,
+        *,
+        balanced: bool = False,
+    ) -> None:
+        """Grow a tree for each pair of seeds, of its bag and of its own draws; a thread grows a tree.
+
+        ``take`` is called with one tree after the other, in their order but on any thread, while others are
+        grown.
+
+        A row weighs as often as it is in the bag, times its weight in the target. ``balanced`` makes the
+        classes of each bag weigh the same.
+        """
+        bag_seeds, tree_seeds = seeds
+        self._core.grow_forest(
+            target.classes, target.n_classes, target.values, _options(plan, n_threads), bag, bag_seeds,
+            tree_seeds, target.weights, balanced, lambda tree: take(self._tree(tree)),
+        )  # fmt: skip
+
+    def order_rows(
+        self, target: Target, category_keys: Sequence[NDArray[np.uint64]], n_threads: int = 1
+    ) -> NDArray[np.int64]:
+        """Give the rows in an order of their own: that of a hash of their codes and targets.  -> (n_rows,)
+
+        category_keys has for each column a key of each category, none for numbers.
+        """
+        return self._core.order_rows(target.classes, target.values, category_keys, n_threads)
+
+    def _tree(self, grown: dict[str, Any]) -> TreeArrays:
+        return TreeArrays(n_features=self._n_features, **{name: grown[name] for name in TREE_FIELDS})
+
+
+def _options(plan: GrowPlan, n_threads: int) -> dict[str, Any]:
+    options = {name: getattr(plan, name) for name in plan.__dataclass_fields__}
+    return {**options, "n_threads": n_threads, "ordered": plan.needs_ordered_grower}

@@ -1,0 +1,282 @@
+"""Pruning: from a tree and what is known of its nodes to a smaller tree, one function a method.
+
+Every method marks the nodes that become leaves and leaves the rest to `TreeArrays.subset`.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+from scipy.special import betaincinv, chdtri
+
+from spinney.tree.tree_arrays import TreeArrays
+
+Reach = Any
+"""The weight with which rows reach nodes, sparse, (n_rows, n_nodes): what ``decision_path`` gives."""
+
+# Sums over a subtree and at its root add the same numbers in different orders; what differs by less is a tie.
+_ROUNDING = 1e-10
+
+# C4.5 keeps a subtree only when it saves more than this many expected errors.
+_LEAST_SAVING = 0.1
+
+
+# ---- cost-complexity ----
+
+
+def cost_complexity_path(tree: TreeArrays) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Give the α at which each link of the nested sequence is cut, and the leaves' impurity from there on.
+
+    The first entry is the full tree at α = 0, the last the root alone; as scikit-learn's
+    ``cost_complexity_pruning_path``.
+
+    >>> alphas, impurities = cost_complexity_path(model.tree_)  # doctest: +SKIP
+    """
+    links = weakest_links(tree)
+    risk = _risk(tree)
+    alphas = np.array([0.0] + [alpha for alpha, _, _ in links])
+    rises = np.array([risk[tree.is_leaf].sum()] + [rise for _, _, rise in links])
+    return alphas, np.cumsum(rises)
+
+
+def cost_complexity(tree: TreeArrays, alpha: float) -> TreeArrays:
+    """Cut the tree to the smallest one that minimises impurity + α · leaves.
+
+    >>> cost_complexity(model.tree_, alpha=0.01).n_leaves  # doctest: +SKIP
+    """
+    if not alpha >= 0:
+        raise ValueError(f"alpha is {alpha!r}; it takes a number of at least 0.")
+    marked = np.zeros(tree.node_count, dtype=np.bool_)
+    marked[[node for at, node, _ in weakest_links(tree) if at <= alpha]] = True
+    return tree.subset(marked)
+
+
+def _risk(tree: TreeArrays) -> NDArray[np.float64]:
+    """Give R(t), a node's impurity times its share of the weight.  -> (n_nodes,)"""
+    total = float(tree.weight[0])
+    return tree.weight / total * tree.impurity if total > 0 else np.zeros(tree.node_count)
+
+
+def weakest_links(tree: TreeArrays) -> list[tuple[float, int, float]]:
+    """List the cuts of the nested sequence in order: (α, node, rise of the leaves' impurity).
+
+    Read bottom-up, the best cost of the subtree at t as a function of α is the lower of the line R(t) + α and
+    the sum of its children's. So t is cut where they cross, and whatever its descendants had planned for a
+    later α never happens: those plans come off a heap, each once. Heaps are merged the small into the large,
+    which makes it O(n log² n) however deep the tree is; cutting one link after another would be quadratic.
+    """
+    risk = _risk(tree).tolist()
+    order = _depth_first_order(tree)
+    first, count = tree.first_child.tolist(), tree.n_children.tolist()
+    # By node: a heap of (−α, −order, node, rise, leaves lost).
+    plans: dict[int, list[tuple[float, int, int, float, int]]] = {}
+    for node in range(tree.node_count - 1, -1, -1):
+        if count[node] == 0:
+            continue
+        children = range(first[node], first[node] + count[node])
+        heap: list[tuple[float, int, int, float, int]] = []
+        for child in children:
+            other = plans.pop(child, [])
+            if len(other) > len(heap):
+                heap, other = other, heap
+            for plan in other:
+                heapq.heappush(heap, plan)
+        below, leaves = sum(risk[child] for child in children), count[node]
+        alpha = max((risk[node] - below) / (leaves - 1), 0.0)
+        while heap and -heap[0][0] >= alpha:
+            _, _, _, rise, fewer = heapq.heappop(heap)
+            below, leaves = below - rise, leaves + fewer
+            alpha = max((risk[node] - below) / (leaves - 1), 0.0)
+        heapq.heappush(heap, (-alpha, -order[node], node, risk[node] - below, leaves - 1))
+        plans[node] = heap
+    cuts = sorted(plans.get(0, []), key=lambda plan: (-plan[0], -plan[1]))
+    return [(-negative, node, rise) for negative, _, node, rise, _ in cuts]
+
+
+def _depth_first_order(tree: TreeArrays) -> list[int]:
+    """Give each node's place in a depth-first walk, in which scikit-learn breaks ties.  -> (n_nodes,)"""
+    parent, first, count = tree.parent.tolist(), tree.first_child.tolist(), tree.n_children.tolist()
+    size = [1] * tree.node_count
+    for node in range(tree.node_count - 1, 0, -1):
+        size[parent[node]] += size[node]
+    place = [0] * tree.node_count
+    for node in range(tree.node_count):
+        following = place[node] + 1
+        for child in range(first[node], first[node] + count[node]):
+            place[child] = following
+            following += size[child]
+    return place
+
+
+def choose_alpha(alphas: ArrayLike, cv_scores: ArrayLike, rule: Literal["best", "1-se"] = "best") -> float:
+    """Choose α by cross-validated scores, greater being better.
+
+    alphas (n_alphas,); cv_scores (n_folds, n_alphas).
+    ``"best"`` takes the best mean; ``"1-se"`` the largest α whose mean is within one standard error of it.
+    Ties go to the larger α, the smaller tree.
+
+    >>> choose_alpha([0.0, 0.1, 0.2], [[0.8, 0.9, 0.9], [0.8, 0.9, 0.7]])
+    0.1
+    """
+    grid, scores = np.asarray(alphas, dtype=np.float64), np.asarray(cv_scores, dtype=np.float64)
+    if scores.ndim != 2 or grid.ndim != 1 or scores.shape[1] != len(grid) or 0 in scores.shape:
+        raise ValueError(
+            f"cv_scores has shape {scores.shape}; {len(grid)} alphas take (n_folds, {len(grid)})."
+        )
+    if not np.isfinite(scores).all():
+        raise ValueError("cv_scores has values that are not finite; a fold probably failed to fit.")
+    if rule not in ("best", "1-se"):
+        raise ValueError(f"rule is {rule!r}; it takes 'best' or '1-se'.")
+    mean = scores.mean(axis=0)
+    best = int(np.argmax(mean))
+    slack = _ROUNDING * abs(mean[best])
+    if rule == "1-se" and len(scores) > 1:
+        slack += scores[:, best].std(ddof=1) / np.sqrt(len(scores))
+    return float(grid[mean >= mean[best] - slack].max())
+
+
+# ---- by a validation set ----
+
+
+def leaf_losses(
+    tree: TreeArrays,
+    reach: Reach,
+    y: NDArray[Any],
+    weight: NDArray[np.float64] | None = None,
+    task: Literal["classification", "regression"] = "classification",
+) -> NDArray[np.float64]:
+    """Give each node's validation loss if it answered for all the rows that reach it.  -> (n_nodes,)
+
+    reach (n_rows, n_nodes) sparse; y (n_rows,) or (n_rows, n_outputs), class codes or numbers;
+    weight (n_rows,). The loss is the weight of wrongly classified rows, or the weighted squared error, summed
+    over the outputs. A fractional row counts at each node by the share that reaches it.
+    """
+    entries = csr_array(reach).tocoo()
+    rows, nodes = entries.coords
+    target = np.asarray(y).reshape(len(y), -1)[rows]
+    if task == "classification":
+        loss = (tree.value.argmax(axis=2)[nodes] != target).sum(axis=1)
+    else:
+        loss = ((tree.value[:, :, 0][nodes] - target) ** 2).sum(axis=1)
+    share = entries.data if weight is None else entries.data * np.asarray(weight, dtype=np.float64)[rows]
+    return np.bincount(nodes, weights=share * loss, minlength=tree.node_count).astype(np.float64)
+
+
+def staying(tree: TreeArrays, reach: Reach) -> csr_array[np.float64, tuple[int, int]]:
+    """Give the part of each row that a test does not pass on to any child, for want of a branch.
+
+    Same shape as reach, 0 at leaves. ``leaf_losses`` of it is the ``staying_loss`` of the functions below.
+    """
+    reach = csr_array(reach)
+    inner = np.flatnonzero(~tree.is_leaf)
+    children = np.arange(1, tree.node_count)
+    shape = (tree.node_count, tree.node_count)
+    to_parent = csr_array((np.ones(len(children)), (children, tree.parent[1:])), shape=shape)
+    keep_inner = csr_array((np.ones(len(inner)), (inner, inner)), shape=shape)
+    left = csr_array(reach @ keep_inner - reach @ to_parent)
+    left.data[np.abs(left.data) < _ROUNDING] = 0.0
+    left.eliminate_zeros()
+    return left
+
+
+def reduced_error(
+    tree: TreeArrays, leaf_loss: NDArray[np.float64], staying_loss: NDArray[np.float64] | None = None
+) -> TreeArrays:
+    """Replace, bottom-up, each subtree that is no better on the validation set than a leaf in its place.
+
+    leaf_loss, staying_loss (n_nodes,), from `leaf_losses`. What is left is the smallest of the best cuts.
+
+    >>> reduced_error(model.tree_, leaf_losses(model.tree_, reach, y_validation))  # doctest: +SKIP
+    """
+    stay = np.zeros(tree.node_count) if staying_loss is None else staying_loss
+    return tree.subset(_no_worse_as_leaf(tree, np.asarray(leaf_loss, dtype=np.float64), stay, slack=0.0))
+
+
+def pre(
+    tree: TreeArrays, leaf_loss: NDArray[np.float64], staying_loss: NDArray[np.float64] | None = None
+) -> TreeArrays:
+    """Keep, top-down, only the splits whose children as leaves have less validation loss than the node.
+
+    The same tree as when deciding during growth, because no split depends on those below it.
+
+    >>> pre(model.tree_, leaf_losses(model.tree_, reach, y_validation))  # doctest: +SKIP
+    """
+    split_loss = tree.sum_over_children(np.asarray(leaf_loss, dtype=np.float64))
+    if staying_loss is not None:
+        split_loss = split_loss + staying_loss
+    return tree.subset(split_loss >= leaf_loss - _ROUNDING * np.abs(leaf_loss))
+
+
+def _no_worse_as_leaf(
+    tree: TreeArrays, leaf_loss: NDArray[np.float64], staying_loss: NDArray[np.float64], slack: float
+) -> NDArray[np.bool_]:
+    """Mark, bottom-up, the nodes that cost at most the pruned subtree + slack as a leaf.  -> (n_nodes,)"""
+    best = leaf_loss.copy()
+    marked = np.zeros(tree.node_count, dtype=np.bool_)
+    for begin, end in reversed(tree.levels):
+        inner = begin + np.flatnonzero(tree.n_children[begin:end])
+        if len(inner) == 0:
+            continue
+        below = np.add.reduceat(best, tree.first_child[inner])
+        last = int(inner[-1])
+        # reduceat sums its last segment to the end of the array; the last node's children end before that.
+        below[-1] = best[tree.first_child[last] : tree.first_child[last] + tree.n_children[last]].sum()
+        below += staying_loss[inner]
+        marked[inner] = leaf_loss[inner] <= below + slack + _ROUNDING * np.abs(leaf_loss[inner])
+        best[inner] = np.where(marked[inner], leaf_loss[inner], below)
+    return marked
+
+
+# ---- pessimistic ----
+
+
+def upper_error_rate(errors: ArrayLike, n: ArrayLike, confidence: float = 0.25) -> NDArray[np.float64]:
+    """Give the upper limit of a binomial error rate, C4.5's U_CF(E, N); E and N may be fractional.
+
+    It is the rate at which E or fewer errors among N have the probability CF; 1 where all are errors.
+    Computed exactly: the C4.5 program interpolates a short table of normal deviates for E ≥ 1, so that the
+    book prints U_25%(1, 16) = .157 where the limit is .160.
+
+    >>> float(upper_error_rate(0, 6).round(3))
+    0.206
+    """
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence is {confidence!r}; it takes a number between 0 and 1.")
+    wrong, total = np.broadcast_arrays(np.asarray(errors, np.float64), np.asarray(n, np.float64))
+    rate = np.ones(total.shape)
+    # Most leaves make no error, and for them the limit has a closed form.
+    clean, some = (wrong == 0) & (total > 0), (wrong > 0) & (total > wrong)
+    rate[clean] = -np.expm1(np.log(confidence) / total[clean])
+    rate[some] = betaincinv(wrong[some] + 1.0, total[some] - wrong[some], 1.0 - confidence)
+    return rate
+
+
+def pessimistic(tree: TreeArrays, confidence: float = 0.25) -> TreeArrays:
+    """Replace, bottom-up, each subtree whose pessimistic training error is not clearly below a leaf's (C4.5).
+
+    Classification: a leaf with E errors of weight N is expected to make N · U_CF(E, N), and a subtree stays
+    only if it saves more than 0.1 errors. Regression (``value`` of width 1, impurity the variance): a leaf of
+    weight N and sum of squares S is expected to have N times the upper limit of its variance,
+    S / χ²_CF(N − 1), unbounded for one row. Weights count as rows. Outputs are summed.
+
+    >>> pessimistic(model.tree_, confidence=0.25).n_leaves  # doctest: +SKIP
+    """
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence is {confidence!r}; it takes a number between 0 and 1.")
+    none = np.zeros(tree.node_count)
+    if tree.max_n_classes > 1:
+        wrong = np.maximum(1.0 - tree.value.max(axis=2), 0.0) * tree.weight[:, None]
+        estimate = (tree.weight[:, None] * upper_error_rate(wrong, tree.weight[:, None], confidence)).sum(
+            axis=1
+        )
+        return tree.subset(_no_worse_as_leaf(tree, estimate, none, slack=_LEAST_SAVING))
+    degrees = tree.weight - 1.0
+    # chdtri takes the upper tail, so 1 − CF is the quantile with CF below it.
+    quantile = chdtri(np.where(degrees > 0, degrees, 1.0), 1.0 - confidence)
+    squares = np.maximum(tree.weight * tree.impurity, 0.0)
+    estimate = np.where(degrees > 0, tree.weight * squares / np.maximum(quantile, 1e-300), np.inf)
+    return tree.subset(_no_worse_as_leaf(tree, estimate, none, slack=0.0))

@@ -1,0 +1,324 @@
+"""TreeArrays: the one format in which every tree of the library is fitted, whatever algorithm grew it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spinney.tree.structure import check_structure, check_types
+
+T = TypeVar("T", bound=np.generic)
+
+LEAF, NUMERIC, CATEGORY_SET, MULTIWAY, LINEAR = range(5)
+"""The kinds of test a node may hold."""
+
+# The exact type and number of dimensions of every array. int32 where the count is of nodes or features,
+# to keep a node in few cache lines; 64-bit where the count is of rows or of pool entries.
+ARRAY_TYPES: dict[str, tuple[type[np.generic], int]] = {
+    "kind": (np.uint8, 1),
+    "feature": (np.int32, 1),
+    "threshold": (np.float64, 1),
+    "first_child": (np.int32, 1),
+    "n_children": (np.int32, 1),
+    "missing": (np.int32, 1),
+    "value": (np.float64, 3),
+    "weight": (np.float64, 1),
+    "n_samples": (np.int64, 1),
+    "impurity": (np.float64, 1),
+    "set_begin": (np.int64, 1),
+    "set_bits": (np.uint64, 1),
+    "branch_begin": (np.int64, 1),
+    "branch": (np.int32, 1),
+    "term_begin": (np.int64, 1),
+    "term_feature": (np.int32, 1),
+    "term_coefficient": (np.float64, 1),
+    "term_fill": (np.float64, 1),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class TreeArrays:
+    """Hold one fitted tree as flat, read-only arrays, nodes in breadth-first order.
+
+    ARCHITECTURE.md has the table of what each array means. Indexing by node is all that reading a tree takes:
+
+    >>> tree = model.tree_                                          # doctest: +SKIP
+    >>> children = range(tree.first_child[0], tree.first_child[0] + tree.n_children[0])  # doctest: +SKIP
+    """
+
+    kind: NDArray[np.uint8]
+    feature: NDArray[np.int32]
+    threshold: NDArray[np.float64]
+    first_child: NDArray[np.int32]
+    n_children: NDArray[np.int32]
+    missing: NDArray[np.int32]
+    value: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    n_samples: NDArray[np.int64]
+    impurity: NDArray[np.float64]
+    set_begin: NDArray[np.int64]
+    set_bits: NDArray[np.uint64]
+    branch_begin: NDArray[np.int64]
+    branch: NDArray[np.int32]
+    term_begin: NDArray[np.int64]
+    term_feature: NDArray[np.int32]
+    term_coefficient: NDArray[np.float64]
+    term_fill: NDArray[np.float64]
+    n_features: int
+
+    def __post_init__(self) -> None:
+        for name, (dtype, _) in ARRAY_TYPES.items():
+            array = np.ascontiguousarray(getattr(self, name), dtype=dtype).view()
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+        object.__setattr__(self, "n_features", int(self.n_features))
+
+    def __reduce__(self) -> tuple[type[TreeArrays], tuple[Any, ...]]:
+        # Through the constructor, because a copied array forgets that it is read-only.
+        return TreeArrays, tuple(getattr(self, field.name) for field in fields(self))
+
+    def __repr__(self) -> str:
+        return (
+            f"TreeArrays(node_count={self.node_count}, n_leaves={self.n_leaves}, max_depth={self.max_depth})"
+        )
+
+    # ---- shape ----
+
+    @property
+    def node_count(self) -> int:
+        """Count the nodes, leaves included."""
+        return len(self.kind)
+
+    @cached_property
+    def is_leaf(self) -> NDArray[np.bool_]:
+        """Mark the leaves.  (n_nodes,)"""
+        return _frozen(self.kind == LEAF)
+
+    @property
+    def n_leaves(self) -> int:
+        """Count the leaves."""
+        return int(np.count_nonzero(self.is_leaf))
+
+    @cached_property
+    def parent(self) -> NDArray[np.int32]:
+        """Give each node's parent, −1 for the root.  (n_nodes,)"""
+        nodes = np.arange(self.node_count, dtype=np.int32)
+        # Breadth-first: the nodes 1, 2, 3, … are the children of node 0, then those of node 1, and so on.
+        return _frozen(np.concatenate([np.array([-1], dtype=np.int32), np.repeat(nodes, self.n_children)]))
+
+    @cached_property
+    def levels(self) -> list[tuple[int, int]]:
+        """List the range of nodes [begin, end) at each depth."""
+        nodes_before = (1 + np.cumsum(self.n_children, dtype=np.int64)).tolist()  # 1 + children of nodes 0..t
+        ranges = [(0, 1)]
+        while (following := nodes_before[ranges[-1][1] - 1]) > ranges[-1][1]:
+            ranges.append((ranges[-1][1], following))
+        return ranges
+
+    @cached_property
+    def depth(self) -> NDArray[np.int32]:
+        """Give each node's depth, 0 for the root.  (n_nodes,)"""
+        sizes = [end - begin for begin, end in self.levels]
+        return _frozen(np.repeat(np.arange(len(sizes), dtype=np.int32), sizes))
+
+    @property
+    def max_depth(self) -> int:
+        """Give the depth of the deepest leaf; a tree of one leaf has 0."""
+        return len(self.levels) - 1
+
+    def children(self, node: int) -> range:
+        """Give the children of a node, an empty range at a leaf."""
+        first = int(self.first_child[node])
+        return range(first, first + int(self.n_children[node]))
+
+    def sum_over_children(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Add up the children's values for each node, 0 at a leaf.  values (n_nodes,) -> (n_nodes,)"""
+        total = np.zeros(self.node_count)
+        internal = np.flatnonzero(self.n_children)
+        if len(internal):
+            total[internal] = np.add.reduceat(values[1:], self.first_child[internal] - 1)
+        return total
+
+    # ---- structure ----
+
+    def validate(self, n_categories: Sequence[int]) -> None:
+        """Check that every number is one that prediction may trust; ModelFileError names array and node.
+
+        ``n_categories[j]`` is the number of categories of feature j, 0 for a numeric one.
+        """
+        check_structure(self, n_categories)
+
+    def to_state(self) -> dict[str, NDArray[Any] | int]:
+        """Give the arrays by name, the form in which a model file stores a tree."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any], n_categories: Sequence[int]) -> TreeArrays:
+        """Build a tree from a stored state that nobody has checked; raise ModelFileError if it is unsound."""
+        check_types(state, {name: ((dtype,), n) for name, (dtype, n) in ARRAY_TYPES.items()})
+        tree = cls(**{name: state[name] for name in ARRAY_TYPES}, n_features=int(state["n_features"]))
+        tree.validate(n_categories)
+        return tree
+
+    def renumber(self, keep_as_leaf: NDArray[np.bool_]) -> NDArray[np.int32]:
+        """Give each node's number after `subset`, −1 if dropped.  keep_as_leaf (n_nodes,) -> (n_nodes,)"""
+        alive = np.ones(self.node_count, dtype=np.bool_)
+        for begin, end in self.levels[1:]:
+            above = self.parent[begin:end]
+            alive[begin:end] = alive[above] & ~keep_as_leaf[above]
+        return np.where(alive, np.cumsum(alive) - 1, -1).astype(np.int32)
+
+    def subset(self, keep_as_leaf: NDArray[np.bool_]) -> TreeArrays:
+        """Turn the marked nodes into leaves and drop what hung below them: what every pruning does.
+
+        keep_as_leaf (n_nodes,). Marking a leaf, or a node below another marked one, changes nothing.
+
+        >>> stump = tree.subset(tree.depth == 1)  # doctest: +SKIP
+        """
+        keep_as_leaf = np.asarray(keep_as_leaf, dtype=np.bool_)
+        if keep_as_leaf.shape != (self.node_count,):
+            raise ValueError(
+                f"keep_as_leaf has shape {keep_as_leaf.shape}; the tree has {self.node_count} nodes."
+            )
+        kept = np.flatnonzero(self.renumber(keep_as_leaf) >= 0)
+        leaf = (self.is_leaf | keep_as_leaf)[kept]
+        n_children = np.where(leaf, 0, self.n_children[kept])
+        first_child = np.where(leaf, -1, 1 + np.cumsum(n_children, dtype=np.int64) - n_children)
+        set_begin, set_entries = _gather_pool(self.set_begin, kept, leaf)
+        branch_begin, branch_entries = _gather_pool(self.branch_begin, kept, leaf)
+        term_begin, term_entries = _gather_pool(self.term_begin, kept, leaf)
+        return TreeArrays(
+            kind=np.where(leaf, np.uint8(LEAF), self.kind[kept]),
+            feature=np.where(leaf, -1, self.feature[kept]),
+            threshold=np.where(leaf, np.nan, self.threshold[kept]),
+            first_child=first_child,
+            n_children=n_children,
+            missing=np.where(leaf, -1, self.missing[kept]),
+            value=self.value[kept],
+            weight=self.weight[kept],
+            n_samples=self.n_samples[kept],
+            impurity=self.impurity[kept],
+            set_begin=set_begin,
+            set_bits=self.set_bits[set_entries],
+            branch_begin=branch_begin,
+            branch=self.branch[branch_entries],
+            term_begin=term_begin,
+            term_feature=self.term_feature[term_entries],
+            term_coefficient=self.term_coefficient[term_entries],
+            term_fill=self.term_fill[term_entries],
+            n_features=self.n_features,
+        )
+
+    # ---- what one node's test looks at ----
+
+    def goes_first(self, node: int, n_categories: int) -> NDArray[np.bool_]:
+        """Tell for each category whether a category-set node sends it to child 0.  -> (n_categories,)"""
+        words = self.set_bits[self.set_begin[node] : self.set_begin[node + 1]]
+        # Spelled as shifts, not np.unpackbits, so that the byte order of the machine plays no part.
+        bits = (words[:, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
+        found = bits.astype(np.bool_).ravel()[:n_categories]
+        return np.concatenate([found, np.zeros(n_categories - len(found), dtype=np.bool_)])
+
+    def branches(self, node: int) -> NDArray[np.int32]:
+        """Give the child (0-based) that a multiway node has for each category, −1 where it has none."""
+        return self.branch[self.branch_begin[node] : self.branch_begin[node + 1]]
+
+    def terms(self, node: int) -> slice:
+        """Give the range of a linear node's terms in the ``term_*`` arrays."""
+        return slice(int(self.term_begin[node]), int(self.term_begin[node + 1]))
+
+    # ---- the names that code written for scikit-learn's tree_ reads ----
+
+    @property
+    def children_left(self) -> NDArray[np.intp]:
+        """Give each node's first child, −1 at a leaf; only for trees of two-way tests."""
+        return self._binary_child("children_left", 0)
+
+    @property
+    def children_right(self) -> NDArray[np.intp]:
+        """Give each node's second child, −1 at a leaf; only for trees of two-way tests."""
+        return self._binary_child("children_right", 1)
+
+    def _binary_child(self, name: str, which: int) -> NDArray[np.intp]:
+        if np.any(self.n_children > 2):
+            raise AttributeError(
+                f"This tree has nodes with more than two children, so it has no {name}; "
+                "read first_child and n_children, or tree.children(node)."
+            )
+        return _frozen(np.where(self.is_leaf, -1, self.first_child + which).astype(np.intp))
+
+    @property
+    def n_node_samples(self) -> NDArray[np.int64]:
+        """Count the training rows in each node."""
+        return self.n_samples
+
+    @property
+    def weighted_n_node_samples(self) -> NDArray[np.float64]:
+        """Add up the weights of the training rows in each node."""
+        return self.weight
+
+    @property
+    def missing_go_to_left(self) -> NDArray[np.uint8]:
+        """Mark the nodes that send a missing value to the first child alone."""
+        return _frozen(((self.missing == 0) & ~self.is_leaf).astype(np.uint8))
+
+    @property
+    def capacity(self) -> int:
+        """Count the nodes there is room for, which is the nodes there are."""
+        return self.node_count
+
+    @property
+    def n_outputs(self) -> int:
+        """Count the targets predicted at once."""
+        return int(self.value.shape[1])
+
+    @property
+    def max_n_classes(self) -> int:
+        """Give the width of ``value``: the largest number of classes of an output, 1 in regression."""
+        return int(self.value.shape[2])
+
+    @property
+    def n_classes(self) -> NDArray[np.intp]:
+        """Give the width of ``value`` for each output.  (n_outputs,)"""
+        return np.full(self.n_outputs, self.max_n_classes, dtype=np.intp)
+
+    def compute_feature_importances(self, normalize: bool = True) -> NDArray[np.float64]:
+        """Add up the impurity that each feature's splits removed, per unit of root weight.  -> (n_features,)
+
+        The terms of a linear test share its decrease in proportion to their absolute coefficients.
+        """
+        total = self.weight * self.impurity
+        decrease = np.where(self.is_leaf, 0.0, total - self.sum_over_children(total))
+        importances = np.zeros(self.n_features)
+        single = self.feature >= 0
+        np.add.at(importances, self.feature[single], decrease[single])
+        for node in np.flatnonzero(self.kind == LINEAR).tolist():
+            terms = self.terms(node)
+            size = np.abs(self.term_coefficient[terms])
+            if size.sum() > 0:
+                np.add.at(importances, self.term_feature[terms], decrease[node] * size / size.sum())
+        if self.weight[0] > 0:
+            importances /= self.weight[0]
+        if normalize and importances.sum() > 0:
+            importances /= importances.sum()
+        return importances
+
+
+def _frozen(array: NDArray[T]) -> NDArray[T]:
+    array.setflags(write=False)
+    return array
+
+
+def _gather_pool(
+    begin: NDArray[np.int64], kept: NDArray[np.intp], leaf: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Give the kept nodes' new offsets into a pool, and where each entry stood.  kept, leaf (n_kept,)"""
+    length = np.where(leaf, 0, np.diff(begin)[kept])
+    new_begin = np.concatenate([[0], np.cumsum(length)])
+    entries = np.repeat(begin[:-1][kept] - new_begin[:-1], length) + np.arange(new_begin[-1])
+    return new_begin, entries

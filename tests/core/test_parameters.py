@@ -1,0 +1,75 @@
+import joblib
+import numpy as np
+import pytest
+
+from spinney.core.errors import InputError
+from spinney.core.parameters import (
+    FLAG,
+    NONE,
+    ArrayLike,
+    InvalidParameterError,
+    Kind,
+    OneOf,
+    Real,
+    Whole,
+    check_parameters,
+    check_weights,
+    thread_count,
+)
+
+
+@pytest.mark.parametrize(
+    "rule, allowed, refused",
+    [
+        (Whole(1), [1, np.int8(3), 10**30], [0, 1.0, True, "1", None]),
+        (Whole(2, 255), [2, 255], [1, 256]),
+        (Real(0.0, 1.0), [0, 1, 0.5, np.float32(0.25)], [-0.1, 1.1, np.nan, np.inf, True, "0"]),
+        (Real(0.0, 1.0, open_ends="()"), [0.5], [0.0, 1.0]),
+        (Real(0.0, 1.0, open_ends="(", fraction=True), [1.0, 0.1], [0.0, 1, 2]),
+        (Real(0.0), [0.0, 1e300], [-1e-9]),
+        (OneOf(None, "a"), [None, "a"], ["b", 0, False]),
+        (FLAG, [True, False, np.True_], [0, 1, None]),
+        (NONE, [None], [0, False]),
+        (Kind("a dict", dict), [{}], [[]]),
+        (ArrayLike(), [[1], (1,), np.ones(1)], ["text", {}, 3, None]),
+    ],
+)
+def test_rules_allow_what_they_say(rule, allowed, refused):
+    assert all(rule.allows(value) for value in allowed)
+    assert not any(rule.allows(value) for value in refused)
+    assert str(rule)
+
+
+def test_the_error_names_parameter_value_and_what_it_takes():
+    with pytest.raises(InvalidParameterError) as caught:
+        check_parameters("Oak", {"age": -1}, {"age": (NONE, Whole(0))})
+    assert str(caught.value) == "The age of Oak is -1; it takes None, or a whole number of at least 0."
+    assert isinstance(caught.value, ValueError) and isinstance(caught.value, TypeError)
+
+
+def test_weights_are_read_and_wrong_ones_are_named_by_row():
+    assert check_weights(None, 3) is None
+    assert check_weights(2, 3).tolist() == [2.0, 2.0, 2.0]
+    for bad, words in [
+        ([1, -1, 0], "row 1"),
+        ([1, 1, np.nan], "NaN in row 2"),
+        ([np.inf, 1, 1], "infinity in row 0"),
+        ([1e308, 1e308, 1], "sum of sample_weight"),
+        ([0, 0, 0], "at least one non-zero"),
+        ([1, 1], "expected"),
+        ([[1], [1], [1]], "1D"),
+        (["a", "b", "c"], "numbers"),
+    ]:
+        with pytest.raises(InputError, match=words):
+            check_weights(bad, 3)
+
+
+def test_threads_follow_scikit_learns_meaning_of_n_jobs():
+    assert thread_count(None) == 1
+    assert thread_count(5) == 5
+    assert thread_count(-1) == joblib.cpu_count()
+    with joblib.parallel_config(n_jobs=3):
+        assert thread_count(None) == 3
+    for bad in (0, 1.5, "all", True):
+        with pytest.raises(InputError, match="n_jobs"):
+            thread_count(bad)

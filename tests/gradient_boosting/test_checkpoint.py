@@ -1,0 +1,210 @@
+"""A checkpoint is a whole file or none, and training goes on from it to the same bytes, whatever ended it."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import spinney as sp
+from spinney import GradientBoostingClassifier, GradientBoostingRegressor
+from spinney.gradient_boosting import Checkpoint
+from spinney.io import dumps
+
+
+def problem(n=300):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 4))
+    X[::9, 0] = np.nan
+    names = np.array([f"place {i}" for i in range(n)], dtype=object)[rng.integers(0, n, n)]
+    return np.column_stack([X.astype(object), names]), np.digitize(
+        np.nan_to_num(X[:, 0]) + X[:, 1] ** 2, [0, 1]
+    )
+
+
+SETTINGS = {
+    "plain": {},
+    "draws": {"sampling": "variance", "row_fraction": 0.6, "max_features": 2, "column_fraction": 0.8},
+    "stopping": {"early_stopping": True, "n_iter_no_change": 3, "ledger": True},
+    "scorer": {"early_stopping": True, "scoring": "accuracy", "ledger": "candidates"},
+    "statistics": {"categorical_encoding": "ordered", "early_stopping": True},
+}
+
+
+class DeathError(Exception):
+    pass
+
+
+def die_at(number):
+    def callback(round):
+        if round.number == number:
+            raise DeathError
+
+    return callback
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("died_at", [1, 7, 13])
+def test_resumed_training_ends_with_the_same_bytes(name, died_at, tmp_path):
+    X, y = problem()
+    settings = {"n_estimators": 16, "random_state": 5, "max_leaf_nodes": 6} | SETTINGS[name]
+    whole = GradientBoostingClassifier(**settings).fit(X, y)
+    path = tmp_path / "run.spinney"
+    try:
+        GradientBoostingClassifier(**settings).fit(
+            X, y, callbacks=[Checkpoint(path, every=1), die_at(died_at)]
+        )
+    except DeathError:
+        pass
+    else:
+        assert whole.n_iter_ < died_at
+    resumed = GradientBoostingClassifier.resume(path, X, y)
+    assert dumps(resumed) == dumps(whole)
+
+
+def test_resuming_with_weights_and_an_eval_set(tmp_path):
+    X, y = problem()
+    rng = np.random.default_rng(1)
+    weights, start = rng.random(200), rng.normal(size=300)
+    given = {"init_score": start[:200], "eval_set": (X[200:], y[200:] * 1.0, rng.random(100), start[200:])}
+    model = GradientBoostingRegressor(n_estimators=12, random_state=0, max_leaf_nodes=4)
+    whole = sp.load(dumps(model)).fit(X[:200], y[:200], weights, **given)
+    path = tmp_path / "run.spinney"
+    with pytest.raises(DeathError):
+        model.fit(X[:200], y[:200], weights, **given, callbacks=[Checkpoint(path, every=2), die_at(9)])
+    assert sp.load(path).n_iter_ == 8
+    resumed = GradientBoostingRegressor.resume(path, X[:200], y[:200], weights, **given)
+    assert dumps(resumed) == dumps(whole)
+
+
+def test_a_checkpoint_is_a_model_and_says_how_often(tmp_path):
+    X, y = problem()
+    path = tmp_path / "run.spinney"
+    times = []
+    GradientBoostingClassifier(n_estimators=10).fit(
+        X, y, callbacks=[Checkpoint(path, every=4), lambda round: times.append(path.exists())]
+    )
+    assert times == [False] * 3 + [True] * 7
+    kept = sp.load(path)
+    assert kept.n_iter_ == 8
+    assert kept.predict(X).shape == (300,)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_checkpoints_by_the_clock(tmp_path, monkeypatch):
+    X, y = problem()
+    clock = [0.0]
+    monkeypatch.setattr("spinney.gradient_boosting.checkpoint.time.monotonic", lambda: clock[0])
+    path, written = tmp_path / "run.spinney", []
+
+    def tick(round):
+        written.append(sp.load(path).n_iter_ if path.exists() else 0)
+        clock[0] += 1.0
+
+    GradientBoostingClassifier(n_estimators=8).fit(X, y, callbacks=[Checkpoint(path, seconds=3.0), tick])
+    assert written == [0, 0, 0, 4, 4, 4, 7, 7]
+    assert Checkpoint(path).seconds == 60.0
+
+
+def test_the_wrong_rows_or_file_are_refused(tmp_path):
+    X, y = problem()
+    path = tmp_path / "run.spinney"
+    model = GradientBoostingClassifier(n_estimators=4).fit(X, y, callbacks=Checkpoint(path, every=1))
+    with pytest.raises(ValueError, match="rows are not those"):
+        GradientBoostingClassifier.resume(path, X, y[::-1])
+    with pytest.raises(ValueError, match="rows are not those"):
+        GradientBoostingClassifier.resume(path, X, y, np.ones(300))
+    with pytest.raises(ValueError, match="eval_set differ"):
+        GradientBoostingClassifier.resume(path, X, y, eval_set=(X, y))
+    with pytest.raises(ValueError, match="holds a GradientBoostingClassifier"):
+        GradientBoostingRegressor.resume(path, X, y)
+    sp.save(model, path)
+    with pytest.raises(ValueError, match="a finished model"):
+        GradientBoostingClassifier.resume(path, X, y)
+    with pytest.raises(ValueError, match="there is no"):
+        model.fit(X, y, callbacks=Checkpoint(tmp_path / "nowhere" / "run.spinney"))
+    for bad in ({"every": 0}, {"seconds": -1.0}):
+        with pytest.raises(ValueError, match="above 0"):
+            Checkpoint(path, **bad)
+
+
+# ---- kill -9 ----
+
+_TRAIN = """
+import os, signal, sys
+from gradient_boosting.test_checkpoint import LONG, problem
+from spinney import GradientBoostingClassifier
+from spinney.gradient_boosting import Checkpoint
+
+path, where, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+calls = [0]
+
+def deadly(module, name):
+    original = getattr(module, name)
+    def call(*args, **kwargs):
+        calls[0] += 1
+        if calls[0] == count:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return original(*args, **kwargs)
+    setattr(module, name, call)
+
+if where != "anywhere":
+    import spinney.io.files as files
+    deadly(*{"sync": (os, "fsync"), "rename": (files.Path, "replace")}[where])
+X, y = problem(2000)
+print("ready", flush=True)
+GradientBoostingClassifier(**LONG).fit(X, y, callbacks=Checkpoint(path, every=1))
+"""
+LONG = {"n_estimators": 60, "random_state": 1, "early_stopping": True, "n_iter_no_change": 60, "n_jobs": 2}
+
+
+def train_and_kill(path, where, count, delay):
+    """Train in a process of its own and kill it, after a delay or at the given call inside a write."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    arguments = [sys.executable, "-c", _TRAIN, str(path), where, str(count)]
+    with subprocess.Popen(arguments, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        if where == "anywhere":
+            time.sleep(delay)
+            process.send_signal(signal.SIGKILL)
+        return process.wait(timeout=120)
+
+
+def check_survival(path, whole, where, count, delay):
+    ended = train_and_kill(path, where, count, delay)
+    assert ended in (-signal.SIGKILL, 0)
+    X, y = problem(2000)
+    if not path.exists():  # killed before the first round was kept: begin anew
+        return 0
+    resumed = GradientBoostingClassifier.resume(path, X, y)
+    assert dumps(resumed) == dumps(whole)
+    return 1
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs kill")
+@pytest.mark.parametrize("where", ["sync", "rename"])
+def test_killed_inside_a_write(where, tmp_path):
+    whole = GradientBoostingClassifier(**LONG).fit(*problem(2000))
+    assert check_survival(tmp_path / "run.spinney", whole, where, 12, 0) == 1
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs kill")
+def test_killed_at_fifty_moments(tmp_path):
+    draw = random.Random(0)
+    began = time.monotonic()
+    whole = GradientBoostingClassifier(**LONG).fit(
+        *problem(2000), callbacks=Checkpoint(tmp_path / "whole.spinney", every=1)
+    )
+    took = time.monotonic() - began
+    survived = 0
+    for trial in range(50):
+        where = draw.choice(["anywhere", "anywhere", "sync", "rename"])
+        path = tmp_path / f"run{trial}.spinney"
+        survived += check_survival(path, whole, where, draw.randint(1, 80), draw.uniform(0, took))
+    assert survived >= 40

@@ -1,0 +1,113 @@
+"""A file whose parts do not agree with each other is refused, whatever part it is."""
+
+import numpy as np
+import pytest
+
+from contracts.learners import mixed_data
+from spinney import GradientBoostingClassifier, GradientBoostingRegressor
+from spinney.gradient_boosting.ledger import GradientLedger
+from spinney.io import ModelFileError, dumps, loads
+from spinney.losses.losses import SquaredLoss
+
+
+def model(**params):
+    X, y, _ = mixed_data("classifier")
+    settings = {"n_estimators": 4, "random_state": 0, "early_stopping": True, "ledger": True} | params
+    return GradientBoostingClassifier(**settings).fit(X, y)
+
+
+ONE_TREE = model(n_estimators=1).ensemble_
+DAMAGES = {
+    "no trees": {"ensemble_": None},
+    "trees of text": {"ensemble_": "oak"},
+    "too few trees": {"ensemble_": ONE_TREE[:2]},
+    "fewer rounds": {"ensemble_": ONE_TREE},
+    "no loss": {"loss_": "squared"},
+    "no constant": {"base_score_": np.zeros(2)},
+    "infinite constant": {"base_score_": np.full(3, np.inf)},
+    "constant of text": {"base_score_": "0"},
+    "no best round": {"best_iteration_": 0},
+    "best round after the last": {"best_iteration_": 5},
+    "best round in parts": {"best_iteration_": 2.0},
+    "classes twice": {"classes_": np.array([1, 1, 2])},
+    "two classes": {"classes_": np.array([0, 1])},
+    "classes of lists": {"classes_": [0, 1, 2]},
+    "scores of other rounds": {"train_score_": np.zeros(3)},
+    "scores of text": {"validation_score_": ["high"]},
+    "negative seed": {"_seed": -1},
+    "seed of text": {"_seed": "7"},
+    "stopping perhaps": {"do_early_stopping_": "perhaps"},
+    "ledger of text": {"ledger_": "much"},
+    "ledger of other rounds": {
+        "ledger_": GradientLedger(np.zeros(2), np.zeros(2), np.zeros(2, np.int64), np.zeros(2))
+    },
+    "fingerprint of a number": {"_fingerprint": 3},
+    "statistics of text": {"statistics_": "high"},
+}
+
+
+def test_an_honest_file_is_read():
+    found = model()
+    assert dumps(loads(dumps(found))) == dumps(found)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_parts_that_do_not_agree_are_refused(damage):
+    damaged = model()
+    damaged.__dict__.update(DAMAGES[damage])
+    with pytest.raises(ModelFileError):
+        loads(dumps(damaged))
+
+
+@pytest.mark.parametrize("name", ["schema_", "ensemble_", "loss_", "base_score_", "classes_", "_seed"])
+def test_parts_that_are_not_there(name, monkeypatch):
+    damaged = model()
+    honest = GradientBoostingClassifier._get_state
+
+    def dishonest(self):
+        state = honest(self)
+        del state["fitted"][name]
+        return state
+
+    monkeypatch.setattr(GradientBoostingClassifier, "_get_state", dishonest)
+    data = dumps(damaged)
+    monkeypatch.undo()
+    with pytest.raises(ModelFileError, match=name):
+        loads(data)
+
+
+def test_a_regressor_has_no_classes():
+    X, y, _ = mixed_data("regressor")
+    damaged = GradientBoostingRegressor(n_estimators=2).fit(X, y)
+    damaged.classes_ = np.array([0, 1])
+    with pytest.raises(ModelFileError, match="regressor has classes"):
+        loads(dumps(damaged))
+
+
+def test_trees_that_point_elsewhere_are_refused():
+    X, y, _ = mixed_data("regressor")
+    damaged = GradientBoostingRegressor(n_estimators=2).fit(X, y)
+    feature = damaged.ensemble_.feature.copy()
+    feature[0] = 99
+    object.__setattr__(damaged.ensemble_, "feature", feature)
+    with pytest.raises(ModelFileError, match="feature"):
+        loads(dumps(damaged))
+
+
+def test_a_ledger_that_is_unsound_is_refused():
+    for wrong in (
+        {"train_loss": np.zeros(3)},
+        {"n_leaves": np.zeros(5)},
+        {"gain": [0.0] * 5},
+        {"candidates": ["none"]},
+    ):
+        damaged = model()
+        for name, value in wrong.items():
+            object.__setattr__(damaged.ledger_, name, value)
+        if "candidates" in wrong:
+            with pytest.raises(AttributeError):
+                dumps(damaged)
+            continue
+        with pytest.raises(ModelFileError, match="ledger"):
+            loads(dumps(damaged))
+    assert SquaredLoss() == loads(dumps(SquaredLoss()))

@@ -1,0 +1,178 @@
+import pickle
+
+import numpy as np
+import pytest
+
+from oracles import naive_predict
+from spinney.tree.ensemble import TreeEnsemble
+from spinney.tree.predictor import EnsemblePredictor
+from tree.test_ensemble import iris_trees
+from tree.test_predict import block_of, mixed_columns, random_node, table_of
+from tree.trees_by_hand import build, leaf, numeric
+
+
+def naive_stages(trees, table, weights=None, start=0.0, per_round=None):
+    """The loop over trees that every sum must equal, bit for bit: the sum after each tree."""
+    values = [naive_predict.predict_value(tree, table.columns) for tree in trees]
+    total = np.zeros((table.n_rows, per_round) if per_round else values[0].shape) + start
+    stages = []
+    for t, value in enumerate(values):
+        share = value if weights is None else weights[t] * value
+        if per_round:
+            total[:, t % per_round] += share[:, 0, 0]
+        else:
+            total += share
+        stages.append(total.copy())
+    return stages
+
+
+def random_trees(rng, n_trees, depth=5):
+    return [build(random_node(rng, int(rng.integers(0, depth + 1))), n_features=4) for _ in range(n_trees)]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_sums_means_and_leaves_are_those_of_the_trees_one_by_one(seed):
+    rng = np.random.default_rng(seed)
+    trees = random_trees(rng, 7)
+    table = table_of(mixed_columns(rng, int(rng.integers(0, 90))))
+    predictor = EnsemblePredictor(TreeEnsemble.from_trees(trees))
+    stages = naive_stages(trees, table)
+    np.testing.assert_array_equal(predictor.sum(table), stages[-1])
+    np.testing.assert_array_equal(predictor.sum(table, n_trees=3), stages[2])
+    np.testing.assert_array_equal(predictor.mean(table), stages[-1] / 7)
+    leaves = np.column_stack([naive_predict.apply(tree, table.columns) for tree in trees])
+    np.testing.assert_array_equal(predictor.apply(table), leaves)
+    assert predictor.apply(table, n_trees=2).shape == (table.n_rows, 2)
+    assert predictor.apply(table).dtype == np.int32
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_weights_and_a_start_enter_in_the_order_of_the_trees(seed):
+    rng = np.random.default_rng(100 + seed)
+    trees = random_trees(rng, 6)
+    table = table_of(mixed_columns(rng, 70))
+    predictor = EnsemblePredictor(TreeEnsemble.from_trees(trees))
+    weights = rng.normal(size=6)
+    start = rng.normal(size=(70, 1, 2))
+    untouched = start.copy()
+    stages = naive_stages(trees, table, weights, start)
+    np.testing.assert_array_equal(predictor.sum(table, weights=weights, start=start), stages[-1])
+    np.testing.assert_array_equal(start, untouched)
+    mean = naive_stages(trees, table, weights)[-1] / np.cumsum(weights)[-1]
+    np.testing.assert_array_equal(predictor.mean(table, weights=weights), mean)
+    first = predictor.sum(table, weights=weights, start=start, n_trees=4)
+    rest = EnsemblePredictor(TreeEnsemble.from_trees(trees[4:])).sum(table, weights=weights[4:], start=first)
+    np.testing.assert_array_equal(rest, stages[-1])
+
+
+def test_every_stage_is_exact():
+    rng = np.random.default_rng(5)
+    trees = random_trees(rng, 6)
+    table = table_of(mixed_columns(rng, 40))
+    predictor = EnsemblePredictor(TreeEnsemble.from_trees(trees))
+    stages = naive_stages(trees, table)
+    for k, (total, mean) in enumerate(
+        zip(predictor.staged_sum(table), predictor.staged_mean(table), strict=True)
+    ):
+        np.testing.assert_array_equal(total, stages[k])
+        np.testing.assert_array_equal(mean, stages[k] / (k + 1))
+    assert len(list(predictor.staged_sum(table, n_trees=2))) == 2
+
+
+def boosted_trees(rng, n_trees, n_features=3):
+    def node(depth):
+        if depth == 0 or rng.random() < 0.2:
+            return leaf([float(rng.normal())])
+        children = node(depth - 1), node(depth - 1)
+        feature = int(rng.integers(n_features))
+        return numeric(feature, float(rng.normal()), *children, missing=int(rng.integers(2)))
+
+    return [build(node(4), n_features) for _ in range(n_trees)]
+
+
+@pytest.mark.parametrize("per_round", [1, 3])
+def test_rounds_of_trees_have_a_column_each(per_round):
+    rng = np.random.default_rng(per_round)
+    trees = boosted_trees(rng, 12)
+    X = rng.normal(size=(333, 3))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    table = block_of(X)
+    predictor = EnsemblePredictor(TreeEnsemble.from_trees(trees), outputs_per_round=per_round)
+    start = rng.normal(size=(333, per_round))
+    stages = naive_stages(trees, table, start=start, per_round=per_round)
+    np.testing.assert_array_equal(predictor.sum(table, start=start), stages[-1])
+    given = list(predictor.staged_sum(table, start=start))
+    assert len(given) == 12 // per_round
+    for k, stage in enumerate(given):
+        np.testing.assert_array_equal(stage, stages[(k + 1) * per_round - 1])
+    with pytest.raises(ValueError, match="no rounds of 5"):
+        EnsemblePredictor(TreeEnsemble.from_trees(trees), outputs_per_round=5)
+    with pytest.raises(ValueError, match="12 trees"):
+        predictor.sum(table, n_trees=13)
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("n_thresholds", [9, 5000])
+@pytest.mark.parametrize("n_features", [3, 20, 40, 100, 130])
+def test_deep_trees_of_any_number_of_features(n_features, n_thresholds, gaps):
+    """Rows of every length and width of codes, among them those that are too long."""
+    rng = np.random.default_rng(n_features)
+    thresholds = rng.normal(size=n_thresholds)
+
+    def end():
+        return leaf([float(rng.normal())])
+
+    def test(*children):
+        feature, at = int(rng.integers(n_features)), float(rng.choice(thresholds))
+        return numeric(feature, at, *children, missing=int(rng.integers(2)))
+
+    def bush(depth):
+        return end() if depth == 0 or rng.random() < 0.02 else test(bush(depth - 1), bush(depth - 1))
+
+    def vine(depth):
+        return end() if depth == 0 else test(*rng.permutation([vine(depth - 1), end()]))
+
+    trees = [build(node, n_features) for node in (bush(11), bush(11), vine(30), vine(7), end())]
+    X = rng.choice(thresholds, size=(5000, n_features))  # equal goes to child 0
+    X[::2] = np.nextafter(X[::2], np.inf)
+    X[::5] = rng.normal(size=X[::5].shape)
+    if gaps:
+        X[rng.random(X.shape) < 0.2] = np.nan
+    table = block_of(X)
+    predictor = EnsemblePredictor(TreeEnsemble.from_trees(trees))
+    np.testing.assert_array_equal(predictor.sum(table), naive_stages(trees, table)[-1])
+    leaves = np.column_stack([naive_predict.apply(tree, table.columns) for tree in trees])
+    np.testing.assert_array_equal(predictor.apply(table), leaves)
+
+
+def test_a_forest_agrees_with_scikit_learn():
+    forest, trees = iris_trees(20)
+    X = np.random.default_rng(0).uniform(0, 7, size=(700, 4)).astype(np.float32)
+    predictor = EnsemblePredictor(TreeEnsemble.from_trees(trees))
+    np.testing.assert_allclose(predictor.mean(block_of(X), 2)[:, 0], forest.predict_proba(X), rtol=1e-15)
+    path, begin = predictor.decision_path(block_of(X))
+    theirs, their_begin = forest.decision_path(X)
+    np.testing.assert_array_equal(begin, their_begin)
+    assert path.shape == theirs.shape and path.nnz == theirs.nnz
+    np.testing.assert_array_equal(path.sum(axis=1), np.asarray(theirs.sum(axis=1)).ravel())
+    leaves = predictor.apply(block_of(X))
+    rows = np.indices(leaves.shape)[0]
+    assert (path.tocsr()[rows.ravel(), (leaves + begin[:-1]).ravel()] == 1).all()
+
+
+def test_threads_change_nothing():
+    rng = np.random.default_rng(6)
+    trees = random_trees(rng, 5)
+    table = table_of(mixed_columns(rng, 5000))
+    predictor = EnsemblePredictor(TreeEnsemble.from_trees(trees))
+    for method in ("sum", "apply"):
+        one = getattr(predictor, method)(table, 1)
+        np.testing.assert_array_equal(getattr(predictor, method)(table, 3), one)
+
+
+def test_a_pickled_predictor_is_made_again():
+    rng = np.random.default_rng(7)
+    predictor = EnsemblePredictor(TreeEnsemble.from_trees(boosted_trees(rng, 4)), outputs_per_round=2)
+    table = block_of(rng.normal(size=(30, 3)))
+    again = pickle.loads(pickle.dumps(predictor))
+    np.testing.assert_array_equal(again.sum(table), predictor.sum(table))
