@@ -30,7 +30,7 @@ def raw_file(document: bytes, *arrays: tuple[int, int, int, bytes], **wrong: Any
     body = b"".join(padded(section) for *_, section in sections) + wrong.get("tail", b"")
     length = wrong.get("length", 40 + len(table) + len(body))
     n_sections = wrong.get("n_sections", len(sections))
-    start = struct.pack("<8sHHIQ", MAGIC, wrong.get("version", 1), wrong.get("flags", 0), n_sections, length)
+    start = struct.pack("<8sHHIQ", MAGIC, wrong.get("version", 2), wrong.get("flags", 0), n_sections, length)
     return repaired(start + bytes(16) + table + body)
 
 

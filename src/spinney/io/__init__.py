@@ -7,6 +7,7 @@ from spinney.io.errors import (
     UnknownClass,
     UnsavableValue,
     UnsupportedVersion,
+    require,
 )
 from spinney.io.files import dumps, load, loads, save
 from spinney.io.state import Persistent
@@ -22,5 +23,6 @@ __all__ = [
     "dumps",
     "load",
     "loads",
+    "require",
     "save",
 ]

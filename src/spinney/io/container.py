@@ -17,7 +17,8 @@ BytesLike: TypeAlias = bytes | bytearray | memoryview
 
 # The first byte is not ASCII and the line ends and the Ctrl-Z reveal a transfer in text mode, as in PNG.
 MAGIC = b"\x93SPN\r\n\x1a\n"
-VERSION = 1
+VERSION = 2
+"""The version that is written; all versions up to it are read. 2: names changed, see migrations.py."""
 HEADER = struct.Struct("<8sHHIQ16s")
 """Magic, version, flags, number of sections, length of the file, checksum."""
 CHECKSUM_AT = 24
@@ -40,12 +41,13 @@ _CODES = {dtype: code for code, dtype in DTYPES.items()}
 class Header(NamedTuple):
     """Hold the checked fields of a header."""
 
+    version: int
     n_sections: int
     length: int
     checksum: bytes
 
 
-def encode(document: Document) -> bytes:
+def encode(document: Document, version: int = VERSION) -> bytes:
     """Write a document as the bytes of a file; equal documents (keys in the same order) give equal bytes.
 
     The layout is specified in docs/model-file.md.
@@ -61,7 +63,7 @@ def encode(document: Document) -> bytes:
         table.append(entry)
         sections += [shape, data, _padding(len(data))]
     length = HEADER.size + sum(map(len, table)) + sum(map(len, sections))
-    start = HEADER.pack(MAGIC, VERSION, 0, len(table), length, bytes(16))[:CHECKSUM_AT]
+    start = HEADER.pack(MAGIC, version, 0, len(table), length, bytes(16))[:CHECKSUM_AT]
     digest = blake2b(start, digest_size=16)
     for part in (*table, *sections):
         digest.update(part)
@@ -109,10 +111,10 @@ def read_header(data: BytesLike) -> Header:
         raise CorruptModelFile("The file gives its format version as 0, which never existed.")
     if version > VERSION or flags:
         raise UnsupportedVersion(
-            f"The file has format version {version}, flags {flags}; this Spinney reads version {VERSION}.",
+            f"The file has format version {version}, flags {flags}; this Spinney reads up to {VERSION}.",
             fix="Install a newer Spinney.",
         )
-    return Header(n_sections, length, expected)
+    return Header(version, n_sections, length, expected)
 
 
 def checksum(view: BytesLike) -> bytes:

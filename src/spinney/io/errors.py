@@ -22,3 +22,26 @@ class UnknownClass(ModelFileError):
 
 class UnsavableValue(SpinneyError, TypeError):
     """Say that a model holds a value which a model file cannot hold."""
+
+
+def require(condition: object, problem: str) -> None:
+    """Raise the error for a damaged model file unless a condition holds.
+
+    Parameters
+    ----------
+    condition : bool
+        What a valid file satisfies.
+    problem : str
+        What is wrong otherwise, a phrase without a full stop.
+
+    Raises
+    ------
+    CorruptModelFile
+        If the condition is false.
+
+    Examples
+    --------
+    >>> require(2 + 2 == 4, "the sum is wrong")
+    """
+    if not condition:
+        raise CorruptModelFile(f"The model file is damaged: {problem}.", fix="Save the model again.")

@@ -28,7 +28,7 @@ def loads(data: BytesLike) -> Any:
     ...
     spinney.io.errors.NotAModelFile: This is not a Spinney model file: ...
     """
-    return unpack_model(decode(data))
+    return unpack_model(decode(data), read_header(data).version)
 
 
 def save(model: object, path: str | os.PathLike[str] | BinaryIO) -> None:

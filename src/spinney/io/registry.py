@@ -56,6 +56,11 @@ def name_of(cls: type) -> str | None:
     return name
 
 
+def is_registered(name: str) -> bool:
+    """Return whether a class of this name in model files is defined."""
+    return name in _CLASSES
+
+
 def find_class(name: str) -> type:
     """Look up a class by its name in a file; never imports anything.
 

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from spinney.io.container import decode, encode
+from spinney.io.container import decode, encode, read_header
 from spinney.io.errors import CorruptModelFile, UnsavableValue
 from spinney.io.registry import name_of, register
 from spinney.io.values import pack_model, unpack_model
@@ -84,7 +84,7 @@ class Persistent:
 
 def _rebuild(data: bytes, *classes: type) -> Any:
     """Unpickle. The classes travel beside the bytes, so that a worker process has defined them."""
-    return unpack_model(decode(data), {name_of(cls) or "": cls for cls in classes})
+    return unpack_model(decode(data), read_header(data).version, {name_of(cls) or "": cls for cls in classes})
 
 
 def _declared(cls: type, what: str) -> set[str]:

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinney.core.errors import ModelFileError
-from spinney.io.container import DTYPES, MAX_AXES, MAX_ELEMENTS
+from spinney.io.container import DTYPES, MAX_AXES, MAX_ELEMENTS, VERSION
 from spinney.io.document import MAX_DEPTH, Document, Tagged
-from spinney.io.errors import CorruptModelFile, UnsavableValue
-from spinney.io.registry import find_class, name_of
+from spinney.io.errors import CorruptModelFile, UnsavableValue, require
+from spinney.io.migrations import RENAMED_CLASSES, migrate_state
+from spinney.io.registry import find_class, is_registered, name_of
 
 FORMAT = "spinney model"
 _ROOT_KEYS = ["format", "spinney_version", "class", "state"]
@@ -52,14 +53,16 @@ def pack_model(model: object) -> tuple[Document, set[type]]:
     return document, packer.classes
 
 
-def unpack_model(document: Document, classes: Mapping[str, type] | None = None) -> Any:
+def unpack_model(
+    document: Document, version: int = VERSION, classes: Mapping[str, type] | None = None
+) -> Any:
     """Build the model that a document describes, from classes in the registry (or given here by name)."""
     valid = type(document) is dict and list(document) == _ROOT_KEYS
     # The type first: an array compared with a string is no truth value.
     valid = valid and type(document["format"]) is str and document["format"] == FORMAT
     if not valid or type(document["spinney_version"]) is not str:
         raise CorruptModelFile("The file is intact, but its document does not describe a model.")
-    return _Unpacker(classes or {}).build(document["class"], document["state"])
+    return _Unpacker(classes or {}, version).build(document["class"], document["state"])
 
 
 def _describe(cls: type) -> str:
@@ -193,11 +196,6 @@ def _pack_generator(value: np.random.Generator, path: tuple[str, ...]) -> Docume
     return Tagged("generator", [pcg["state"], pcg["inc"], bool(state["has_uint32"]), spare])
 
 
-def _require(condition: bool, what: str) -> None:
-    if not condition:
-        raise CorruptModelFile(f"The file holds {what}.")
-
-
 def _printable(error: Exception) -> str:
     """Give the text of an error, which may quote the file, without what could steer a terminal."""
     return "".join(sign if sign.isprintable() else "?" for sign in str(error)[:300])
@@ -211,16 +209,19 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
 class _Unpacker:
     """Turn documents into values; every shape and range is checked before NumPy sees it."""
 
-    def __init__(self, classes: Mapping[str, type]) -> None:
+    def __init__(self, classes: Mapping[str, type], version: int) -> None:
         self._given = classes
+        self._version = version
 
     def build(self, name: Document, state: Document) -> Any:
         """Make an object of the class with this name from its state."""
-        _require(type(name) is str, "an object without the name of its class")
-        cls: Any = self._given.get(name) or find_class(name)
-        _require(type(state) is dict, f"a {name} without its state")
+        require(type(name) is str, "an object without the name of its class")
+        cls: Any = self._given.get(name) or self._find_class(name)
+        require(type(state) is dict, f"a {name} without its state")
         values = {key: self.unpack(item) for key, item in state.items()}
         try:
+            if self._version == 1:
+                values = migrate_state(cls, values)
             model = cls.__new__(cls)
             model._set_state(values)
             model._check_state()
@@ -229,6 +230,12 @@ class _Unpacker:
         except _BROKEN as error:
             raise CorruptModelFile(f"The file describes no valid {name}: {_printable(error)}") from error
         return model
+
+    def _find_class(self, name: str) -> type:
+        """Look up a class; files of version 1 may have its former name."""
+        if self._version == 1 and not is_registered(name):
+            name = RENAMED_CLASSES.get(name, name)
+        return find_class(name)
 
     def unpack(self, document: Document) -> Any:
         kind = type(document)
@@ -240,13 +247,13 @@ class _Unpacker:
             return {key: self.unpack(item) for key, item in document.items()}
         if kind is Tagged:
             reader = _READERS.get(document.name)
-            _require(reader is not None, f"a value of the unknown kind {document.name[:50]!r}")
+            require(reader is not None, f"a value of the unknown kind {document.name[:50]!r}")
             assert reader is not None
             return reader(self, document.value)
         return document
 
     def _items(self, value: Document, n: int, what: str) -> list[Document]:
-        _require(type(value) is list and len(value) == n, f"a {what} that is not a list of {n} items")
+        require(type(value) is list and len(value) == n, f"a {what} that is not a list of {n} items")
         items: list[Document] = value
         return items
 
@@ -256,48 +263,48 @@ class _Unpacker:
     def _scalar(self, value: Document) -> Any:
         if type(value) is str:
             return np.str_(value)
-        _require(isinstance(value, np.ndarray) and value.ndim == 0, "a scalar that is not one number")
+        require(isinstance(value, np.ndarray) and value.ndim == 0, "a scalar that is not one number")
         return value[()]
 
     def _text(self, value: Document) -> NDArray[Any]:
         valid = isinstance(value, np.ndarray) and value.dtype == np.uint32 and value.ndim >= 1
         # An empty array costs no bytes in the file, so its width is bounded apart.
         valid = valid and 1 <= value.shape[-1] <= max(value.size, _EMPTY_WIDTH)
-        _require(valid, "a text array of the wrong type or shape")
-        _require(value.size == 0 or int(value.max()) < 0x110000, "text with a character that does not exist")
+        require(valid, "a text array of the wrong type or shape")
+        require(value.size == 0 or int(value.max()) < 0x110000, "text with a character that does not exist")
         flat = np.ascontiguousarray(value).reshape(-1, value.shape[-1])
         text: NDArray[Any] = flat.view(f"U{value.shape[-1]}").reshape(value.shape[:-1])
         return _frozen(text)
 
     def _objects(self, value: Document) -> NDArray[Any]:
         shape, items = self._items(value, 2, "array of objects")
-        _require(type(shape) is list and len(shape) <= MAX_AXES, "an array of objects without a shape")
+        require(type(shape) is list and len(shape) <= MAX_AXES, "an array of objects without a shape")
         valid = all(type(n) is int and 0 <= n <= MAX_ELEMENTS for n in shape)
         valid = valid and math.prod(max(n, 1) for n in shape) <= MAX_ELEMENTS
-        _require(valid, "an array of objects of an impossible shape")
+        require(valid, "an array of objects of an impossible shape")
         valid = type(items) is list and math.prod(shape) == len(items)
-        _require(valid, "an array of objects with more or fewer items than it says")
+        require(valid, "an array of objects with more or fewer items than it says")
         array = np.empty(len(items), dtype=object)
         for i, item in enumerate(items):
             element = self.unpack(item)
-            _require(_is_scalar(element), "an array of objects with an item that is no plain value")
+            require(_is_scalar(element), "an array of objects with an item that is no plain value")
             array[i] = element
         return _frozen(array.reshape(shape))
 
     def _mapping(self, value: Document) -> dict[Hashable, Any]:
-        _require(type(value) is list, "a mapping that is not a list")
-        _require(
+        require(type(value) is list, "a mapping that is not a list")
+        require(
             all(type(pair) is tuple and len(pair) == 2 for pair in value),
             "a mapping that is not made of pairs",
         )
         keys = [self.unpack(key) for key, _ in value]
-        _require(all(_is_key(key) for key in keys), "a mapping with a key that is not a plain value")
+        require(all(_is_key(key) for key in keys), "a mapping with a key that is not a plain value")
         hashes = np.array([hash(key) for key in keys], dtype=np.int64)
         crowded = bool(keys) and int(np.unique(hashes, return_counts=True)[1].max()) > _EQUAL_HASHES
-        _require(not crowded, "a mapping whose keys were chosen to be slow")
+        require(not crowded, "a mapping whose keys were chosen to be slow")
         result = {key: self.unpack(item) for key, (_, item) in zip(keys, value, strict=True)}
-        _require(len(result) == len(keys), "a mapping with a key that occurs twice")
-        _require(not all(type(key) is str for key in keys), "a mapping that should be a dict")
+        require(len(result) == len(keys), "a mapping with a key that occurs twice")
+        require(not all(type(key) is str for key in keys), "a mapping that should be a dict")
         return result
 
     def _random_state(self, value: Document) -> np.random.RandomState:
@@ -305,7 +312,7 @@ class _Unpacker:
         valid = isinstance(key, np.ndarray) and key.dtype == np.uint32 and key.shape == (_MT_WORDS,)
         # The generator indexes with the position unchecked.
         valid = valid and type(position) is int and 0 <= position <= _MT_WORDS
-        _require(valid and type(has_gauss) is bool and type(gauss) is float, "an impossible random state")
+        require(valid and type(has_gauss) is bool and type(gauss) is float, "an impossible random state")
         state = np.random.RandomState(0)
         state.set_state(("MT19937", key, position, int(has_gauss), gauss))
         return state
@@ -313,7 +320,7 @@ class _Unpacker:
     def _generator(self, value: Document) -> np.random.Generator:
         state, inc, has_uint32, uinteger = self._items(value, 4, "random generator")
         valid = all(type(n) is int and 0 <= n < 2**128 for n in (state, inc)) and type(has_uint32) is bool
-        _require(valid and type(uinteger) is int and 0 <= uinteger < 2**32, "an impossible random generator")
+        require(valid and type(uinteger) is int and 0 <= uinteger < 2**32, "an impossible random generator")
         bits = np.random.PCG64(0)
         bits.state = {
             "bit_generator": "PCG64",

@@ -1,0 +1,112 @@
+"""Changes of names since format version 1, applied when an older model file is loaded."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+Change: TypeAlias = str | Callable[[Any], dict[str, Any]]
+"""The new name of a parameter, or a function from its old value to the parameters that replace it."""
+
+RENAMED_CLASSES: dict[str, str] = {
+    "Bags": "BootstrapSamples",
+}
+"""Class name in files of version 1 -> class name today."""
+
+RENAMED_STATE: dict[str, dict[str, str]] = {}
+"""Class name -> {fitted attribute or record field in files of version 1: its name today}."""
+
+
+def _values(name: str, **renamed: Any) -> Change:
+    """Return a change that renames values of a string parameter and keeps its name."""
+    return lambda value: {name: renamed.get(value, value) if isinstance(value, str) else value}
+
+
+def _verbose(value: Any) -> dict[str, Any]:
+    return {"verbose": int(value) if isinstance(value, bool) else value}
+
+
+def _patience(value: Any) -> dict[str, Any]:
+    """Early stopping of AdaBoost was switched on by giving the number of rounds."""
+    return {"early_stopping": False} if value is None else {"early_stopping": True, "n_iter_no_change": value}
+
+
+_TREE: dict[str, Change] = {"ledger": _values("ledger", thresholds="full")}
+_ADABOOST: dict[str, Change] = {"verbose": _verbose, "n_iter_no_change": _patience}
+_GRADIENT_BOOSTING: dict[str, Change] = {
+    "row_fraction": "subsample",
+    "column_fraction": "colsample_bytree",
+    "sampling": _values("sampling", gradient="goss", variance="mvs"),
+    "growth": _values("growth", best="leaf-wise", level="level-wise"),
+    "ledger": _values("ledger", candidates="full"),
+}
+_SELECTION: dict[str, Change] = {"bag_fraction": "max_samples", "verbose": _verbose}
+_COMBINED: dict[str, Change] = {"verbose": _verbose}
+
+RENAMED_PARAMETERS: dict[str, Mapping[str, Change]] = {
+    "C45Classifier": {
+        "subset": lambda value: {"categorical_split": "subset" if value else "multiway"},
+        **_TREE,
+    },
+    "DecisionTreeClassifier": _TREE,
+    "DecisionTreeRegressor": _TREE,
+    "ID3Classifier": _TREE,
+    "ObliqueTreeClassifier": _TREE,
+    "ObliqueTreeRegressor": _TREE,
+    "AdaBoostClassifier": _ADABOOST,
+    "AdaBoostRegressor": _ADABOOST,
+    "GradientBoostingClassifier": _GRADIENT_BOOSTING,
+    "GradientBoostingRegressor": _GRADIENT_BOOSTING,
+    "EnsembleSelectionClassifier": _SELECTION,
+    "EnsembleSelectionRegressor": _SELECTION,
+    "StackingClassifier": _COMBINED,
+    "StackingRegressor": _COMBINED,
+    "VotingClassifier": _COMBINED,
+    "VotingRegressor": _COMBINED,
+}
+"""Class name -> {parameter in files of version 1: its change}. Subclasses follow their base class."""
+
+
+def migrate_state(cls: type, state: dict[str, Any]) -> dict[str, Any]:
+    """Return the state of an object of a version 1 file with today's names.
+
+    Parameters
+    ----------
+    cls : type
+        The class of the object.
+    state : dict
+        Its state as the file has it.
+
+    Returns
+    -------
+    dict
+        The state with new names. A change is left out if the class does not know what it results in.
+
+    Examples
+    --------
+    >>> from spinney import EnsembleSelectionClassifier
+    >>> migrate_state(EnsembleSelectionClassifier, {"params": {"verbose": True}, "fitted": {}})
+    {'params': {'verbose': 1}, 'fitted': {}}
+    """
+    names = [base.__name__ for base in cls.__mro__ if base.__module__.partition(".")[0] == "spinney"]
+    fields = {old: new for name in names for old, new in RENAMED_STATE.get(name, {}).items()}
+    if not hasattr(cls, "_get_param_names") or not all(type(part) is dict for part in state.values()):
+        return _renamed(state, fields)
+    changes = {old: change for name in names for old, change in RENAMED_PARAMETERS.get(name, {}).items()}
+    return {
+        part: _changed(values, changes, set(cls._get_param_names()))
+        if part == "params"
+        else _renamed(values, fields)
+        for part, values in state.items()
+    }
+
+
+def _renamed(values: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    return {names.get(name, name): value for name, value in values.items()}
+
+
+def _changed(params: dict[str, Any], changes: Mapping[str, Change], known: set[str]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for name, value in params.items():
+        change = changes.get(name, name)
+        new = {change: value} if isinstance(change, str) else change(value)
+        result |= new if known.issuperset(new) else {name: value}
+    return result
