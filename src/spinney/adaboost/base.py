@@ -17,8 +17,8 @@ from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Real, Rule, Whole, thread_count
 from spinney.data.splits import hold_out
 from spinney.io import Persistent
-from spinney.members.inputs import check_described, check_input
-from spinney.members.patterns import pattern_tags
+from spinney.members.base_estimators import base_estimator_tags
+from spinney.members.tables import check_described, check_input
 
 RULES: dict[str, tuple[Rule, ...]] = {
     "n_estimators": (Whole(1),),
@@ -194,7 +194,9 @@ class _BaseAdaBoost(BaseEstimator, Persistent, metaclass=ABCMeta):  # type: igno
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        pattern = pattern_tags(self.estimator if self.estimator is not None else self._default_estimator())
+        pattern = base_estimator_tags(
+            self.estimator if self.estimator is not None else self._default_estimator()
+        )
         for name in ("sparse", "allow_nan", "categorical", "string"):
             setattr(tags.input_tags, name, getattr(pattern.input_tags, name))
         return tags

@@ -24,8 +24,7 @@ from spinney.core.parameters import FLAG, OneOf, check_parameters, check_weights
 from spinney.core.progress import Progress
 from spinney.core.seeds import draw_seed
 from spinney.data.target import encode_like, read_target
-from spinney.members.inputs import check_input, describe_input, encode
-from spinney.members.rows import count_rows
+from spinney.members.tables import check_input, count_rows, describe_input, encode_labels
 from spinney.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
 
 Stage = NDArray[np.float64]
@@ -140,7 +139,7 @@ class AdaBoostClassifier(ClassifierMixin, _BaseAdaBoost):  # type: ignore[misc]
         """Read everything that is given; also give the weight of the rows held out, None if none are."""
         estimator, seed = self._pattern(), draw_seed(self.random_state)
         members = open_members(estimator, X, self.resample, self._threads())
-        codes, classes = encode(y, members.n_rows)
+        codes, classes = encode_labels(y, members.n_rows)
         given = check_weights(sample_weight, members.n_rows)
         weights, held = self._split(given, members.n_rows, seed, codes)
         algorithm = find_algorithm(self.algorithm, len(classes), self.learning_rate)

@@ -22,9 +22,9 @@ from spinney.core.parameters import check_parameters
 from spinney.core.seeds import draw_seed
 from spinney.data.schema import read_table
 from spinney.data.table import Table
-from spinney.members.cloning import make_member
+from spinney.members.base_estimators import make_member
 from spinney.members.fitting import fit_member, takes_weights
-from spinney.members.rows import count_rows, take_rows
+from spinney.members.tables import count_rows, take_rows
 from spinney.tree.grower import Grower, code_table
 from spinney.trees.base import _BaseTree
 from spinney.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor

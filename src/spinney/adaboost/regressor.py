@@ -21,7 +21,7 @@ from spinney.core.parameters import OneOf, check_parameters, check_weights
 from spinney.core.progress import Progress
 from spinney.core.seeds import draw_seed
 from spinney.data.target import encode_values, read_target
-from spinney.members.inputs import check_input, describe_input
+from spinney.members.tables import check_input, describe_input
 from spinney.trees.cart import DecisionTreeRegressor
 
 Numbers = NDArray[np.float64]

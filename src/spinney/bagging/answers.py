@@ -13,7 +13,7 @@ from spinney.bagging.fitting import take_features
 from spinney.core.errors import InputError
 from spinney.core.parameters import thread_count
 from spinney.members.fitting import run_jobs
-from spinney.members.rows import count_rows, take_rows
+from spinney.members.tables import count_rows, take_rows
 
 Array: TypeAlias = NDArray[Any]
 # The classes of each output, ascending.

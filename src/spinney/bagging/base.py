@@ -35,9 +35,8 @@ from spinney.core.seeds import draw_seed
 from spinney.data.table import Table
 from spinney.data.target import read_target
 from spinney.io import Persistent
-from spinney.members.inputs import check_input, describe_input
-from spinney.members.patterns import AnyEstimator, pattern_tags
-from spinney.members.rows import count_some_rows
+from spinney.members.base_estimators import AnyEstimator, base_estimator_tags
+from spinney.members.tables import check_input, count_training_rows, describe_input
 from spinney.trees.base import _BaseTree
 
 Array = NDArray[Any]
@@ -130,7 +129,7 @@ class _BaseBagging(MetaEstimatorMixin, BaseEstimator, Persistent, metaclass=ABCM
         (2,)
         """
         check_parameters(type(self).__name__, vars(self), _RULES)
-        estimator, n_rows = self._check_pattern(), count_some_rows(X)
+        estimator, n_rows = self._check_pattern(), count_training_rows(X)
         seen, labels = describe_input(X), read_target(y, n_rows)
         targets = self._read_classes(labels)
         weights = check_weights(sample_weight, n_rows)
@@ -299,7 +298,7 @@ class _BaseBagging(MetaEstimatorMixin, BaseEstimator, Persistent, metaclass=ABCM
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        base = pattern_tags(self._pattern())
+        base = base_estimator_tags(self._pattern())
         tags.input_tags = base.input_tags
         tags.target_tags.multi_output = base.target_tags.multi_output
         return tags

@@ -30,7 +30,7 @@ from spinney.bagging.draws import Bags
 from spinney.bagging.fitted import check_fitted, check_labels, check_left_out
 from spinney.bagging.out_of_bag import accuracy, out_of_bag_mean, out_of_bag_score, r_squared
 from spinney.data.target import encode_classes, encode_values
-from spinney.members.patterns import pattern_tags
+from spinney.members.base_estimators import base_estimator_tags
 from spinney.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
 
 
@@ -188,7 +188,7 @@ class BaggingClassifier(ClassifierMixin, _BaseBagging):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        base = pattern_tags(self._pattern()).classifier_tags
+        base = base_estimator_tags(self._pattern()).classifier_tags
         if base is not None:
             tags.classifier_tags.multi_class = base.multi_class
             tags.classifier_tags.multi_label = base.multi_label

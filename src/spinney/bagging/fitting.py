@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from spinney.bagging.draws import Bags
 from spinney.data.schema import name_copies
-from spinney.members.cloning import make_member
-from spinney.members.distributions import draw_parameters
+from spinney.members.base_estimators import draw_parameters, make_member
 from spinney.members.fitting import fit_member, run_jobs, takes_weights
-from spinney.members.rows import take_columns, take_rows
+from spinney.members.tables import take_columns, take_rows
 
 
 def make_members(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from spinney.core.errors import InputError, InputTypeError
-from spinney.members.rows import take_columns
+from spinney.members.tables import take_columns
 
 # Classes of scikit-learn, by name: importing them takes longer than all of Spinney.
 # These fit their members to the codes 0 … K−1 of the classes.

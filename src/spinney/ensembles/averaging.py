@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from spinney.ensembles.base import Problem, _BaseCombination, require
 from spinney.ensembles.responses import Method, answer, shares
-from spinney.members.inputs import check_input
+from spinney.members.tables import check_input
 
 
 class _BaseMean(_BaseCombination):

@@ -39,10 +39,8 @@ from spinney.ensembles.out_of_fold import (
 )
 from spinney.ensembles.responses import Method, answer, class_places
 from spinney.io import Persistent
-from spinney.members.cloning import make_member
-from spinney.members.inputs import check_described, describe_input, encode
-from spinney.members.patterns import AnyEstimator
-from spinney.members.rows import count_rows
+from spinney.members.base_estimators import AnyEstimator, make_member
+from spinney.members.tables import check_described, count_rows, describe_input, encode_labels
 
 RULES: dict[str, tuple[Rule, ...]] = {"verbose": (FLAG, Whole(0))}
 _SHAPE = 'Give a list of (name, estimator) pairs, such as [("tree", DecisionTreeClassifier())].'
@@ -220,7 +218,7 @@ class _BaseCombination(MetaEstimatorMixin, _BaseComposition, Persistent, metacla
                     fix="Fit one an output, for example by sklearn.multioutput.MultiOutputRegressor.",
                 )
             return values[:, 0], values[:, 0], None
-        codes, classes = encode(y, n_rows)
+        codes, classes = encode_labels(y, n_rows)
         labels = classes.take(codes)
         if self._is_prefit():
             # Rows held out may lack a class that the members know.

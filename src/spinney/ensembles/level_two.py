@@ -16,7 +16,7 @@ from spinney.core.parameters import FLAG, OneOf, Rule, check_parameters, check_w
 from spinney.data.target import encode_values, read_target
 from spinney.ensembles.weights import least_squares
 from spinney.io import Persistent
-from spinney.members.inputs import check_described, describe_input, encode
+from spinney.members.tables import check_described, describe_input, encode_labels
 
 
 class _BaseLinear(BaseEstimator, Persistent, metaclass=ABCMeta):  # type: ignore[misc]
@@ -103,7 +103,7 @@ class MultiResponseClassifier(ClassifierMixin, _BaseLinear):  # type: ignore[mis
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the regressions to answers X (n_rows, n_columns) and labels y (n_rows,)."""
         numbers = self._numbers(X)
-        codes, classes = encode(y, len(numbers))
+        codes, classes = encode_labels(y, len(numbers))
         weights = check_weights(sample_weight, len(numbers))
         n_classes, width = len(classes), numbers.shape[1]
         own = self.columns == "own" and n_classes > 2

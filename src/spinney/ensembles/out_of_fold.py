@@ -14,9 +14,9 @@ from sklearn.utils.validation import _check_method_params
 
 from spinney.core.errors import InputError, show_value
 from spinney.ensembles.responses import Method, answer
-from spinney.members.cloning import make_member
+from spinney.members.base_estimators import make_member
 from spinney.members.fitting import fit_member, run_jobs
-from spinney.members.rows import take_rows
+from spinney.members.tables import take_rows
 
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 _FOLDS = 5

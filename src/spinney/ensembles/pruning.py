@@ -18,7 +18,7 @@ from spinney.data.target import encode_classes, encode_values, read_target
 from spinney.diversity import kappa, member_predictions
 from spinney.ensembles.greedy import Counts, SquaredJudge, select
 from spinney.io import Persistent
-from spinney.members.rows import count_rows
+from spinney.members.tables import count_rows
 from spinney.tree.ensemble import TreeEnsemble
 
 # One entry a member.

@@ -17,7 +17,7 @@ from spinney.ensembles.greedy import Judge, LogJudge, ScorerJudge, Selection, Sq
 from spinney.ensembles.out_of_fold import OutOfFold
 from spinney.ensembles.responses import Method, choose_method
 from spinney.ensembles.votes import decide
-from spinney.members.inputs import describe_input
+from spinney.members.tables import describe_input
 
 
 class _Function:

@@ -19,10 +19,9 @@ from spinney.ensembles.base import RULES, Problem, _BaseCombination, require
 from spinney.ensembles.level_two import LeastSquaresRegressor, MultiResponseClassifier
 from spinney.ensembles.responses import METHODS, Method, answer, choose_method
 from spinney.ensembles.tables import put_beside
+from spinney.members.base_estimators import AnyEstimator
 from spinney.members.fitting import fit_member
-from spinney.members.inputs import check_input, describe_input
-from spinney.members.patterns import AnyEstimator
-from spinney.members.rows import take_rows
+from spinney.members.tables import check_input, describe_input, take_rows
 
 
 class _BaseStacking(TransformerMixin, _BaseCombination):  # type: ignore[misc]

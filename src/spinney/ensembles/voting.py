@@ -19,8 +19,7 @@ from spinney.ensembles.base import RULES, Problem, Team
 from spinney.ensembles.responses import Method, choose_method
 from spinney.ensembles.votes import RiskCoverage, decide, labels_with_rejection, risk_coverage
 from spinney.ensembles.weights import convex_weights
-from spinney.members.inputs import describe_input
-from spinney.members.rows import count_rows
+from spinney.members.tables import count_rows, describe_input
 
 
 class _BaseVoting(TransformerMixin, _BaseMean):  # type: ignore[misc]

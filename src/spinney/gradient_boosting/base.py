@@ -33,7 +33,7 @@ from spinney.gradient_boosting.validation import (
 )
 from spinney.io import load
 from spinney.losses.losses import Loss
-from spinney.members.rows import take_rows
+from spinney.members.tables import take_rows
 from spinney.native import core
 from spinney.tree.ensemble import TreeEnsemble
 from spinney.tree.predictor import EnsemblePredictor

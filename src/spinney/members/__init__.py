@@ -1,1 +1,1 @@
-"""What ensembles over any estimator share: cloning, rows and columns of any table, fitting in parallel."""
+"""Tools for ensembles of any estimator: copies of a base estimator, tables of any kind, parallel fits."""

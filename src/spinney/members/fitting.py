@@ -1,4 +1,4 @@
-"""Fitting members: which of them take row weights, and many of them in parallel, in an order that is kept."""
+"""Fitting of members: sample weights where supported, and parallel jobs with results in order."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WEIGHT = "sample_weight"
 
 
 def takes_weights(estimator: Any) -> bool:
-    """Tell whether an estimator, or the last step of a pipeline, can be fitted with row weights.
+    """Return True if an estimator, or the last step of a pipeline, can be fitted with sample weights.
 
     >>> from sklearn.neighbors import KNeighborsClassifier
     >>> from spinney import DecisionTreeClassifier
@@ -35,7 +35,7 @@ def takes_weights(estimator: Any) -> bool:
 
 
 def fit_member(estimator: Any, X: Any, y: Any, weights: ArrayLike | None = None, **metadata: Any) -> Any:
-    """Fit an estimator, with row weights where there are some, and give it back.
+    """Fit an estimator and return it; raise InputError if it does not support the given sample weights.
 
     ``metadata`` are further arguments of its ``fit``.
 
@@ -47,8 +47,10 @@ def fit_member(estimator: Any, X: Any, y: Any, weights: ArrayLike | None = None,
         return estimator.fit(X, y, **metadata)
     argument = _weight_argument(estimator)
     if argument is None:
+        steps = getattr(estimator, "steps", None)
+        name = type(estimator).__name__ + (f" ending in {type(steps[-1][1]).__name__}" if steps else "")
         raise InputError(
-            f"sample_weight was given, but the member {_describe(estimator)} does not support sample weights",
+            f"sample_weight was given, but the member {name} does not support sample weights",
             fix="Fit without sample_weight, or leave this member out.",
         )
     return estimator.fit(X, y, **{argument: weights}, **metadata)
@@ -60,18 +62,35 @@ def run_jobs(
     n_jobs: int | None,
     title: str | None = None,
 ) -> list[Any]:
-    """Call a function with each tuple of arguments, several at a time, and give the results in order.
+    """Call a function with each tuple of arguments, in parallel, and return the results in order.
 
-    In threads if every estimator among the arguments is Spinney's, whose loops let other threads run; in
-    processes otherwise. ``joblib.parallel_config`` may say another thing. A title asks for a progress bar,
-    which is drawn on the error output.
+    Jobs run in threads if every estimator among the arguments is Spinney's own, which releases the GIL, and
+    in processes otherwise. ``joblib.parallel_config`` overrides this.
 
+    Parameters
+    ----------
+    function : callable
+        The function.
+    arguments : iterable of tuple
+        The arguments of one job per tuple.
+    n_jobs : int or None
+        Number of parallel jobs, as in joblib.
+    title : str, optional
+        If given, a progress bar with this title is shown on the error output.
+
+    Returns
+    -------
+    list
+        One result per job.
+
+    Examples
+    --------
     >>> run_jobs(pow, [(2, 3), (3, 2)], n_jobs=1)
     [8, 9]
     """
     calls = list(arguments)
-    thread_count(n_jobs)  # refuses what is no number of jobs
-    prefer = "threads" if all(map(_in_threads, calls)) else "processes"
+    thread_count(n_jobs)  # raises InputError if n_jobs is not valid
+    prefer = "threads" if all(map(_is_native_job, calls)) else "processes"
     workers = Parallel(n_jobs=n_jobs, prefer=prefer, return_as="generator")
     others = threading.enumerate()
     try:
@@ -80,15 +99,15 @@ def run_jobs(
             return list(results)
         return list(track(results, title, len(calls), console=Console(stderr=True)))
     except KeyboardInterrupt:
-        # Threads cannot be stopped from outside. Whoever goes on need not wait for them, but a process that
-        # ended while they are in the core would be aborted.
+        # Threads cannot be stopped from outside. The caller need not wait for them, but a process that exits
+        # while they run native code would be aborted.
         for thread in set(threading.enumerate()) - set(others):
             atexit.register(thread.join)
         raise
 
 
 def _weight_argument(estimator: Any) -> str | None:
-    """Name the argument of ``fit`` that takes row weights, None where there is none."""
+    """Return the name of the argument of ``fit`` for sample weights, None if there is none."""
     if has_fit_parameter(estimator, _WEIGHT):
         return _WEIGHT
     if get_config()["enable_metadata_routing"]:
@@ -98,27 +117,23 @@ def _weight_argument(estimator: Any) -> str | None:
         name, last = steps[-1]
         inner = None if isinstance(last, str) or last is None else _weight_argument(last)
         return None if inner is None else f"{name}__{inner}"
-    # A wrapper such as GridSearchCV hands on what it does not know by name.
+    # A wrapper such as GridSearchCV passes on keyword arguments that it does not know.
     wrapped = getattr(estimator, "estimator", None)
-    return None if wrapped is None or not _hands_on(estimator) else _weight_argument(wrapped)
+    return None if wrapped is None or not _has_fit_kwargs(estimator) else _weight_argument(wrapped)
 
 
-def _hands_on(estimator: Any) -> bool:
+def _has_fit_kwargs(estimator: Any) -> bool:
     parameters = inspect.signature(estimator.fit).parameters.values()
     return any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
 
 
-def _describe(estimator: Any) -> str:
-    steps = getattr(estimator, "steps", None)
-    kind = type(estimator).__name__
-    return f"{kind} ending in {type(steps[-1][1]).__name__}" if steps else kind
-
-
-def _in_threads(call: tuple[Any, ...]) -> bool:
-    return all(_is_ours(argument) for argument in call if hasattr(argument, "get_params"))
-
-
-def _is_ours(estimator: Any) -> bool:
-    """Tell whether an estimator and all within it are Spinney's."""
-    inner = [value for value in estimator.get_params(deep=True).values() if hasattr(value, "get_params")]
-    return all(isinstance(one, Persistent) for one in (estimator, *inner))
+def _is_native_job(call: tuple[Any, ...]) -> bool:
+    """Return True if all estimators among the arguments, and nested in them, are Spinney's own."""
+    estimators = [argument for argument in call if hasattr(argument, "get_params")]
+    nested = [
+        value
+        for estimator in estimators
+        for value in estimator.get_params(deep=True).values()
+        if hasattr(value, "get_params")
+    ]
+    return all(isinstance(estimator, Persistent) for estimator in (*estimators, *nested))

@@ -16,11 +16,15 @@ from spinney.core.parameters import FLAG, NONE, Rule, Whole, check_parameters, c
 from spinney.core.seeds import draw_seed, stream
 from spinney.data import read_table
 from spinney.io import CorruptModelFile, Persistent
-from spinney.members.cloning import make_member
+from spinney.members.base_estimators import AnyEstimator, base_estimator_tags, make_member
 from spinney.members.fitting import fit_member, run_jobs, takes_weights
-from spinney.members.inputs import check_described, check_input, describe_input
-from spinney.members.patterns import AnyEstimator, pattern_tags
-from spinney.members.rows import count_some_rows, take_rows
+from spinney.members.tables import (
+    check_described,
+    check_input,
+    count_training_rows,
+    describe_input,
+    take_rows,
+)
 from spinney.perturb.units import Units, make_units
 
 Perturb = Callable[[np.random.Generator], NDArray[Any]]
@@ -107,7 +111,7 @@ class _MemberEnsemble(MetaEstimatorMixin, _Ensemble):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags = pattern_tags(self._pattern()).input_tags
+        tags.input_tags = base_estimator_tags(self._pattern()).input_tags
         return tags
 
 
@@ -142,7 +146,7 @@ class _OutputPerturbation(_MemberEnsemble):
         """
         check_parameters(type(self).__name__, vars(self), self._parameter_rules)
         thread_count(self.n_jobs)
-        seed, n_rows = draw_seed(self.random_state), count_some_rows(X)
+        seed, n_rows = draw_seed(self.random_state), count_training_rows(X)
         described = describe_input(X)
         target, remembered = self._read_target(y, n_rows)
         units = make_units(X, target, check_weights(sample_weight, n_rows))

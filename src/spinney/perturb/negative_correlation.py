@@ -19,7 +19,7 @@ from spinney.core.seeds import draw_seed, stream
 from spinney.data import Schema, read_table
 from spinney.data.target import encode_values, read_target
 from spinney.io import CorruptModelFile
-from spinney.members.inputs import encode
+from spinney.members.tables import encode_labels
 from spinney.perturb.base import _Ensemble, check_labels
 from spinney.perturb.inputs import InputCoding, learn_coding, merge_rows, moments
 from spinney.perturb.networks import VALIDATION, Array, Link, Networks, Objective, draw_networks
@@ -362,7 +362,7 @@ class NegativeCorrelationClassifier(ClassifierMixin, _NegativeCorrelation):  # t
         return len(self.classes_)
 
     def _read_target(self, y: Any, n_rows: int) -> tuple[NDArray[Any], dict[str, Any]]:
-        codes, classes = encode(y, n_rows)
+        codes, classes = encode_labels(y, n_rows)
         return codes[:, None], {"classes_": classes}
 
     def _goal(

@@ -24,11 +24,16 @@ from spinney.core.parameters import (
 from spinney.core.parameters import ArrayLike as ArrayRule
 from spinney.core.seeds import draw_seed, stream
 from spinney.io import CorruptModelFile
-from spinney.members.cloning import make_member
+from spinney.members.base_estimators import AnyEstimator, make_member
 from spinney.members.fitting import fit_member, run_jobs
-from spinney.members.inputs import check_input, describe_input, encode
-from spinney.members.patterns import AnyEstimator
-from spinney.members.rows import count_rows, count_some_rows, take_rows
+from spinney.members.tables import (
+    check_input,
+    count_rows,
+    count_training_rows,
+    describe_input,
+    encode_labels,
+    take_rows,
+)
 from spinney.perturb.base import _MemberEnsemble, check_labels
 from spinney.perturb.codes import MAKERS, Code, check_rows_differ, given_code, random_code
 from spinney.perturb.decoding import LOSSES, by_hamming, by_loss, couple, softmax
@@ -131,10 +136,10 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
         """
         check_parameters(type(self).__name__, vars(self), self._parameter_rules)
         thread_count(self.n_jobs)
-        seed, n_rows, pattern = draw_seed(self.random_state), count_some_rows(X), self._pattern()
+        seed, n_rows, pattern = draw_seed(self.random_state), count_training_rows(X), self._pattern()
         self._method(pattern)
         described = describe_input(X)
-        codes, classes = encode(y, n_rows)
+        codes, classes = encode_labels(y, n_rows)
         weights = check_weights(sample_weight, n_rows)
         present = np.bincount(codes, weights, minlength=len(classes)) > 0
         code = self._make_code(present, stream(seed, _CODE))

@@ -14,7 +14,7 @@ from spinney.bagging.answers import give_shares, give_votes
 from spinney.core.errors import InputError
 from spinney.core.parameters import OneOf, Real
 from spinney.io import CorruptModelFile
-from spinney.members.inputs import encode
+from spinney.members.tables import encode_labels
 from spinney.perturb.base import OUTPUT_RULES, Perturb, _OutputPerturbation, check_labels
 from spinney.perturb.units import Units
 from spinney.trees import DecisionTreeClassifier
@@ -91,7 +91,7 @@ class OutputFlippingClassifier(ClassifierMixin, _OutputPerturbation):  # type: i
         return len(self.classes_)
 
     def _read_target(self, y: Any, n_rows: int) -> tuple[NDArray[Any], dict[str, Any]]:
-        codes, classes = encode(y, n_rows)
+        codes, classes = encode_labels(y, n_rows)
         # Members learn the labels themselves, since a class_weight of theirs may name them.
         return classes[codes], {"classes_": classes}
 

@@ -13,7 +13,7 @@ from spinney.bagging.answers import give_numbers
 from spinney.core.parameters import Real
 from spinney.data.target import encode_values, read_target
 from spinney.io import CorruptModelFile
-from spinney.members.patterns import pattern_tags
+from spinney.members.base_estimators import base_estimator_tags
 from spinney.perturb.base import OUTPUT_RULES, Perturb, _OutputPerturbation
 from spinney.perturb.units import Units
 from spinney.trees import DecisionTreeRegressor
@@ -105,7 +105,7 @@ class OutputSmearingRegressor(RegressorMixin, _OutputPerturbation):  # type: ign
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = pattern_tags(self._pattern()).target_tags.multi_output
+        tags.target_tags.multi_output = base_estimator_tags(self._pattern()).target_tags.multi_output
         return tags
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from spinney.bagging.row_order import row_order
 from spinney.core.errors import InputError
-from spinney.members.rows import take_rows
+from spinney.members.tables import take_rows
 
 # Beyond so many units the noise of a row has all but averaged out, and a table of them would grow large.
 MOST_UNITS = 16

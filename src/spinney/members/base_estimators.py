@@ -1,0 +1,141 @@
+"""Base estimators of ensembles: which objects qualify, and copies with seeds and random parameters."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import Tags, get_tags
+
+from spinney.core.errors import InputError, show_value
+from spinney.core.seeds import stream
+
+# scikit-learn's estimators accept no larger seed.
+_MAX_SEED = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class AnyEstimator:
+    """Parameter rule that allows estimator objects with ``fit`` and ``predict``, but no classes.
+
+    >>> from spinney.trees import C45Classifier
+    >>> AnyEstimator().allows(C45Classifier()), AnyEstimator().allows(C45Classifier)
+    (True, False)
+    """
+
+    def allows(self, value: Any) -> bool:
+        """Return True if the value is an estimator object."""
+        has_methods = all(hasattr(value, name) for name in ("fit", "predict", "get_params"))
+        return has_methods and not isinstance(value, type)
+
+    def __str__(self) -> str:
+        return "an estimator with fit and predict"
+
+
+def base_estimator_tags(estimator: Any) -> Tags:
+    """Return a copy of an estimator's scikit-learn tags; default tags if it is not an estimator.
+
+    >>> from spinney.trees import C45Classifier
+    >>> base_estimator_tags(C45Classifier()).input_tags.allow_nan
+    True
+    """
+    return deepcopy(get_tags(estimator if AnyEstimator().allows(estimator) else BaseEstimator()))
+
+
+def make_member(estimator: Any, seed: int | None = None, **params: Any) -> Any:
+    """Return an unfitted copy of an estimator with other parameters and random states drawn from a seed.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The base estimator.
+    seed : int, optional
+        If given, every ``random_state``, also of nested estimators (``pca__random_state``), is set to a
+        number drawn from this seed. Random states named in ``params`` are left alone.
+    **params
+        Parameters to set, as for ``set_params``.
+
+    Returns
+    -------
+    estimator
+        The copy.
+
+    Examples
+    --------
+    >>> from spinney import DecisionTreeClassifier
+    >>> member = make_member(DecisionTreeClassifier(), seed=1, max_depth=3)
+    >>> member.max_depth, isinstance(member.random_state, int)
+    (3, True)
+    """
+    member = clone(estimator)
+    if params:
+        member.set_params(**params)
+    if seed is not None:
+        names = [name for name in sorted(member.get_params()) if name.split("__")[-1] == "random_state"]
+        drawn = stream(seed, 0).integers(_MAX_SEED, size=len(names)).tolist()
+        states = dict(zip(names, drawn, strict=True))
+        member.set_params(**{name: state for name, state in states.items() if name not in params})
+    return member
+
+
+def draw_parameters(distributions: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """Draw a random value for each parameter.
+
+    A draw depends only on the seed and the name of its parameter, not on the other parameters.
+
+    Parameters
+    ----------
+    distributions : mapping of str to distribution
+        A distribution is a list, range or 1-D array (entries equally likely), a frozen distribution of
+        ``scipy.stats`` (anything with ``rvs``), or a function of a ``numpy.random.Generator``. Names are
+        those of ``set_params``: ``a__b`` is parameter b of the nested estimator a.
+    seed : int
+        The seed of all draws.
+
+    Returns
+    -------
+    dict
+        One value per name. NumPy scalars become Python numbers, so that a model file can store them.
+
+    Examples
+    --------
+    >>> draw_parameters({"max_depth": [3], "tree__ccp_alpha": lambda rng: 0.5}, seed=0)
+    {'max_depth': 3, 'tree__ccp_alpha': 0.5}
+    """
+    if not isinstance(distributions, Mapping):
+        raise InputError(
+            f"parameter_distributions is {show_value(distributions)}; it must be a dict by parameter name."
+        )
+    return {name: _draw(name, given, _generator(seed, name)) for name, given in distributions.items()}
+
+
+def _generator(seed: int, name: Any) -> np.random.Generator:
+    if not isinstance(name, str):
+        raise InputError(f"parameter_distributions has the key {show_value(name)}; keys are parameter names.")
+    # Python's own hash of a string differs between processes.
+    return stream(seed, int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little"))
+
+
+def _draw(name: str, given: Any, rng: np.random.Generator) -> Any:
+    """Draw one value from a distribution."""
+    if callable(getattr(given, "rvs", None)):
+        value = given.rvs(random_state=rng)
+    elif isinstance(given, Sequence | np.ndarray) and not isinstance(given, str | bytes):
+        if getattr(given, "shape", None) == () or not len(given):
+            raise InputError(f"The distribution of parameter {name!r} is empty.", fix="List its values.")
+        value = given[int(rng.integers(len(given)))]
+    elif callable(given):
+        value = given(rng)
+    else:
+        raise InputError(
+            f"The distribution of parameter {name!r} is {show_value(given)}; it must be a list of values, a "
+            "frozen distribution of scipy.stats, or a function of a numpy Generator",
+            fix=f"For a constant value, write [{show_value(given)}].",
+        )
+    is_scalar = isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0)
+    return value.item() if is_scalar else value

@@ -1,0 +1,141 @@
+"""Tables of any kind as ensembles pass them to members: rows, columns, feature names and class codes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
+
+from spinney.core.errors import InputError, InputTypeError
+from spinney.data.target import encode_classes, read_target
+from spinney.io import CorruptModelFile
+
+# ---- rows and columns ----
+
+
+def count_rows(X: Any) -> int:
+    """Return the number of rows of a table, or of entries of a list or series.
+
+    >>> count_rows([[1, 2], [3, 4], [5, 6]])
+    3
+    """
+    # One scipy.sparse format (dok) is a dict.
+    if isinstance(X, str | bytes | Mapping | Set) and not sparse.issparse(X):
+        raise InputTypeError(f"Expected 2D array, or another table, got {type(X).__name__} instead.")
+    try:
+        return int(_num_samples(X))
+    except TypeError as error:
+        raise InputTypeError(
+            f"Expected 2D array, or another table, got {type(X).__name__} instead ({error})."
+        ) from None
+
+
+def count_training_rows(X: Any) -> int:
+    """Return the number of rows of a table to learn from; raise InputError if it has none.
+
+    >>> count_training_rows([[1.0], [2.0]])
+    2
+    """
+    n_rows = count_rows(X)
+    if n_rows == 0:
+        raise InputError("Found array with 0 sample(s) while a minimum of 1 is required.")
+    return n_rows
+
+
+def take_rows(X: Any, rows: ArrayLike) -> Any:
+    """Return rows, by position or mask, as a table of the same kind.
+
+    >>> take_rows(np.array([[1, 2], [3, 4], [5, 6]]), [2, 0]).tolist()
+    [[5, 6], [1, 2]]
+    """
+    positions = _positions(rows)
+    if sparse.issparse(X):
+        return X.tocsr()[positions]  # not every sparse format supports indexing
+    return _safe_indexing(_indexable(X), positions)
+
+
+def take_columns(X: Any, columns: ArrayLike) -> Any:
+    """Return columns, by position or mask, as a table of the same kind.
+
+    >>> take_columns([[1, 2, 3], [4, 5, 6]], [0, 2])
+    [[1, 3], [4, 6]]
+    """
+    positions = _positions(columns)
+    if isinstance(X, list | tuple):
+        return [[row[j] for j in positions] for row in X]
+    if sparse.issparse(X):
+        return X.tocsc()[:, positions]
+    return _safe_indexing(_indexable(X), positions, axis=1)
+
+
+def _indexable(X: Any) -> Any:
+    return X if hasattr(X, "__getitem__") else np.asarray(X)
+
+
+def _positions(chosen: ArrayLike) -> NDArray[np.intp]:
+    indices = np.asarray(chosen)
+    return np.flatnonzero(indices) if indices.dtype.kind == "b" else indices.astype(np.intp)
+
+
+# ---- features ----
+
+
+def describe_input(X: Any) -> dict[str, Any]:
+    """Return ``n_features_in_`` and, if the columns have names, ``feature_names_in_`` as a dict.
+
+    A list of texts has neither.
+
+    >>> describe_input([[1, 2, 3]])
+    {'n_features_in_': 3}
+    """
+    described = BaseEstimator()
+    validate_data(described, X, skip_check_array=True, reset=True)
+    return dict(vars(described))
+
+
+def check_input(estimator: Any, X: Any) -> None:
+    """Raise an error if the estimator is not fitted, or was fitted to other features than those of X."""
+    check_is_fitted(estimator)
+    try:
+        validate_data(estimator, X, skip_check_array=True, reset=False)
+    except ValueError as error:
+        if "does not contain any features" in str(error):
+            raise InputError(str(error), fix="Reshape your data to one row per sample.") from None
+        raise
+
+
+def check_described(estimator: Any) -> None:
+    """Raise CorruptModelFile if the number and names of features, read from a file, are not valid."""
+    width, names = (vars(estimator).get(name) for name in ("n_features_in_", "feature_names_in_"))
+    valid = width is None or (type(width) is int and width >= 0)
+    if names is not None:
+        valid = valid and isinstance(names, np.ndarray) and names.shape == (width,)
+        valid = valid and all(type(name) is str for name in names.tolist())
+    if not valid:
+        raise CorruptModelFile(f"The features of a {type(estimator).__name__} are not valid.")
+
+
+# ---- classes ----
+
+
+def encode_labels(y: Any, n_rows: int | None = None) -> tuple[NDArray[np.int32], NDArray[Any]]:
+    """Return class codes (n_rows,) and the classes in ascending order; y must have one output.
+
+    >>> codes, classes = encode_labels(["b", "a", "b"])
+    >>> codes.tolist(), classes.tolist()
+    ([1, 0, 1], ['a', 'b'])
+    """
+    labels = read_target(y, count_rows(y) if n_rows is None and y is not None else n_rows or 0)
+    if labels.ndim == 2:
+        raise InputError(
+            f"y has {labels.shape[1]} outputs, but this ensemble supports one",
+            fix="Fit one ensemble per output, for example with sklearn.multioutput.MultiOutputClassifier.",
+        )
+    encoded = encode_classes(labels)
+    return encoded.codes[:, 0], encoded.classes[0]
