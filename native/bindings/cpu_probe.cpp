@@ -1,26 +1,17 @@
-// What this processor can run, asked before any vector code is loaded; a module of its own without nanobind.
+// Module `_cpu`: names the vector level of this processor before any vector code is loaded. Plain C API, so
+// that it starts fast and pulls in nothing.
 #include <Python.h>
 
-static PyObject* best_level(PyObject*, PyObject*) {
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
-                      __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma") &&
-                      __builtin_cpu_supports("popcnt");
-    const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-    if (avx2 && avx512) return PyUnicode_FromString("avx512");
-    if (avx2) return PyUnicode_FromString("avx2");
-#endif
-    return PyUnicode_FromString("baseline");
-}
+#include "simd/cpu_level.hpp"
 
-static PyMethodDef methods[] = {{"best_level", best_level, METH_NOARGS,
-                                 "Name the most capable build of the core that this processor can run."},
-                                {nullptr, nullptr, 0, nullptr}};
+static PyObject* best_level(PyObject*, PyObject*) { return PyUnicode_FromString(spinney::cpu_level()); }
+
+static PyMethodDef methods[] = {
+    {"best_level", best_level, METH_NOARGS, "Return the most capable vector level that this processor runs."},
+    {nullptr, nullptr, 0, nullptr}};
 static PyModuleDef module = {PyModuleDef_HEAD_INIT,
                              "_cpu",
-                             "What this processor can run.",
+                             "Detection of vector instructions.",
                              0,
                              methods,
                              nullptr,
