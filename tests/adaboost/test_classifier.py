@@ -17,6 +17,7 @@ from sklearn.tree import DecisionTreeClassifier as ScikitTree
 
 import spinney as sp
 from contracts.learners import mixed_data
+from loops import for_each
 from oracles import naive_adaboost as naive
 from spinney.adaboost.algorithms import NAMES
 from spinney.datasets import load_xor, make_box
@@ -103,7 +104,7 @@ def test_many_classes_keep_their_bounds(seed, n_classes):
         assert (ledger.product_bound <= ledger.edge_bound * (1 + 1e-9)).all()
 
 
-@pytest.mark.parametrize("seed", range(3))
+@for_each("seed", range(3))
 def test_no_training_error_is_left_after_the_rounds_that_the_edge_allows(seed):
     X, y = make_box(n=40, random_state=seed, frame=None)
     model = sp.AdaBoostClassifier(algorithm="discrete", n_estimators=400, ledger=True).fit(X, y)

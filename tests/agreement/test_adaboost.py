@@ -7,6 +7,7 @@ from sklearn.ensemble import AdaBoostClassifier as ScikitAdaBoost
 from sklearn.tree import DecisionTreeClassifier as ScikitTree
 
 import spinney as sp
+from loops import for_each
 from oracles import naive_adaboost as naive
 
 EXACT = sp.DecisionTreeClassifier(max_depth=1, max_bins=None)
@@ -21,7 +22,7 @@ def problem(seed, n_classes, n_rows=200, n_features=5):
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
-@pytest.mark.parametrize("seed", range(30))
+@for_each("seed", range(30))
 def test_votes_are_scikit_learns_learner_by_learner(seed, n_classes):
     X, y, weights = problem(seed, n_classes)
     weights = weights if seed % 2 else None
@@ -48,7 +49,7 @@ def against_naive(seed, n_classes):
     return X, y, (weights if seed % 2 else np.ones(60)), new, (0.5 if seed % 3 == 0 else 1.0)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@for_each("seed", range(4))
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_votes_against_the_formulas(seed, n_classes):
     X, y, weights, _, rate = against_naive(seed, n_classes)
@@ -62,7 +63,7 @@ def test_votes_against_the_formulas(seed, n_classes):
         assert (mine.tree_.feature[0], mine.tree_.threshold[0]) == (stump.feature, stump.threshold)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@for_each("seed", range(4))
 @pytest.mark.parametrize("algorithm", ["real", "gentle"])
 def test_real_and_gentle_against_the_formulas(seed, algorithm):
     X, y, weights, new, rate = against_naive(seed, 2)
@@ -73,7 +74,7 @@ def test_real_and_gentle_against_the_formulas(seed, algorithm):
         assert_allclose(model.decision_function(new), expected, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@for_each("seed", range(4))
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_samme_r_against_the_formulas(seed, n_classes):
     X, y, weights, new, rate = against_naive(seed, n_classes)
@@ -83,7 +84,7 @@ def test_samme_r_against_the_formulas(seed, n_classes):
     assert_allclose(scores, expected[:, 1] if n_classes == 2 else expected, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@for_each("seed", range(4))
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_logit_against_the_formulas(seed, n_classes):
     X, y, weights, new, rate = against_naive(seed, n_classes)
@@ -96,7 +97,7 @@ def test_logit_against_the_formulas(seed, n_classes):
     )
 
 
-@pytest.mark.parametrize("seed", range(4))
+@for_each("seed", range(4))
 @pytest.mark.parametrize("loss", ["linear", "square", "exponential"])
 def test_r2_against_the_formulas(seed, loss):
     X, _, weights, new, rate = against_naive(seed, 2)

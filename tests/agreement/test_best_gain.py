@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from loops import for_each
 from oracles.naive_cart import best_gain, decrease
 from oracles.random_tables import RandomTable, random_table
 from spinney import DecisionTreeClassifier, DecisionTreeRegressor
@@ -53,19 +54,19 @@ def check(seed: int, criterion: str, max_bins: int | None, **sizes: Any) -> None
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
-@pytest.mark.parametrize("seed", range(40))
+@for_each("seed", range(40))
 def test_categories_and_numbers(seed: int, criterion: str) -> None:
     check(seed, criterion, None if seed % 2 else 255, max_rows=30, max_columns=4, max_levels=6)
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
-@pytest.mark.parametrize("seed", range(500, 510))
+@for_each("seed", range(500, 510))
 def test_more_categories(seed: int, criterion: str) -> None:
     check(seed, criterion, None, max_rows=50, max_columns=2, max_levels=8, kinds=("categorical",))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("criterion", CRITERIA)
-@pytest.mark.parametrize("seed", range(1000, 1100))
+@for_each("seed", range(1000, 1100))
 def test_larger_tables(seed: int, criterion: str) -> None:
     check(seed, criterion, None if seed % 2 else 255, max_rows=60, max_columns=4, max_levels=7)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from agreement.multiway import Rule, compare_answers, compare_ledgers, compare_trees, our_choice, tree_bytes
+from loops import for_each
 from oracles.naive_multiway import Tree, grow_c45
 from oracles.random_tables import RandomTable, random_table
 from spinney import C45Classifier
@@ -55,12 +56,12 @@ def check(seed: int, **sizes: int) -> None:
     assert tree_bytes(model.set_params(ledger=False).fit(table.frame(), table.y, table.weights)) == recorded
 
 
-@pytest.mark.parametrize("seed", range(320))
+@for_each("seed", range(320))
 def test_tree_candidates_and_answers_are_the_naive_ones(seed: int) -> None:
     check(seed, max_rows=60, max_columns=6)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(1000, 2000))
+@for_each("seed", range(1000, 2000))
 def test_larger_tables(seed: int) -> None:
     check(seed, max_rows=200, max_columns=8)

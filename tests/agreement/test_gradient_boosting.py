@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.metrics import log_loss
 
+from loops import for_each
 from oracles.naive_booster import NaiveTree, Node, Settings, boost, derivatives, leaves, refit
 from oracles.random_tables import random_table
 from spinney import GradientBoostingClassifier, GradientBoostingRegressor
@@ -161,14 +162,14 @@ def check_table(seed, loss, params):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("seed", range(4))
+@for_each("seed", range(4))
 def test_no_split_is_better_and_every_leaf_is_best(loss, seed):
     check_table(seed + 10 * list(LOSSES).index(loss), loss, {})
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("loss", ["squared_error", "log_loss"])
-@pytest.mark.parametrize("seed", range(3))
+@for_each("seed", range(3))
 def test_limits_and_constraints_are_kept(variant, loss, seed):
     check_table(1000 + seed, loss, VARIANTS[variant])
 
@@ -224,7 +225,7 @@ def drawn(n=1500, seed=0):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(2))
+@for_each("seed", range(2))
 @pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "quantile", "poisson", "gamma"])
 def test_regression_is_as_good_as_scikit_learns(loss, seed):
     X, signal = drawn(seed=seed)

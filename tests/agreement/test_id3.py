@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from agreement.multiway import Rule, compare_answers, compare_ledgers, compare_trees, our_choice, tree_bytes
+from loops import for_each
 from oracles.naive_multiway import Tree, grow_id3
 from oracles.random_tables import RandomTable, random_table
 from spinney import ID3Classifier
@@ -58,18 +59,18 @@ def check(seed: int, **sizes: Any) -> None:
     assert tree_bytes(model.set_params(ledger=False).fit(table.frame(), table.y, table.weights)) == recorded
 
 
-@pytest.mark.parametrize("seed", range(150))
+@for_each("seed", range(150))
 def test_categories(seed: int) -> None:
     check(seed, max_rows=60, max_columns=5, kinds=("categorical",))
 
 
-@pytest.mark.parametrize("seed", range(150, 250))
+@for_each("seed", range(150, 250))
 def test_numbers_are_categories_too(seed: int) -> None:
     check(seed, max_rows=30, max_columns=4)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(1000, 1600))
+@for_each("seed", range(1000, 1600))
 def test_larger_tables(seed: int) -> None:
     kinds = ("categorical",) if seed % 2 else ("numeric", "categorical")
     check(seed, max_rows=100, max_columns=5, kinds=kinds)

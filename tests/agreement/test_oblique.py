@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from numpy.typing import NDArray
 
+from loops import for_each
 from oracles.naive_cart import IMPURITIES, decrease
 from spinney import (
     DecisionTreeClassifier,
@@ -29,7 +30,7 @@ def slanted(seed: int, n_rows: int, noise: float = 0.0) -> tuple[NDArray[Any], N
     return X, (X[:, :4] @ plane + noise * rng.normal(size=n_rows) > 0.2).astype(int)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@for_each("seed", range(4))
 def test_slanted_borders_take_smaller_and_better_trees(seed: int) -> None:
     X, y = slanted(seed, 600)
     X_new, y_new = slanted(seed + 100, 3000)

@@ -165,6 +165,22 @@ LEARNERS = [*OF_TREES, *ENSEMBLES]
 # One setting of each class.
 EACH_CLASS = [learner for learner in LEARNERS if "-" not in learner.name]
 DEFAULTS = [learner for learner in EACH_CLASS if learner in OF_TREES]
+# One setting of each class, and one of each kind of setting that takes another path through the code.
+KINDS = (
+    "DecisionTreeClassifier-exact",
+    "DecisionTreeClassifier-fractional",
+    "DecisionTreeRegressor-absolute",
+    "RandomForestClassifier-subsample",
+    "RandomForestRegressor-oblique",
+    "GradientBoostingClassifier-stopping",
+    "VotingClassifier-learned",
+    "BaggingRegressor-patches",
+    "OutputCodeClassifier-coupled",
+    "AdaBoostClassifier-depth",
+    "AdaBoostClassifier-logit",
+    "AdaBoostClassifier-drawn",
+)
+EACH_KIND = [learner for learner in LEARNERS if learner in EACH_CLASS or learner.name in KINDS]
 
 
 def holds_out(params: Mapping[str, Any]) -> bool:

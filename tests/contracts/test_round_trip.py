@@ -12,6 +12,7 @@ from numpy.testing import assert_array_equal
 
 import spinney as sp
 from contracts.learners import LEARNERS, fewer, mixed_data
+from loops import for_each
 from spinney.io import ModelFileError, Persistent, dumps, loads
 
 each_learner = pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
@@ -53,7 +54,7 @@ def fitted(name):
 
 
 @each_learner
-@pytest.mark.parametrize("way", WAYS)
+@for_each("way", WAYS)
 def test_a_stored_model_is_the_same_model(learner, way, tmp_path):
     X, y, weights = mixed_data(learner.kind, fewer(learner, 300))
     model = fitted(learner.name)
@@ -136,7 +137,7 @@ def _damages():
     }
 
 
-@pytest.mark.parametrize("damage", _damages())
+@for_each("damage", _damages())
 def test_content_that_does_not_agree_is_refused(damage, monkeypatch):
     X, y, _ = mixed_data("classifier")
     model = sp.DecisionTreeClassifier(max_depth=2).fit(X, y)

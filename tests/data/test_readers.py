@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
+from loops import for_each
 from spinney.core.errors import InputError, InputTypeError
 from spinney.data import read_table
 
@@ -69,7 +70,7 @@ def test_every_input_is_the_same_table(kind):
     assert table.schema.has_names is (kind not in ("numpy objects", "lists", "tuples"))
 
 
-@pytest.mark.parametrize("fitted", INPUTS)
+@for_each("fitted", INPUTS)
 @pytest.mark.parametrize("kind", INPUTS)
 @pytest.mark.filterwarnings("ignore:X ")
 def test_every_schema_reads_every_input(fitted, kind):
@@ -215,8 +216,8 @@ def test_objects_that_are_no_values_are_type_errors():
 
 
 @pytest.mark.parametrize("form", ["csr", "csc", "coo", "dok", "lil", "bsr", "dia"])
-@pytest.mark.parametrize("make", ["array", "matrix"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
+@for_each("make", ["array", "matrix"])
+@for_each("dtype", [np.float32, np.float64, np.int32])
 def test_sparse_of_every_form_is_as_its_dense_twin(form, make, dtype):
     dense = np.array([[0, 2, 0], [3, 0, 0], [0, 0, 0], [5, 6, 0]], dtype)
     X = getattr(sparse, f"{form}_{make}")(dense)

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.metrics import accuracy_score, get_scorer, log_loss, mean_squared_error
 
+from loops import for_each
 from spinney.ensembles.greedy import LogJudge, ScorerJudge, SquaredJudge, select
 
 N, M = 60, 5
@@ -34,7 +35,7 @@ def naive(loss_of_mean, answers, n_steps, n_initial=1, replacement=True):
     return chosen, losses, np.bincount(chosen[:best], minlength=len(answers))
 
 
-@pytest.mark.parametrize("seed", range(3))
+@for_each("seed", range(3))
 @pytest.mark.parametrize("n_initial", [1, 3])
 @pytest.mark.parametrize("replacement", [True, False])
 def test_the_judges_choose_as_the_naive_selection_does(seed, n_initial, replacement):

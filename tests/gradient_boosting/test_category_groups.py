@@ -1,13 +1,13 @@
 """Columns of more categories than a code tells apart."""
 
 import numpy as np
-import pytest
 
 import spinney as sp
+from loops import for_each
 from spinney.gradient_boosting.category_groups import group_levels
 
 
-@pytest.mark.parametrize("seed", range(20))
+@for_each("seed", range(20))
 def test_groups_are_neighbours_in_value_and_no_more_than_asked(seed):
     rng = np.random.default_rng(seed)
     n, most = int(rng.integers(2, 900)), int(rng.integers(1, 300))

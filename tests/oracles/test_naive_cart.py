@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from loops import for_each
 from oracles.naive_cart import all_splits, best_gain, best_split
 from oracles.random_tables import RandomTable, random_table
 
@@ -32,7 +33,7 @@ def scikit_learn_gain(table: RandomTable, criterion: str, min_samples_leaf: int)
 
 
 @pytest.mark.parametrize("criterion", CLASSIFICATION + REGRESSION)
-@pytest.mark.parametrize("seed", range(12))
+@for_each("seed", range(12))
 def test_root_gain_is_the_one_scikit_learn_finds(seed: int, criterion: str) -> None:
     table = random_table(seed, max_rows=30, max_columns=3, kinds=("numeric",))
     table.columns = [[None if v is None else float(np.float32(v)) for v in c] for c in table.columns]

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from loops import for_each
 from oracles.naive_multiway import Candidate, Node, Tree, entropy, grow_c45, grow_id3, midpoint
 from oracles.random_tables import random_table
 from oracles.watermelon import WATERMELON2_MISSING, WATERMELON3, coded
@@ -168,7 +169,7 @@ def check_node(node: Node) -> None:
         assert candidate.gain_ratio > -1e-12
 
 
-@pytest.mark.parametrize("seed", range(30))
+@for_each("seed", range(30))
 def test_random_tables_give_consistent_trees(seed: int) -> None:
     table = random_table(seed)
     for tree in (
@@ -181,7 +182,7 @@ def test_random_tables_give_consistent_trees(seed: int) -> None:
             assert math.fsum(answer) == pytest.approx(1)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@for_each("seed", range(10))
 def test_integer_weights_are_repeated_rows(seed: int) -> None:
     table = random_table(seed, max_rows=40)
     repeats = [1 + row % 3 for row in range(len(table.y))]

@@ -7,6 +7,7 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from loops import for_each
 from oracles import naive_predict
 from spinney.tree.predict import TreePredictor
 from tree.trees_by_hand import build, category_set, from_sklearn, leaf, linear, mixed_tree, multiway, numeric
@@ -71,7 +72,7 @@ def test_every_kind_of_test_agrees_with_the_naive_walk():
     assert_agrees(tree, table_of(mixed_columns(np.random.default_rng(0), 500)))
 
 
-@pytest.mark.parametrize("seed", range(15))
+@for_each("seed", range(15))
 def test_random_trees_agree_with_the_naive_walk(seed):
     rng = np.random.default_rng(seed)
     tree = build(random_node(rng, 6), n_features=4)

@@ -3,6 +3,7 @@ import pickle
 import numpy as np
 import pytest
 
+from loops import for_each
 from oracles import naive_predict
 from spinney.tree.ensemble import TreeEnsemble
 from spinney.tree.predictor import EnsemblePredictor
@@ -30,7 +31,7 @@ def random_trees(rng, n_trees, depth=5):
     return [build(random_node(rng, int(rng.integers(0, depth + 1))), n_features=4) for _ in range(n_trees)]
 
 
-@pytest.mark.parametrize("seed", range(8))
+@for_each("seed", range(8))
 def test_sums_means_and_leaves_are_those_of_the_trees_one_by_one(seed):
     rng = np.random.default_rng(seed)
     trees = random_trees(rng, 7)
@@ -46,7 +47,7 @@ def test_sums_means_and_leaves_are_those_of_the_trees_one_by_one(seed):
     assert predictor.apply(table).dtype == np.int32
 
 
-@pytest.mark.parametrize("seed", range(4))
+@for_each("seed", range(4))
 def test_weights_and_a_start_enter_in_the_order_of_the_trees(seed):
     rng = np.random.default_rng(100 + seed)
     trees = random_trees(rng, 6)
