@@ -1,0 +1,351 @@
+"""Test losses of every library at its own defaults, over many real tables.
+
+    python -m benchmarks.quality run FOLDER OUT.jsonl [--half sealed] [--libraries A,B] [--splits N]
+    python -m benchmarks.quality report OUT.jsonl [...]
+
+FOLDER holds one table per file (.csv.gz or .parquet, last column ``target``) and INDEX.md, whose ``task``
+column says "binary", "multi(K)" or "reg". The tables are divided in two halves by a hash of their names:
+parameters are developed on one half, and the other is opened to judge them. Every library sees the same rows:
+at most 20,000 to train on, at most 20,000 others to test on. The loss is the log-loss, or the root mean
+squared error over the standard deviation of the test targets. Runs append to OUT, and what is there already
+is not run again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table as RichTable
+from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+
+MAX_ROWS = 20_000
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Split:
+    """One division of a table into rows to train on and rows to test on."""
+
+    table: str
+    seed: int
+    is_classification: bool
+    X: pd.DataFrame
+    y: NDArray[Any]
+    X_test: pd.DataFrame
+    y_test: NDArray[Any]
+
+    @property
+    def categorical(self) -> list[str]:
+        return [name for name in self.X.columns if self.X[name].dtype == "category"]
+
+
+def half_of(name: str) -> str:
+    """Return the half that a table belongs to: a hash of its name decides."""
+    return "sealed" if hashlib.sha256(name.encode()).digest()[0] % 2 else "development"
+
+
+def list_tables(folder: Path, half: str) -> dict[str, tuple[Path, str]]:
+    """Return file and task of each table of one half, by name."""
+    rows = re.findall(r"^\| (\w+) \|(.*)\|$", (folder / "INDEX.md").read_text(), re.MULTILINE)
+    tables = {}
+    for name, rest in rows:
+        cells = [cell.strip() for cell in rest.split("|")]
+        if (
+            len(cells) > 7
+            and cells[5].startswith(("binary", "multi", "reg"))
+            and half in (half_of(name), "all")
+        ):
+            tables[name] = (folder / cells[7], cells[5])
+    return tables
+
+
+def read_table(path: Path, is_classification: bool) -> tuple[pd.DataFrame, NDArray[Any]]:
+    """Read a table: text columns become categories, classes become codes, classes of one row are left out."""
+    if path.suffix == ".parquet":
+        frame = pd.read_parquet(path)
+    else:
+        frame = pd.read_csv(path, keep_default_na=False, na_values=[""], low_memory=False)
+    frame = frame[frame["target"].notna()]
+    target = frame.pop("target")
+    if is_classification:
+        counts = target.map(target.value_counts())
+        frame, target = frame[counts > 1], target[counts > 1]
+        y = pd.factorize(target, sort=True)[0]
+    else:
+        y = target.to_numpy(dtype=float)
+    frame = frame.reset_index(drop=True)
+    for name in frame.columns:
+        if not pd.api.types.is_numeric_dtype(frame[name]) or frame[name].dtype == bool:
+            frame[name] = frame[name].astype("str").where(frame[name].notna()).astype("category")
+    return frame, y
+
+
+def splits_of(name: str, path: Path, task: str, n_splits: int) -> Iterator[Split]:
+    """Yield the same splits of a table for every library."""
+    is_classification = not task.startswith("reg")
+    X, y = read_table(path, is_classification)
+    n_test = min(MAX_ROWS, max(1, round(0.25 * len(X))))
+    n_train = min(MAX_ROWS, len(X) - n_test)
+    kind = StratifiedShuffleSplit if is_classification else ShuffleSplit
+    n_classes = len(np.unique(y)) if is_classification else 0
+    if is_classification and n_test < n_classes:
+        n_test = n_classes
+        n_train = min(n_train, len(X) - n_test)
+    for seed in range(n_splits):
+        train, test = next(kind(1, train_size=n_train, test_size=n_test, random_state=seed).split(X, y))
+        parts = []
+        for rows in (train, test):
+            part = X.iloc[rows].reset_index(drop=True)
+            parts += [part, y[rows]]
+        known = np.isin(parts[3], parts[1]) if is_classification else np.ones(len(test), bool)
+        yield Split(name, seed, is_classification, parts[0], parts[1], parts[2][known], parts[3][known])
+
+
+# ---- the libraries, each as its users call it ----
+
+Predict = Callable[[pd.DataFrame], Floats]
+Library = Callable[[Split], tuple[Predict, Any]]
+
+
+def _proba_or_value(model: Any, is_classification: bool) -> Predict:
+    return model.predict_proba if is_classification else model.predict
+
+
+def spinney(split: Split, **params: Any) -> tuple[Predict, Any]:
+    """Gradient boosting of Spinney."""
+    import spinney as sp
+
+    make = sp.GradientBoostingClassifier if split.is_classification else sp.GradientBoostingRegressor
+    model = make(random_state=split.seed, n_jobs=2, **params).fit(split.X, split.y)
+    return _proba_or_value(model, split.is_classification), model
+
+
+def catboost(split: Split, **params: Any) -> tuple[Predict, Any]:
+    """CatBoost, text columns as categorical features."""
+    from catboost import CatBoostClassifier, CatBoostRegressor
+
+    def as_text(X: pd.DataFrame) -> pd.DataFrame:
+        return X.assign(
+            **{name: X[name].astype("object").fillna("missing").astype(str) for name in split.categorical}
+        )
+
+    make = CatBoostClassifier if split.is_classification else CatBoostRegressor
+    options = {"verbose": 0, "thread_count": 2, "random_seed": split.seed, "allow_writing_files": False}
+    model = make(cat_features=split.categorical, **options | params).fit(as_text(split.X), split.y)
+    predict = _proba_or_value(model, split.is_classification)
+    return lambda X: predict(as_text(X)), model
+
+
+def lightgbm(split: Split, **params: Any) -> tuple[Predict, Any]:
+    """LightGBM, categories by their pandas type."""
+    from lightgbm import LGBMClassifier, LGBMRegressor
+
+    make = LGBMClassifier if split.is_classification else LGBMRegressor
+    plain = {name: f"c{i}" for i, name in enumerate(split.X.columns)}
+    model = make(verbose=-1, n_jobs=2, random_state=split.seed, **params)
+    model.fit(split.X.rename(columns=plain), split.y)
+    predict = _proba_or_value(model, split.is_classification)
+    return lambda X: predict(X.rename(columns=plain)), model
+
+
+def xgboost(split: Split, **params: Any) -> tuple[Predict, Any]:
+    """XGBoost, categories by their pandas type."""
+    from xgboost import XGBClassifier, XGBRegressor
+
+    make = XGBClassifier if split.is_classification else XGBRegressor
+    plain = {name: f"c{i}" for i, name in enumerate(split.X.columns)}
+    model = make(enable_categorical=True, n_jobs=2, random_state=split.seed, **params)
+    model.fit(split.X.rename(columns=plain), split.y)
+    predict = _proba_or_value(model, split.is_classification)
+    return lambda X: predict(X.rename(columns=plain)), model
+
+
+def _as_numbers(split: Split, max_levels: int) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    """Return a function that replaces categories of more levels than a library takes by their codes."""
+    many = [name for name in split.categorical if len(split.X[name].cat.categories) > max_levels]
+
+    def convert(X: pd.DataFrame) -> pd.DataFrame:
+        codes = {name: X[name].cat.codes.where(X[name].cat.codes >= 0).astype(float) for name in many}
+        return X.assign(**codes)
+
+    return convert
+
+
+def hist_gradient_boosting(split: Split, **params: Any) -> tuple[Predict, Any]:
+    """scikit-learn's HistGradientBoosting; columns of more than 255 levels as codes."""
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+    convert = _as_numbers(split, 254)
+    make = HistGradientBoostingClassifier if split.is_classification else HistGradientBoostingRegressor
+    model = make(random_state=split.seed, **params).fit(convert(split.X), split.y)
+    predict = _proba_or_value(model, split.is_classification)
+    return lambda X: predict(convert(X)), model
+
+
+def random_forest(split: Split, **params: Any) -> tuple[Predict, Any]:
+    """scikit-learn's random forest on codes, missing values as they are."""
+    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+    convert = _as_numbers(split, 0)
+    make = RandomForestClassifier if split.is_classification else RandomForestRegressor
+    model = make(n_jobs=2, random_state=split.seed, **params).fit(convert(split.X), split.y)
+    predict = _proba_or_value(model, split.is_classification)
+    return lambda X: predict(convert(X)), model
+
+
+LIBRARIES: dict[str, Library] = {
+    "Spinney": spinney,
+    "CatBoost": catboost,
+    "LightGBM": lightgbm,
+    "XGBoost": xgboost,
+    "HistGradientBoosting": hist_gradient_boosting,
+    "RandomForest": random_forest,
+}
+
+
+# ---- measuring ----
+
+
+def loss_of(split: Split, predicted: Floats) -> float:
+    """Return the log-loss, or the root mean squared error over the standard deviation of the test targets."""
+    if split.is_classification:
+        chosen = np.asarray(predicted, np.float64)[np.arange(len(predicted)), _codes_in(split)]
+        return float(-np.log(np.clip(chosen, 1e-15, 1)).mean())
+    spread = split.y_test.std() or 1.0
+    return float(np.sqrt(((np.asarray(predicted).ravel() - split.y_test) ** 2).mean()) / spread)
+
+
+def _codes_in(split: Split) -> NDArray[np.intp]:
+    return np.searchsorted(np.unique(split.y), split.y_test)
+
+
+def calibration_error(split: Split, predicted: Floats, n_bins: int = 15) -> float:
+    """Return the expected calibration error of the predicted class (Guo et al. 2017)."""
+    confidence, right = predicted.max(axis=1), predicted.argmax(axis=1) == _codes_in(split)
+    bins = np.minimum((confidence * n_bins).astype(int), n_bins - 1)
+    gaps = [
+        abs(confidence[bins == b].mean() - right[bins == b].mean()) * (bins == b).mean()
+        for b in np.unique(bins)
+    ]
+    return float(np.sum(gaps))
+
+
+def measure(split: Split, library: Library) -> dict[str, Any]:
+    """Fit and test one library on one split."""
+    # XGBoost takes classes as codes without gaps.
+    y = np.searchsorted(np.unique(split.y), split.y) if split.is_classification else split.y
+    dense = Split(split.table, split.seed, split.is_classification, split.X, y, split.X_test, split.y_test)
+    begin = time.perf_counter()
+    predict, _ = library(dense)
+    fit_seconds = time.perf_counter() - begin
+    begin = time.perf_counter()
+    predicted = predict(split.X_test)
+    row = {"loss": loss_of(split, predicted), "fit": fit_seconds, "predict": time.perf_counter() - begin}
+    if split.is_classification:
+        row["calibration"] = calibration_error(split, predicted)
+    return row
+
+
+def run_all(
+    tables: dict[str, tuple[Path, str]], libraries: dict[str, Library], n_splits: int, out: Path
+) -> None:
+    """Measure what is not in the file yet, small tables first; libraries alternate on each split."""
+    done = {(row["table"], row["seed"], row["library"]) for row in read_rows([out])}
+    for name, (path, task) in sorted(tables.items(), key=lambda item: item[1][0].stat().st_size):
+        wanted = [(seed, library) for seed in range(n_splits) for library in libraries]
+        if all((name, seed, library) in done for seed, library in wanted):
+            continue
+        for split in splits_of(name, path, task, n_splits):
+            for label, library in libraries.items():
+                if (name, split.seed, label) in done:
+                    continue
+                row = {
+                    "table": name,
+                    "task": task,
+                    "seed": split.seed,
+                    "library": label,
+                    "rows": len(split.X),
+                }
+                try:
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore")
+                        row |= measure(split, library)
+                except Exception as error:  # a library that fails on a table is reported, not hidden
+                    row |= {"error": f"{type(error).__name__}: {error}"[:200]}
+                with out.open("a") as file:
+                    file.write(json.dumps(row) + "\n")
+
+
+def read_rows(paths: Iterable[Path]) -> list[dict[str, Any]]:
+    """Read the measurements of some files."""
+    return [json.loads(line) for path in paths if path.exists() for line in path.read_text().splitlines()]
+
+
+# ---- reporting ----
+
+
+def losses_by_table(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    """Return mean losses, one row per table and one column per library; splits that all libraries have."""
+    frame = pd.DataFrame([row for row in rows if "loss" in row])
+    wide = frame.pivot_table(index=["table", "seed"], columns="library", values="loss")
+    return wide.dropna().groupby("table").mean()
+
+
+def compare(losses: pd.DataFrame, ours: str, theirs: str) -> tuple[int, int, float]:
+    """Return wins, tables, and the geometric mean of the loss ratio, each clipped to 0.5 … 2."""
+    ratio = (losses[ours] + 1e-6) / (losses[theirs] + 1e-6)
+    return int((ratio < 1).sum()), len(ratio), float(np.exp(np.log(ratio.clip(0.5, 2)).mean()))
+
+
+@click.group(help=__doc__)
+def main() -> None:
+    """Run or report."""
+
+
+@main.command("run")
+@click.argument("folder", type=click.Path(exists=True, path_type=Path))
+@click.argument("out", type=click.Path(path_type=Path))
+@click.option("--half", default="development", type=click.Choice(["development", "sealed", "all"]))
+@click.option("--libraries", "names", default=",".join(LIBRARIES), help="Names, separated by commas.")
+@click.option("--splits", default=3)
+def run_command(folder: Path, out: Path, half: str, names: str, splits: int) -> None:
+    """Measure libraries on the tables of one half."""
+    run_all(list_tables(folder, half), {name: LIBRARIES[name] for name in names.split(",")}, splits, out)
+
+
+@main.command("report")
+@click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path))
+@click.option("--ours", default="Spinney")
+def report_command(paths: tuple[Path, ...], ours: str) -> None:
+    """Print losses per table, wins and mean ratios."""
+    rows = read_rows(paths)
+    losses, console = losses_by_table(rows), Console(width=160)
+    table = RichTable("table", *losses.columns)
+    for name, row in losses.iterrows():
+        table.add_row(str(name), *(f"{value:.4f}" for value in row))
+    console.print(table)
+    ranks = losses.rank(axis=1).mean()
+    seconds = pd.DataFrame([row for row in rows if "fit" in row]).groupby("library")["fit"].sum()
+    for library in losses.columns:
+        wins, n, ratio = compare(losses, ours, library) if library != ours else (0, len(losses), 1.0)
+        console.print(
+            f"{library:22s} mean rank {ranks[library]:.2f}, fit {seconds[library]:8.1f} s, "
+            f"{ours} wins {wins} of {n}, ratio {ratio:.3f}"
+        )
+
+
+if __name__ == "__main__":
+    main()
