@@ -1,47 +1,46 @@
-"""What learners that keep a schema share."""
+"""The base classes of estimators."""
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from spinney.base import ReadsTables, describe_features
+from spinney.base import Estimator, TableEstimator, describe_features
+from spinney.core.errors import ModelFileError
 from spinney.data.schema import read_table
+from spinney.io import dumps, loads
 
 
-class Reader(ReadsTables, BaseEstimator):
+class Reader(TableEstimator):
     """Learn a schema and nothing else."""
 
     def __init__(self, unseen="missing", n_jobs=None):
-        self.unseen = unseen
-        self.n_jobs = n_jobs
+        self._store_params(locals())
 
     def fit(self, X, y=None):
-        self.schema_ = read_table(X).schema
-        return self
+        return self._set_fitted(schema_=read_table(X).schema)
 
 
 class Hasty(Reader):
-    _rows_worth_threads = 2
+    _min_rows_for_threads = 2
 
 
 def test_reading_before_the_fit_says_so():
     with pytest.raises(NotFittedError, match="Reader"):
-        Reader()._table([[1.0]])
+        Reader()._read_table([[1.0]])
 
 
 def test_a_table_is_read_by_the_schema_of_the_fit():
-    table = Reader().fit([[1.0, 2.0], [3.0, 4.0]])._table([[5.0, np.nan]])
+    table = Reader().fit([[1.0, 2.0], [3.0, 4.0]])._read_table([[5.0, np.nan]])
     assert table.n_rows == 1
     with pytest.raises(ValueError, match="3 features, but Reader is expecting 2"):
-        Reader().fit([[1.0, 2.0]])._table([[1.0, 2.0, 3.0]])
+        Reader().fit([[1.0, 2.0]])._read_table([[1.0, 2.0, 3.0]])
 
 
 def test_an_attribute_that_is_missing_after_the_fit_is_not_called_unfitted():
     reader = Reader().fit([[1.0]])
     del reader.unseen
     with pytest.raises(AttributeError, match="unseen"):
-        reader._table([[1.0]])
+        reader._read_table([[1.0]])
 
 
 def test_few_rows_are_not_worth_threads():
@@ -61,3 +60,59 @@ def test_features_have_names_where_the_input_had():
     assert named["n_features_in_"] == 2
     assert named["feature_names_in_"].tolist() == ["a", "b"]
     assert describe_features(read_table([[1.0, 2.0]]).schema) == {"n_features_in_": 2}
+
+
+class Counter(Estimator):
+    """Count rows; ``best_`` is there only if asked for."""
+
+    _required_attributes = ("count_",)
+    _state_attributes = ("best_",)
+    _transient_attributes = ("_double",)
+
+    def __init__(self, best=False):
+        self._store_params(locals())
+
+    def fit(self, X, y=None):
+        return self._set_fitted(count_=len(X), best_=max(X) if self.best else None)
+
+    def _derived(self, fitted):
+        return {"_double": 2 * fitted["count_"]}
+
+    def _check_fitted(self):
+        if self.count_ < 0:
+            raise ModelFileError("A count is negative.")
+
+
+def test_fitted_attributes_are_replaced_all_together():
+    model = Counter(best=True).fit([3, 4])
+    model.note = "kept"
+    assert (model.count_, model.best_, model._double) == (2, 4, 4)
+    model.set_params(best=False).fit([1])
+    assert vars(model) == {"best": False, "note": "kept", "count_": 1, "_double": 2}
+
+
+def test_a_failed_fit_changes_nothing():
+    model = Counter().fit([1])
+    before = dict(vars(model))
+    with pytest.raises(TypeError):
+        model.fit(None)
+    assert vars(model) == before
+
+
+def test_derived_attributes_come_back_from_a_file():
+    model = loads(dumps(Counter(best=True).fit([3, 4])))
+    assert vars(model) == {"best": True, "count_": 2, "best_": 4, "_double": 4}
+    assert vars(loads(dumps(Counter()))) == {"best": False}
+
+
+def test_what_a_file_holds_is_checked():
+    model = Counter().fit([3, 4])
+    model.count_ = -1
+    with pytest.raises(ModelFileError, match="negative"):
+        loads(dumps(model))
+
+
+def test_a_schema_comes_back_from_a_file():
+    model = loads(dumps(Reader().fit([[1.0, "a"]])))
+    assert model.n_features_in_ == 2
+    assert model.schema_ == read_table([[1.0, "a"]]).schema

@@ -1,21 +1,143 @@
-"""What every learner with a schema of its own shares: reading tables by it, and saying which it takes."""
+"""Base classes of all estimators: parameters, fitted attributes, reading tables, and model files."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from abc import ABCMeta
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.core.parameters import thread_count
-from spinney.data.schema import Schema
+from spinney.core.parameters import Rule, check_parameters, thread_count
+from spinney.data.schema import Schema, pack_schema, unpack_schema
 from spinney.data.table import Table
+from spinney.io import Persistent
+
+
+class Estimator(BaseEstimator, Persistent, metaclass=ABCMeta):  # type: ignore[misc]
+    """Base class of estimators: parameters, and fitted attributes that change all at once.
+
+    A subclass
+
+    - stores its parameters by ``self._store_params(locals())`` as the only line of ``__init__``;
+    - lists the rules of its parameters in `_parameter_rules`, and calls `_check_params` first in ``fit``;
+    - lists its fitted attributes in `_required_attributes` (always there after a fit), `_state_attributes`
+      (sometimes) and `_transient_attributes` (computed by `_derived`, not saved), see `Persistent`;
+    - ends ``fit`` by ``return self._set_fitted(...)``;
+    - checks in `_check_fitted` that the fitted attributes of a model file agree with each other.
+    """
+
+    _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = {}
+
+    def _store_params(self, arguments: Mapping[str, Any]) -> None:
+        """Store the arguments of ``__init__``, which are its ``locals()``, unchanged."""
+        self.__dict__.update(
+            (name, value) for name, value in arguments.items() if name not in ("self", "__class__")
+        )
+
+    def _check_params(self) -> None:
+        """Raise InvalidParameterError if a parameter has a value that its rules do not allow."""
+        check_parameters(type(self).__name__, vars(self), self._parameter_rules)
+
+    def _unfitted_attributes(self) -> dict[str, Any]:
+        """Return the attributes that do not come from a fit: parameters, and those scikit-learn adds."""
+        names = _fitted_names(type(self))
+        return {
+            name: value for name, value in vars(self).items() if name not in names and not name.endswith("_")
+        }
+
+    def _fitted_attributes(self) -> dict[str, Any]:
+        """Return the attributes that come from a fit, derived ones included."""
+        return {name: value for name, value in vars(self).items() if name not in self._unfitted_attributes()}
+
+    def _set_fitted(self, **fitted: Any) -> Self:
+        """Replace all fitted attributes, those of an earlier fit included, and return self.
+
+        Attributes that are None are left out: declare a default in the class if they are read. A fit that
+        fails or is interrupted leaves the estimator as it was.
+        """
+        known = {name: value for name, value in fitted.items() if value is not None}
+        # One assignment, because Ctrl-C may come between any two.
+        self.__dict__ = self._unfitted_attributes() | known | self._derived(known)
+        return self
+
+    def _derived(self, fitted: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the transient attributes, which follow from the fitted ones."""
+        return {}
+
+    def _check_fitted(self) -> None:
+        """Raise ModelFileError unless the attributes read from a model file agree with each other."""
+
+    def _check_state(self) -> None:
+        fitted = self._fitted_attributes()
+        if fitted:
+            self._check_fitted()
+            self.__dict__.update(self._derived(fitted))
+
+
+@cache
+def _fitted_names(cls: type) -> frozenset[str]:
+    """Return the names that a class and its bases declare as fitted attributes."""
+    lists = ("_required_attributes", "_state_attributes", "_transient_attributes")
+    return frozenset(name for base in cls.__mro__ for what in lists for name in vars(base).get(what, ()))
+
+
+class TableEstimator(Estimator):
+    """Base class of estimators that read tables themselves, and keep their schema as ``schema_``.
+
+    It has ``n_features_in_`` and ``feature_names_in_``, scikit-learn's tags for the inputs that a `Table`
+    accepts, and stores the schema in model files as plain data. A subclass that overrides `_derived` merges
+    its own attributes with those of ``super()._derived(fitted)``.
+    """
+
+    _required_attributes: ClassVar[tuple[str, ...]] = ("schema_",)
+    _transient_attributes: ClassVar[tuple[str, ...]] = ("n_features_in_", "feature_names_in_")
+    # Below this many rows, finding out the number of threads takes longer than the prediction itself.
+    _min_rows_for_threads: ClassVar[int] = 256
+
+    schema_: Schema
+    n_features_in_: int
+    unseen: Literal["missing", "error"]
+    n_jobs: int | None
+
+    def _read_table(self, X: Any) -> Table:
+        """Read new data by the schema of the fit."""
+        try:
+            schema = self.schema_
+        except AttributeError:
+            check_is_fitted(self)
+            raise
+        return schema.read(X, self.unseen, type(self).__name__)
+
+    def _threads_for(self, table: Table) -> int:
+        """Return the number of threads to predict a table with."""
+        return thread_count(self.n_jobs) if table.n_rows >= self._min_rows_for_threads else 1
+
+    def _derived(self, fitted: Mapping[str, Any]) -> dict[str, Any]:
+        return describe_features(fitted["schema_"])
+
+    def _get_state(self) -> dict[str, Any]:
+        state = super()._get_state()
+        return {**state, "fitted": pack_schema(state["fitted"])}
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        super()._set_state({**state, "fitted": unpack_schema(state.get("fitted"))})
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
 
 
 class ReadsTables:
-    """Read tables by ``schema_``; a base of estimators, in front of scikit-learn's."""
+    """The old mixin; use `TableEstimator`."""
 
-    # Below this many rows, asking how many threads there are takes longer than the walk down the trees.
     _rows_worth_threads: ClassVar[int] = 256
 
     schema_: Schema
@@ -43,7 +165,7 @@ class ReadsTables:
 
 
 def describe_features(schema: Schema) -> dict[str, Any]:
-    """Give ``n_features_in_`` and, where the input named its columns, ``feature_names_in_``.
+    """Return ``n_features_in_`` and, if the input named its columns, ``feature_names_in_``.
 
     >>> from spinney.data.schema import read_table
     >>> describe_features(read_table([[1.0, 2.0]]).schema)

@@ -5,17 +5,17 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from spinney.data import read_table
+from spinney.data import read_table, training_set
+from spinney.data.training_set import code_table
 from spinney.native import core
-from spinney.tree import grower
-from spinney.tree.grower import Grower, Target, code_table
+from spinney.tree.grower import Grower, Target
 from spinney.tree.plan import GrowPlan
 
 
 @pytest.mark.parametrize("max_bins", [255, None])
 @pytest.mark.parametrize("chunk_bytes", [1, 8 * 50 * 3, 1 << 25])
 def test_sparse_columns_are_coded_in_chunks_as_all_at_once(monkeypatch, chunk_bytes, max_bins):
-    monkeypatch.setattr(grower, "_CHUNK_BYTES", chunk_bytes)
+    monkeypatch.setattr(training_set, "_CHUNK_BYTES", chunk_bytes)
     X = sparse.random_array((50, 7), density=0.3, rng=np.random.default_rng(0), format="csr")
     weights = np.linspace(0.5, 2.0, 50)
     ours = code_table(read_table(X, [2]), weights, max_bins, 1)

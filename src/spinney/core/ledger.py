@@ -1,10 +1,10 @@
-"""The ledger: a record of every candidate split that growing a tree looked at, with its scores."""
+"""Ledgers: tables of what fitting recorded, one array per column."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,34 +12,129 @@ from numpy.typing import ArrayLike, NDArray
 from spinney.core.errors import ModelFileError
 from spinney.core.frames import to_frame
 
-# The exact type of every stored column; the order is the order of the printed table.
-_COLUMN_TYPES: dict[str, type[np.generic]] = {
-    "node": np.int32,
-    "feature": np.int32,
-    "threshold": np.float64,
-    "gain": np.float64,
-    "gain_ratio": np.float64,
-    "score": np.float64,
-    "chosen": np.bool_,
-    "depth": np.int32,
-    "n_samples": np.int64,
-}
+
+class Ledger:
+    """Base class of the tables that fitting records.
+
+    A subclass is a frozen dataclass with one array field per entry of `column_types`; it calls
+    `check_columns` in ``__post_init__``. A ledger that is saved by itself inherits `Persistent` as well.
+    """
+
+    column_types: ClassVar[Mapping[str, type[np.generic]]]
+    """The exact type of every column, in the order of the printed table."""
+    optional_columns: ClassVar[tuple[str, ...]] = ()
+    """Columns left out of tables when nothing was recorded in them: all entries are NaN or −1."""
+    counter: ClassVar[tuple[str, int] | None] = None
+    """Name and first number of a column that numbers the rows, such as ``("round", 0)``."""
+    row_name: ClassVar[str] = "rows"
+
+    def check_columns(self) -> None:
+        """Raise ModelFileError unless every column is a 1-D array of its type, all of one length."""
+        for name, dtype in self.column_types.items():
+            column = getattr(self, name)
+            if not isinstance(column, np.ndarray) or column.dtype != np.dtype(dtype) or column.ndim != 1:
+                raise ModelFileError(f"Ledger column {name!r} must be a 1-D array of {np.dtype(dtype)}.")
+            if len(column) != len(self):
+                raise ModelFileError(f"Ledger column {name!r} has {len(column)} rows, others {len(self)}.")
+
+    def __len__(self) -> int:
+        return len(getattr(self, next(iter(self.column_types))))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self)} {self.row_name})"
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """Return the table as lists by column name.
+
+        Returns
+        -------
+        dict of str to list
+            Columns in which nothing was recorded are left out.
+        """
+        columns: dict[str, list[Any]] = {}
+        if self.counter is not None:
+            name, first = self.counter
+            columns[name] = list(range(first, first + len(self)))
+        for name in self.column_types:
+            column = getattr(self, name)
+            if name not in self.optional_columns or not (np.isnan(column) | (column == -1)).all():
+                columns[name] = column.tolist()
+        return columns
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return the table as one dict per row.
+
+        Returns
+        -------
+        list of dict
+            The rows of `to_columns`.
+        """
+        columns = self.to_columns()
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+    def to_frame(self) -> Any:
+        """Return the table as a data frame.
+
+        Returns
+        -------
+        pandas.DataFrame or polars.DataFrame
+            Polars if pandas is not installed.
+
+        Examples
+        --------
+        >>> model.ledger_.to_frame().query("node == 0").sort_values("gain")  # doctest: +SKIP
+        """
+        return to_frame(self.to_columns())
 
 
-@dataclass(frozen=True, eq=False)
-class CandidateLedger:
-    """Hold one row a candidate split: where, on what, how good, and whether it was the one taken.
+@dataclass(frozen=True, eq=False, repr=False)
+class CandidateLedger(Ledger):
+    """The split candidates that were scored while a tree was grown, one row per candidate.
 
-    ``feature`` counts from 0 and is −1 for a linear test; tables show ``feature_names`` instead.
-    ``threshold`` is NaN for a category test, which ``test`` may put into words. depth and n_samples are −1
-    where not recorded.
+    Attributes
+    ----------
+    feature_names : tuple of str
+        Names of the features, shown in tables instead of their indices.
+    node : ndarray of shape (n_candidates,), int32
+        Node that the candidate would split.
+    feature : ndarray of shape (n_candidates,), int32
+        Feature index; −1 for an oblique split.
+    threshold : ndarray of shape (n_candidates,), float64
+        Threshold; NaN for a split of categories.
+    gain, gain_ratio : ndarray of shape (n_candidates,), float64
+        Impurity decrease, and gain divided by the split information.
+    score : ndarray of shape (n_candidates,), float64
+        What features were compared by.
+    chosen : ndarray of shape (n_candidates,), bool
+        Whether the node was split this way.
+    depth : ndarray of shape (n_candidates,), int32
+        Depth of the node; −1 where not recorded.
+    n_samples : ndarray of shape (n_candidates,), int64
+        Number of training rows in the node; −1 where not recorded.
+    test : tuple of str
+        Text of the splits; empty strings where not recorded.
 
+    Examples
+    --------
     >>> ledger = CandidateLedger.from_columns(
     ...     ["density", "texture"], node=[0, 0], feature=[0, 1], threshold=[0.38, np.nan],
     ...     gain=[0.26, 0.38], gain_ratio=[0.26, 0.26], score=[0.26, 0.38], chosen=[False, True])
     >>> ledger.to_records()[1]["feature"]
     'texture'
     """
+
+    column_types: ClassVar[Mapping[str, type[np.generic]]] = {
+        "node": np.int32,
+        "feature": np.int32,
+        "threshold": np.float64,
+        "gain": np.float64,
+        "gain_ratio": np.float64,
+        "score": np.float64,
+        "chosen": np.bool_,
+        "depth": np.int32,
+        "n_samples": np.int64,
+    }
+    optional_columns = ("depth", "n_samples")
 
     feature_names: tuple[str, ...]
     node: NDArray[np.int32]
@@ -59,28 +154,35 @@ class CandidateLedger:
         feature_names: Sequence[str],
         *,
         node: ArrayLike,
-        feature: ArrayLike,
-        threshold: ArrayLike,
-        gain: ArrayLike,
-        gain_ratio: ArrayLike,
-        score: ArrayLike,
-        chosen: ArrayLike,
         depth: ArrayLike | None = None,
         n_samples: ArrayLike | None = None,
         test: Sequence[str] | None = None,
+        **others: ArrayLike,
     ) -> CandidateLedger:
-        """Build a ledger from columns of one length, filling in those that were not recorded."""
-        given: dict[str, ArrayLike | None] = {
-            "node": node,
-            "feature": feature,
-            "threshold": threshold,
-            "gain": gain,
-            "chosen": chosen,
-        }
-        given |= {"gain_ratio": gain_ratio, "score": score, "depth": depth, "n_samples": n_samples}
+        """Build a ledger from columns of one length.
+
+        Parameters
+        ----------
+        feature_names : sequence of str
+            Names of the features.
+        node : array-like of shape (n_candidates,)
+            Node of each candidate.
+        depth, n_samples : array-like of shape (n_candidates,) or None, default=None
+            Depth and number of rows of the node; None fills in −1.
+        test : sequence of str or None, default=None
+            Text of the splits.
+        **others : array-like of shape (n_candidates,)
+            The other columns: feature, threshold, gain, gain_ratio, score, chosen.
+
+        Returns
+        -------
+        CandidateLedger
+            The ledger; its arrays are read-only.
+        """
         length = len(np.asarray(node))
+        given = {"node": node, "depth": depth, "n_samples": n_samples, **others}
         columns: dict[str, Any] = {}
-        for name, dtype in _COLUMN_TYPES.items():
+        for name, dtype in cls.column_types.items():
             column = np.full(length, -1) if given[name] is None else given[name]
             columns[name] = np.ascontiguousarray(column, dtype=dtype).view()
             columns[name].setflags(write=False)
@@ -88,58 +190,58 @@ class CandidateLedger:
                 raise ValueError(
                     f"Column {name!r} has shape {columns[name].shape}; column 'node' has {length} rows."
                 )
-        words = ("",) * length if test is None else tuple(map(str, test))
-        if len(words) != length:
-            raise ValueError(f"Column 'test' has {len(words)} rows; column 'node' has {length}.")
+        texts = ("",) * length if test is None else tuple(map(str, test))
+        if len(texts) != length:
+            raise ValueError(f"Column 'test' has {len(texts)} rows; column 'node' has {length}.")
         names = tuple(map(str, feature_names))
         if length and (columns["feature"].min() < -1 or columns["feature"].max() >= len(names)):
             raise ValueError(f"Column 'feature' has numbers outside the {len(names)} feature names.")
-        return cls(feature_names=names, test=words, **columns)
-
-    def __len__(self) -> int:
-        return len(self.node)
+        return cls(feature_names=names, test=texts, **columns)
 
     def __repr__(self) -> str:
         return f"CandidateLedger({len(self)} candidates at {len(np.unique(self.node))} nodes)"
 
     def to_columns(self) -> dict[str, list[Any]]:
-        """Give the table by column, features by name; the words of the tests only where there are any."""
-        columns: dict[str, list[Any]] = {name: getattr(self, name).tolist() for name in _COLUMN_TYPES}
-        columns["feature"] = [
-            self.feature_names[index] if index >= 0 else "" for index in self.feature.tolist()
-        ]
-        for name in ("depth", "n_samples"):
-            if all(number == -1 for number in columns[name]):
-                del columns[name]
+        """Return the table as lists by column name.
+
+        Returns
+        -------
+        dict of str to list
+            Features are given by name. Columns in which nothing was recorded are left out.
+        """
+        columns = super().to_columns()
+        columns["feature"] = [self.feature_names[j] if j >= 0 else "" for j in self.feature.tolist()]
         return columns | ({"test": list(self.test)} if any(self.test) else {})
 
-    def to_records(self) -> list[dict[str, Any]]:
-        """Give the table as one dict a candidate."""
-        columns = self.to_columns()
-        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-    def to_frame(self) -> Any:
-        """Give the table as a pandas DataFrame, or a polars one where there is no pandas.
-
-        >>> model.ledger_.to_frame().query("node == 0").sort_values("gain")  # doctest: +SKIP
-        """
-        return to_frame(self.to_columns())
-
     def renumbered(self, new_node: NDArray[np.int32]) -> CandidateLedger:
-        """Follow a pruning: keep the rows of nodes still there, under their new numbers.  new_node (n_nodes,)
+        """Return the ledger of the pruned tree.
 
-        ``new_node`` is what ``TreeArrays.renumber`` gives. A node that became a leaf keeps its candidates.
+        Parameters
+        ----------
+        new_node : ndarray of shape (n_nodes,)
+            New number of each node, −1 if it was pruned, as from ``TreeArrays.renumber``.
+
+        Returns
+        -------
+        CandidateLedger
+            The candidates of the nodes that are left. A node that became a leaf keeps its candidates.
         """
         kept = np.flatnonzero(new_node[self.node] >= 0)
-        columns = {name: getattr(self, name)[kept] for name in _COLUMN_TYPES}
+        columns: dict[str, Any] = {name: getattr(self, name)[kept] for name in self.column_types}
         columns["node"] = new_node[columns["node"]]
         return CandidateLedger.from_columns(
             self.feature_names, test=[self.test[row] for row in kept], **columns
         )
 
     def to_state(self) -> dict[str, Any]:
-        """Give the ledger as arrays and lists of text, the form in which a model file stores it."""
-        state: dict[str, Any] = {name: getattr(self, name) for name in _COLUMN_TYPES}
+        """Return the ledger as plain data for a model file.
+
+        Returns
+        -------
+        dict
+            Arrays by column name, and lists of text.
+        """
+        state: dict[str, Any] = {name: getattr(self, name) for name in self.column_types}
         return state | {
             "feature_names": list(self.feature_names),
             "test": list(self.test) if any(self.test) else [],
@@ -147,23 +249,36 @@ class CandidateLedger:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> CandidateLedger:
-        """Build a ledger from a stored state that nobody has checked; raise ModelFileError if unsound."""
-        unexpected = set(state) ^ {*_COLUMN_TYPES, "feature_names", "test"}
+        """Build a ledger from unchecked plain data.
+
+        Parameters
+        ----------
+        state : mapping
+            What `to_state` returned.
+
+        Returns
+        -------
+        CandidateLedger
+            The ledger.
+
+        Raises
+        ------
+        ModelFileError
+            If columns are missing, of another type or of different lengths.
+        """
+        unexpected = set(state) ^ {*cls.column_types, "feature_names", "test"}
         if unexpected:
             raise ModelFileError(
                 f"The ledger's columns are not the expected ones: {sorted(map(str, unexpected))}."
             )
-        for name, dtype in _COLUMN_TYPES.items():
-            column = state[name]
-            if not isinstance(column, np.ndarray) or column.dtype != np.dtype(dtype) or column.ndim != 1:
-                raise ModelFileError(f"Ledger column {name!r} must be a 1-D array of {np.dtype(dtype)}.")
         for name in ("feature_names", "test"):
-            if not isinstance(state[name], list | tuple) or not all(
-                isinstance(text, str) for text in state[name]
-            ):
+            texts = state[name]
+            if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
                 raise ModelFileError(f"The ledger's {name!r} must be a list of text.")
+        texts = tuple(state["test"])
+        columns: dict[str, Any] = {name: state[name] for name in cls.column_types}
+        cls(feature_names=(), test=texts, **columns).check_columns()
         try:
-            columns = {name: state[name] for name in _COLUMN_TYPES}
-            return cls.from_columns(state["feature_names"], test=state["test"] or None, **columns)
+            return cls.from_columns(state["feature_names"], test=texts or None, **columns)
         except ValueError as error:
             raise ModelFileError(f"The ledger is not sound. {error}") from error

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
-from sklearn.utils.class_weight import compute_sample_weight
 
 from spinney.core.errors import InputError, InputTypeError, show_value
+from spinney.data.weights import class_weights as class_weights
+from spinney.data.weights import class_weights_like as class_weights_like
 
 _SMALL_RANGE = 1 << 16
 _EXACT_INTEGER = 2.0**53
@@ -202,41 +203,6 @@ def _raise_continuous() -> None:
         "Unknown label type: continuous. Maybe you are trying to fit a classifier, which expects discrete "
         "classes on a regression target with continuous values."
     )
-
-
-def class_weights(class_weight: Any, y: NDArray[Any]) -> NDArray[np.float64] | None:
-    """Give the weight that each row has from its class, None where there are no class weights.
-
-    >>> class_weights({"a": 2.0, "b": 1.0}, np.array(["a", "b"])).tolist()
-    [2.0, 1.0]
-    """
-    if class_weight is None:
-        return None
-    weights = np.asarray(compute_sample_weight(class_weight, y), dtype=np.float64)
-    if not np.isfinite(weights).all() or (weights < 0).any():
-        raise InputError("class_weight has weights that are negative or not finite.")
-    return weights
-
-
-def class_weights_like(
-    class_weight: Any, labels: NDArray[Any], codes: NDArray[np.int32], other: NDArray[np.int32]
-) -> NDArray[np.float64]:
-    """Give other rows the weight that their classes have in training, 1 to a class that is not there.
-
-    labels and codes are those of the training rows, other (n_other, n_outputs) the codes of the other rows.
-
-    >>> y = np.array(["a", "b", "b", "b"])
-    >>> codes = encode_classes(y).codes
-    >>> class_weights_like("balanced", y, codes, np.array([[0], [-1]])).tolist()
-    [2.0, 1.0]
-    """
-    weights = np.ones(len(other))
-    for k, column in enumerate((labels[:, None] if labels.ndim == 1 else labels).T):
-        one = class_weight[k] if labels.ndim == 2 and not isinstance(class_weight, str) else class_weight
-        by_code = np.ones(int(codes[:, k].max()) + 2)  # the last is for the code −1
-        by_code[codes[:, k]] = class_weights(one, column)
-        weights *= by_code[other[:, k]]
-    return weights
 
 
 # ---- regression ----

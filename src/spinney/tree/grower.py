@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.data.table import LazyColumns, Table
+from spinney.data.training_set import code_table as code_table
 from spinney.native import core
 from spinney.tree.plan import GrowPlan
 from spinney.tree.target import Target
@@ -21,9 +21,6 @@ TREE_FIELDS = (
     "term_coefficient", "term_fill",
 )  # fmt: skip
 
-# Columns that are made on demand are coded a few at a time; so much memory may be taken by those of one time.
-_CHUNK_BYTES = 1 << 25
-
 
 @dataclass(frozen=True)
 class Grown:
@@ -31,27 +28,6 @@ class Grown:
 
     tree: TreeArrays
     candidates: dict[str, NDArray[Any]]
-
-
-def code_table(
-    table: Table, weights: NDArray[np.float64] | None, max_bins: int | None, n_threads: int
-) -> core.CodeMatrix:
-    """Code every column of a table: at most ``max_bins`` bins each, or exact ranks when it is None."""
-    n_categories = [len(f.categories or ()) if f.kind == "categorical" else 0 for f in table.schema.features]
-    columns = table.columns
-    if table.block is not None or not isinstance(columns, LazyColumns):
-        data = columns if table.block is None else table.block
-        return core.build_codes(data, n_categories, weights, max_bins or 0, n_threads)
-    step = max(n_threads, _CHUNK_BYTES // (8 * table.n_rows))
-    chunks = [slice(begin, begin + step) for begin in range(0, len(columns), step)]
-    coded = (
-        core.build_codes(list(columns[chunk]), n_categories[chunk], weights, max_bins or 0, n_threads)
-        for chunk in chunks
-    )
-    matrix = next(coded)
-    for others in coded:
-        matrix.extend(others)
-    return matrix
 
 
 class Grower:

@@ -1,0 +1,235 @@
+"""TrainingSet: everything that one call to ``fit`` learns from, read, checked and coded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spinney.core.errors import InputError
+from spinney.data.splits import folds, hold_out
+from spinney.data.table import LazyColumns, Table
+from spinney.data.target import encode_classes, encode_like, encode_values, read_target
+from spinney.data.weights import apply_class_weights, check_weights
+from spinney.native import core
+
+Task = Literal["classification", "regression"]
+
+# Lazy columns are coded in chunks of at most this many bytes.
+_CHUNK_BYTES = 1 << 25
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """Training rows as a table, an encoded target and weights, with seed and thread count.
+
+    It belongs to no estimator: ensembles read it once and share it among their members. It is immutable;
+    use ``dataclasses.replace(training, weights=...)`` for the same rows with other weights, targets or seed.
+
+    Attributes
+    ----------
+    table : Table
+        The features.
+    y : ndarray of shape (n_rows, n_outputs)
+        The target: class codes (int32), or values (float64) in regression.
+    classes : tuple of ndarray
+        Classes of every output; empty in regression.
+    weights : ndarray of shape (n_rows,) or None
+        Row weights, None if all are 1. Rows of weight 0 are left out.
+    seed : int
+        Seed of all draws.
+    n_threads : int
+        Number of threads.
+    labels : ndarray of shape (n_rows,) or (n_rows, n_outputs), or None
+        The target as it was given; class weights refer to it.
+    matrix : CodeMatrix or None
+        Bin or rank codes of the table, if `coded` has been called.
+
+    Examples
+    --------
+    >>> from spinney.data import read_table
+    >>> training = TrainingSet.read(read_table([[0.0], [1.0]]), ["a", "b"], task="classification")
+    >>> training.y.ravel().tolist(), training.coded(255).matrix.n_columns
+    ([0, 1], 1)
+    """
+
+    table: Table
+    y: NDArray[Any]
+    classes: tuple[NDArray[Any], ...] = ()
+    weights: NDArray[np.float64] | None = None
+    seed: int = 0
+    n_threads: int = 1
+    labels: NDArray[Any] | None = None
+    matrix: core.CodeMatrix | None = None
+
+    @classmethod
+    def read(
+        cls,
+        table: Table,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        task: Task,
+        class_weight: Any = None,
+        non_negative: bool = False,
+        seed: int = 0,
+        n_threads: int = 1,
+    ) -> TrainingSet:
+        """Read and check the target and weights of a table's rows.
+
+        Parameters
+        ----------
+        table : Table
+            The features.
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+            Labels or values.
+        sample_weight : array-like of shape (n_rows,), a number or None, default=None
+            Row weights.
+        task : {"classification", "regression"}
+            Whether y is encoded as classes or as values.
+        class_weight : dict, list of dict, "balanced" or None, default=None
+            Weights of classes, which multiply the row weights.
+        non_negative : bool, default=False
+            Refuse negative values, as Poisson regression does.
+        seed : int, default=0
+            Seed of all draws.
+        n_threads : int, default=1
+            Number of threads.
+
+        Returns
+        -------
+        TrainingSet
+            The training set, not coded yet.
+        """
+        labels = read_target(y, table.n_rows)
+        classes: tuple[NDArray[Any], ...] = ()
+        codes: NDArray[Any]
+        if task == "classification":
+            encoded = encode_classes(labels)
+            codes, classes = encoded.codes, encoded.classes
+        else:
+            codes = encode_values(labels, non_negative)
+        weights = None if sample_weight is None else check_weights(sample_weight, table.n_rows)
+        if class_weight is not None:
+            weights = apply_class_weights(weights, class_weight, labels)
+        return cls(table, codes, classes, weights, seed, n_threads, labels)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.table.n_rows
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of target columns."""
+        return int(self.y.shape[1])
+
+    @property
+    def n_classes(self) -> tuple[int, ...]:
+        """Number of classes of every output; empty in regression."""
+        return tuple(map(len, self.classes))
+
+    @property
+    def class_labels(self) -> Any:
+        """The classes as estimators store them: an array, a list of arrays, or None in regression."""
+        if not self.classes:
+            return None
+        return self.classes[0] if len(self.classes) == 1 else list(self.classes)
+
+    @property
+    def n_weighted(self) -> int:
+        """Number of rows with a weight above 0."""
+        return self.n_rows if self.weights is None else int(np.count_nonzero(self.weights))
+
+    @property
+    def full_weights(self) -> NDArray[np.float64]:
+        """Row weights, 1 where none were given.  (n_rows,)"""
+        return np.ones(self.n_rows) if self.weights is None else self.weights
+
+    @property
+    def strata(self) -> NDArray[np.int32] | None:
+        """Class codes that splits of the rows are stratified by; None in regression or with many outputs."""
+        return self.y[:, 0] if len(self.classes) == 1 else None
+
+    def coded(self, max_bins: int | None) -> TrainingSet:
+        """Return the training set with bin codes, and a schema that tells which features have missing values.
+
+        Parameters
+        ----------
+        max_bins : int or None
+            Number of bins per numeric feature, at most 255; None codes every distinct value by its rank.
+
+        Returns
+        -------
+        TrainingSet
+            The same rows with `matrix`.
+        """
+        return self.with_matrix(code_table(self.table, self.weights, max_bins, self.n_threads))
+
+    def with_matrix(self, matrix: core.CodeMatrix) -> TrainingSet:
+        """Return the training set with codes made elsewhere; see `coded`."""
+        has_missing = [matrix.has_missing(j) for j in range(matrix.n_columns)]
+        table = self.table.with_schema(self.table.schema.with_missing(has_missing))
+        return replace(self, table=table, matrix=matrix)
+
+    def select(self, columns: list[int]) -> TrainingSet:
+        """Return the training set of some columns, in the given order; nothing is coded again."""
+        matrix = None if self.matrix is None else self.matrix.select(columns)
+        return replace(self, table=self.table.select(columns), matrix=matrix)
+
+    def hold_out(self, fraction: float) -> NDArray[np.bool_]:
+        """Return a mask of rows to hold out, stratified by class.  -> (n_rows,)"""
+        return hold_out(fraction, self.seed, self.n_rows, self.strata)
+
+    def folds(self, n_folds: int) -> NDArray[np.int64]:
+        """Return the fold that holds out each row, stratified by class.  -> (n_rows,)"""
+        return folds(n_folds, self.seed, self.n_rows, self.strata)
+
+    def encode_like(self, y: NDArray[Any]) -> NDArray[Any]:
+        """Encode other targets: class codes, −1 for an unknown class, or values.  -> (n_other, n_outputs)"""
+        if self.classes:
+            return encode_like(y, self.classes)
+        values = encode_values(y, non_negative=False)
+        if values.shape[1] != self.n_outputs:
+            raise InputError(f"y has {values.shape[1]} outputs where {self.n_outputs} are expected.")
+        return values
+
+
+def code_table(
+    table: Table, weights: NDArray[np.float64] | None, max_bins: int | None, n_threads: int
+) -> core.CodeMatrix:
+    """Code every column of a table.
+
+    Parameters
+    ----------
+    table : Table
+        The features.
+    weights : ndarray of shape (n_rows,) or None
+        Row weights, which the quantiles of the bins respect.
+    max_bins : int or None
+        Number of bins per numeric feature, at most 255; None codes every distinct value by its rank.
+    n_threads : int
+        Number of threads.
+
+    Returns
+    -------
+    CodeMatrix
+        The codes.
+    """
+    n_categories = [len(f.categories or ()) if f.kind == "categorical" else 0 for f in table.schema.features]
+    columns = table.columns
+    if table.block is not None or not isinstance(columns, LazyColumns):
+        data = columns if table.block is None else table.block
+        return core.build_codes(data, n_categories, weights, max_bins or 0, n_threads)
+    step = max(n_threads, _CHUNK_BYTES // (8 * table.n_rows))
+    chunks = [slice(begin, begin + step) for begin in range(0, len(columns), step)]
+    coded = (
+        core.build_codes(list(columns[chunk]), n_categories[chunk], weights, max_bins or 0, n_threads)
+        for chunk in chunks
+    )
+    matrix = next(coded)
+    for others in coded:
+        matrix.extend(others)
+    return matrix

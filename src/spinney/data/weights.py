@@ -1,0 +1,115 @@
+"""Row weights: those given as ``sample_weight``, and those that follow from ``class_weight``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.class_weight import compute_sample_weight
+
+from spinney.core.errors import InputError
+from spinney.core.parameters import check_weights
+
+__all__ = ["apply_class_weights", "check_weights", "class_weights", "class_weights_like"]
+
+
+def class_weights(class_weight: Any, y: NDArray[Any]) -> NDArray[np.float64] | None:
+    """Return the weight that each row has by its class, None without class weights.
+
+    Parameters
+    ----------
+    class_weight : dict, list of dict, "balanced" or None
+        As in scikit-learn.
+    y : ndarray of shape (n_rows,) or (n_rows, n_outputs)
+        Labels.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,) or None
+        The weights.
+
+    Examples
+    --------
+    >>> class_weights({"a": 2.0, "b": 1.0}, np.array(["a", "b"])).tolist()
+    [2.0, 1.0]
+    """
+    if class_weight is None:
+        return None
+    weights = np.asarray(compute_sample_weight(class_weight, y), dtype=np.float64)
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise InputError("class_weight has weights that are negative or not finite.")
+    return weights
+
+
+def class_weights_like(
+    class_weight: Any, labels: NDArray[Any], codes: NDArray[np.int32], other: NDArray[np.int32]
+) -> NDArray[np.float64]:
+    """Return the weights that other rows have by the class weights of the training rows.
+
+    Parameters
+    ----------
+    class_weight : dict, list of dict or "balanced"
+        As in scikit-learn.
+    labels : ndarray of shape (n_rows,) or (n_rows, n_outputs)
+        Labels of the training rows.
+    codes : ndarray of shape (n_rows, n_outputs)
+        Class codes of the training rows.
+    other : ndarray of shape (n_other, n_outputs)
+        Class codes of the other rows, −1 for a class that is not in training.
+
+    Returns
+    -------
+    ndarray of shape (n_other,)
+        The weights; a class that is not in training counts 1.
+
+    Examples
+    --------
+    >>> labels, codes = np.array(["a", "b", "b", "b"]), np.array([[0], [1], [1], [1]])
+    >>> class_weights_like("balanced", labels, codes, np.array([[0], [-1]])).tolist()
+    [2.0, 1.0]
+    """
+    weights = np.ones(len(other))
+    for k, column in enumerate((labels[:, None] if labels.ndim == 1 else labels).T):
+        one = class_weight[k] if labels.ndim == 2 and not isinstance(class_weight, str) else class_weight
+        by_code = np.ones(int(codes[:, k].max()) + 2)  # the last is for the code −1
+        by_code[codes[:, k]] = class_weights(one, column)
+        weights *= by_code[other[:, k]]
+    return weights
+
+
+def apply_class_weights(
+    weights: NDArray[np.float64] | None, class_weight: Any, labels: NDArray[Any]
+) -> NDArray[np.float64] | None:
+    """Multiply row weights by the class weights; None stands for weights of 1.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_rows,) or None
+        Row weights.
+    class_weight : dict, list of dict, "balanced" or None
+        As in scikit-learn.
+    labels : ndarray of shape (n_rows,) or (n_rows, n_outputs)
+        Labels.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,) or None
+        The products.
+
+    Examples
+    --------
+    >>> apply_class_weights(np.array([3.0, 1.0]), {0: 2.0, 1: 1.0}, np.array([0, 1])).tolist()
+    [6.0, 1.0]
+    """
+    by_class = class_weights(class_weight, labels)
+    if by_class is None:
+        return weights if weights is None else check_total(weights, "the rows")
+    return check_total(by_class if weights is None else weights * by_class, "the rows")
+
+
+def check_total(weights: NDArray[np.float64], where: str) -> NDArray[np.float64]:
+    """Return the weights; raise InputError if their sum is 0 or infinite."""
+    if not 0 < weights.sum() < np.inf:
+        raise InputError(f"The sum of class_weight times sample_weight over {where} is 0 or infinite.")
+    return weights
