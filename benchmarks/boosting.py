@@ -126,8 +126,8 @@ def fit_scikit(problem: Problem) -> Any:
 FITS: dict[str, tuple[str, Callable[[Problem], Any]]] = {
     "spinney": ("Spinney", fit_spinney),
     "sampled": (
-        "Spinney, sampling='variance', row_fraction=0.3",
-        lambda problem: fit_spinney(problem, sampling="variance", row_fraction=0.3),
+        "Spinney, sampling='mvs', subsample=0.3",
+        lambda problem: fit_spinney(problem, sampling="mvs", subsample=0.3),
     ),
     "lightgbm": ("LightGBM", fit_lightgbm),
     "quantised": (

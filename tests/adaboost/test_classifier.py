@@ -179,14 +179,14 @@ def test_early_stopping_keeps_the_best_round():
     X = X.astype(np.float32).astype(np.float64)
     full = sp.AdaBoostClassifier(n_estimators=200, random_state=0).fit(X, y)
     exact = sp.DecisionTreeClassifier(max_depth=1, max_bins=None)
-    model = sp.AdaBoostClassifier(exact, n_estimators=200, n_iter_no_change=5, random_state=0, ledger=True)
+    model = sp.AdaBoostClassifier(exact, n_estimators=200, early_stopping=True, n_iter_no_change=5, random_state=0, ledger=True)
     model.fit(X, y)
     errors = model.validation_errors_
     assert len(model) == np.argmin(errors) + 1 == len(model.ledger_)
     assert len(errors) == len(model) + 5 < len(full)
     # General members take the same road: rows held out have no weight.
     members = sp.AdaBoostClassifier(
-        ScikitTree(max_depth=1), n_estimators=200, n_iter_no_change=5, random_state=0
+        ScikitTree(max_depth=1), n_estimators=200, early_stopping=True, n_iter_no_change=5, random_state=0
     ).fit(X, y)
     assert_allclose(members.validation_errors_[:3], errors[:3])
 
@@ -329,7 +329,7 @@ def test_progress_goes_to_standard_error_and_only_if_asked_for(capfd):
     X, y = noisy(11)
     sp.AdaBoostClassifier(n_estimators=3).fit(X, y)
     assert capfd.readouterr() == ("", "")
-    sp.AdaBoostClassifier(n_estimators=3, verbose=True).fit(X, y)
+    sp.AdaBoostClassifier(n_estimators=3, verbose=1).fit(X, y)
     out, err = capfd.readouterr()
     assert out == "" and "round 3" in err
 

@@ -33,7 +33,7 @@ VARIANTS = {
     "plain": {},
     "regularised": {"l2_regularization": 0.5, "min_gain": 0.01},
     "limits": {"min_samples_leaf": 4, "min_hessian": 0.3, "max_depth": 3},
-    "level": {"growth": "level", "max_leaf_nodes": 5},
+    "level": {"growth": "level-wise", "max_leaf_nodes": 5},
     "pairs": {"interaction_cst": "no_interactions"},
 }
 COMMON = {

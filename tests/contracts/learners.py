@@ -80,7 +80,7 @@ OF_TREES = [
         early_stopping=True,
         n_estimators=20,
         min_samples_leaf=1,
-        sampling="variance",
+        sampling="mvs",
         max_features="sqrt",
         categorical_encoding="ordered",
         ledger=True,
@@ -93,8 +93,8 @@ OF_TREES = [
         loss="absolute_error",
         learning_rate=0.3,
         n_estimators=15,
-        growth="level",
-        ledger="candidates",
+        growth="level-wise",
+        ledger="full",
         random_state=0,
     ),
 ]
@@ -155,7 +155,7 @@ ENSEMBLES = [
     _learner(sp.AdaBoostClassifier, "samme.r", algorithm="samme.r", n_estimators=10),
     _learner(sp.AdaBoostClassifier, "logit", algorithm="logit", n_estimators=8),
     _learner(sp.AdaBoostClassifier, "drawn", resample=True, n_estimators=8, random_state=0),
-    _learner(sp.AdaBoostClassifier, "stopping", n_iter_no_change=5, random_state=0),
+    _learner(sp.AdaBoostClassifier, "stopping", early_stopping=True, n_iter_no_change=5, random_state=0),
     _learner(sp.AdaBoostRegressor),
     _learner(sp.AdaBoostRegressor, "drawn", loss="square", resample=True, n_estimators=8, random_state=0),
 ]

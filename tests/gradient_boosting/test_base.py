@@ -11,13 +11,13 @@ from spinney.losses import Loss
 
 SETTINGS = {
     "plain": {},
-    "rows": {"sampling": "gradient"},
-    "columns": {"max_features": 2, "column_fraction": 0.8, "row_fraction": 0.7},
+    "rows": {"sampling": "goss"},
+    "columns": {"max_features": 2, "colsample_bytree": 0.8, "subsample": 0.7},
     "stopping": {"early_stopping": True, "n_iter_no_change": 64, "ledger": True},
     "stopped": {"early_stopping": True, "n_iter_no_change": 2, "learning_rate": 0.8},
-    "level": {"growth": "level", "max_leaf_nodes": 8, "l2_regularization": 1.0},
+    "level": {"growth": "level-wise", "max_leaf_nodes": 8, "l2_regularization": 1.0},
     "ordered": {"categorical_encoding": "ordered"},
-    "candidates": {"ledger": "candidates"},
+    "candidates": {"ledger": "full"},
 }
 
 
@@ -61,7 +61,7 @@ def test_a_loss_of_ones_own_goes_on_through_a_file():
 
 def test_the_seed_of_the_first_fit_is_kept():
     X, y, _ = mixed_data("regressor", 250)
-    model = GradientBoostingRegressor(n_estimators=5, warm_start=True, row_fraction=0.5).fit(X, y)
+    model = GradientBoostingRegressor(n_estimators=5, warm_start=True, subsample=0.5).fit(X, y)
     seed = model._seed
     assert model.set_params(n_estimators=6).fit(X, y)._seed == seed
     assert model.set_params(warm_start=False).fit(X, y)._seed != seed

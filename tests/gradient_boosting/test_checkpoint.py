@@ -28,9 +28,9 @@ def problem(n=300):
 
 SETTINGS = {
     "plain": {},
-    "draws": {"sampling": "variance", "row_fraction": 0.6, "max_features": 2, "column_fraction": 0.8},
+    "draws": {"sampling": "mvs", "subsample": 0.6, "max_features": 2, "colsample_bytree": 0.8},
     "stopping": {"early_stopping": True, "n_iter_no_change": 3, "ledger": True},
-    "scorer": {"early_stopping": True, "scoring": "accuracy", "ledger": "candidates"},
+    "scorer": {"early_stopping": True, "scoring": "accuracy", "ledger": "full"},
     "statistics": {"categorical_encoding": "ordered", "early_stopping": True},
 }
 

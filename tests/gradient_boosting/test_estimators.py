@@ -333,16 +333,16 @@ def test_interaction_constraints_hold_on_every_path():
 def test_growth_by_level_keeps_trees_balanced():
     X, signal = rows(2000)
     settings = {"max_leaf_nodes": 8, "n_estimators": 5}
-    by_level = GradientBoostingRegressor(growth="level", **settings).fit(X, signal)
+    by_level = GradientBoostingRegressor(growth="level-wise", **settings).fit(X, signal)
     assert {tree.max_depth for tree in by_level.ensemble_.trees()} == {3}
-    best = GradientBoostingRegressor(growth="best", **settings).fit(X, signal)
+    best = GradientBoostingRegressor(growth="leaf-wise", **settings).fit(X, signal)
     assert max(tree.max_depth for tree in best.ensemble_.trees()) > 3
 
 
-@pytest.mark.parametrize("sampling", ["uniform", "gradient", "variance"])
+@pytest.mark.parametrize("sampling", ["uniform", "goss", "mvs"])
 def test_sampled_rows_are_enough_and_depend_on_the_seed(sampling):
     X, signal = rows(1500)
-    model = GradientBoostingRegressor(sampling=sampling, row_fraction=0.5, random_state=0).fit(X, signal)
+    model = GradientBoostingRegressor(sampling=sampling, subsample=0.5, random_state=0).fit(X, signal)
     assert model.score(X, signal) > 0.9
     assert (model.ensemble_.n_samples[model.ensemble_.tree_begin[:-1]] < 1000).all()
     other = clone(model).set_params(random_state=1).fit(X, signal)
@@ -353,7 +353,7 @@ def test_sampled_rows_are_enough_and_depend_on_the_seed(sampling):
 
 def test_columns_are_drawn_by_tree_and_by_node():
     X, signal = rows()
-    by_tree = GradientBoostingRegressor(column_fraction=0.5, random_state=0, n_estimators=20).fit(X, signal)
+    by_tree = GradientBoostingRegressor(colsample_bytree=0.5, random_state=0, n_estimators=20).fit(X, signal)
     for tree in by_tree.ensemble_.trees():
         assert len(set(tree.feature[~tree.is_leaf].tolist())) <= 2
     by_node = GradientBoostingRegressor(max_features=1, random_state=0, n_estimators=20).fit(X, signal)

@@ -42,7 +42,7 @@ def test_without_validation_there_is_no_column_of_it():
 
 def test_candidates_of_every_node():
     X, y, _ = mixed_data("regressor")
-    model = GradientBoostingRegressor(n_estimators=3, ledger="candidates", max_leaf_nodes=4).fit(X, y)
+    model = GradientBoostingRegressor(n_estimators=3, ledger="full", max_leaf_nodes=4).fit(X, y)
     assert len(model.ledger_.candidates) == 3
     for tree, candidates in zip(model.ensemble_.trees(), model.ledger_.candidates, strict=True):
         rows = candidates.to_frame()

@@ -24,7 +24,7 @@ class Settings:
     parameter: float = 0.0
     n_rounds: int = 10
     learning_rate: float = 0.1
-    growth: str = "best"
+    growth: str = "leaf-wise"
     max_leaf_nodes: int = 31
     max_depth: int = 10**9
     min_samples_leaf: float = 0.0  # counted by weight
@@ -219,7 +219,7 @@ class NaiveTree:
         waiting = [(root, self.best(root))]
         leaves = 1
         while leaves < s.max_leaf_nodes and any(split for _, split in waiting):
-            if s.growth == "best":
+            if s.growth == "leaf-wise":
                 place = max(range(len(waiting)), key=lambda i: waiting[i][1].gain if waiting[i][1] else 0.0)
             else:
                 place = next(i for i, (_, split) in enumerate(waiting) if split)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from spinney.adaboost.members import members_of, share_schema, shares_schema
 from spinney.adaboost.state import pack_members, require, unpack_members
 from spinney.core.errors import InputError
-from spinney.core.parameters import FLAG, NONE, Real, Rule, Whole, thread_count
+from spinney.core.parameters import FLAG, Real, Rule, Whole, thread_count
 from spinney.data.splits import hold_out
 from spinney.io import Persistent
 from spinney.members.base_estimators import base_estimator_tags
@@ -25,8 +25,9 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "learning_rate": (Real(0.0, open_ends="("),),
     "resample": (FLAG,),
     "warm_start": (FLAG,),
+    "early_stopping": (FLAG,),
     "validation_fraction": (Real(0.0, 1.0, open_ends="()"),),
-    "n_iter_no_change": (NONE, Whole(1)),
+    "n_iter_no_change": (Whole(1),),
     "tol": (Real(0.0),),
     "verbose": (FLAG, Whole(0)),
 }
@@ -56,10 +57,11 @@ class _BaseAdaBoost(BaseEstimator, Persistent, metaclass=ABCMeta):  # type: igno
     learning_rate: float
     resample: bool
     warm_start: bool
+    early_stopping: bool
     validation_fraction: float
-    n_iter_no_change: int | None
+    n_iter_no_change: int
     tol: float
-    verbose: bool | int
+    verbose: int
     random_state: Any
     n_jobs: int | None
 
@@ -103,7 +105,7 @@ class _BaseAdaBoost(BaseEstimator, Persistent, metaclass=ABCMeta):  # type: igno
     ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
         """Give the weights of the rows to learn from, and of those held out, None if none are."""
         weights = np.ones(n_rows) if given is None else given
-        if self.n_iter_no_change is None:
+        if not self.early_stopping:
             return weights, None
         out = hold_out(self.validation_fraction, seed, n_rows, strata)
         learned, held = np.where(out, 0.0, weights), np.where(out, weights, 0.0)

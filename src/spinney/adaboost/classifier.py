@@ -20,7 +20,7 @@ from spinney.adaboost.rounds import Boosting, Draws, Watch
 from spinney.adaboost.state import require
 from spinney.adaboost.stumps import StumpBoosting, StumpTables
 from spinney.core.errors import InputError, show_value
-from spinney.core.parameters import FLAG, OneOf, check_parameters, check_weights
+from spinney.core.parameters import OneOf, check_parameters, check_weights
 from spinney.core.progress import Progress
 from spinney.core.seeds import draw_seed
 from spinney.data.target import encode_like, read_target
@@ -66,7 +66,7 @@ class AdaBoostClassifier(ClassifierMixin, _BaseAdaBoost):  # type: ignore[misc]
     1.0
     """
 
-    _parameter_rules = RULES | {"algorithm": (OneOf(*algorithms.NAMES),), "ledger": (FLAG,)}
+    _parameter_rules = RULES | {"algorithm": (OneOf(*algorithms.NAMES),), "ledger": (OneOf(False, True, "full"),)}
     _state_attributes = ("classes_", "ledger_", "algorithm_")
     _transient_attributes = ("n_classes_", "_tables")
     _required_attributes = ("classes_", "algorithm_")
@@ -87,11 +87,12 @@ class AdaBoostClassifier(ClassifierMixin, _BaseAdaBoost):  # type: ignore[misc]
         random_state: Any = None,
         resample: bool = False,
         warm_start: bool = False,
+        early_stopping: bool = False,
         validation_fraction: float = 0.1,
-        n_iter_no_change: int | None = None,
+        n_iter_no_change: int = 10,
         tol: float = 0.0,
-        ledger: bool = False,
-        verbose: bool | int = False,
+        ledger: bool | Literal["full"] = False,
+        verbose: int = 0,
         n_jobs: int | None = None,
     ) -> None:
         self.estimator = estimator
@@ -101,6 +102,7 @@ class AdaBoostClassifier(ClassifierMixin, _BaseAdaBoost):  # type: ignore[misc]
         self.random_state = random_state
         self.resample = resample
         self.warm_start = warm_start
+        self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
@@ -129,7 +131,7 @@ class AdaBoostClassifier(ClassifierMixin, _BaseAdaBoost):  # type: ignore[misc]
         boosting, held = self._open(X, y, sample_weight)
         if earlier:
             self._go_on_from(boosting, X)
-        watch = None if self.n_iter_no_change is None else Watch(self.n_iter_no_change, self.tol)
+        watch = Watch(self.n_iter_no_change, self.tol) if self.early_stopping else None
         self._make_rounds(boosting, held, watch)
         return self._adopt(self._fitted(boosting, X, watch))
 
@@ -156,8 +158,8 @@ class AdaBoostClassifier(ClassifierMixin, _BaseAdaBoost):  # type: ignore[misc]
             weights,
             draws,
             resample=self.resample,
-            keeps_ledger=self.ledger,
-            keeps_scores=self.ledger or held is not None,
+            keeps_ledger=bool(self.ledger),
+            keeps_scores=bool(self.ledger) or held is not None,
         )
         return boosting, held
 

@@ -88,7 +88,7 @@ class RegressionBoosting:
         self.estimators.append(member)
         self.weights.append(weight)
         self.errors.append(error)
-        if self._model.n_iter_no_change is not None:
+        if self._model.early_stopping:
             self.predictions.append(prediction)
         # β^(1 − L) with β = ε/(1 − ε): the better a row was predicted, the less it counts.
         self._weights.multiply(np.exp((loss - 1.0) * weight))
@@ -122,10 +122,11 @@ class AdaBoostRegressor(RegressorMixin, _BaseAdaBoost):  # type: ignore[misc]
         random_state: Any = None,
         resample: bool = False,
         warm_start: bool = False,
+        early_stopping: bool = False,
         validation_fraction: float = 0.1,
-        n_iter_no_change: int | None = None,
+        n_iter_no_change: int = 10,
         tol: float = 0.0,
-        verbose: bool | int = False,
+        verbose: int = 0,
         n_jobs: int | None = None,
     ) -> None:
         self.estimator = estimator
@@ -135,6 +136,7 @@ class AdaBoostRegressor(RegressorMixin, _BaseAdaBoost):  # type: ignore[misc]
         self.random_state = random_state
         self.resample = resample
         self.warm_start = warm_start
+        self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
@@ -160,7 +162,7 @@ class AdaBoostRegressor(RegressorMixin, _BaseAdaBoost):  # type: ignore[misc]
             boosting.replay(
                 list(self.estimators_), self.estimator_weights_.tolist(), self.estimator_errors_.tolist()
             )
-        watch = None if self.n_iter_no_change is None else Watch(self.n_iter_no_change, self.tol)
+        watch = Watch(self.n_iter_no_change, self.tol) if self.early_stopping else None
         self._make_rounds(boosting, y_read, held, watch)
         n = len(boosting.estimators)
         if watch is not None:

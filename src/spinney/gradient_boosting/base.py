@@ -57,7 +57,7 @@ class _BaseGradientBoosting(_BoostedModel):
     warm_start: bool
     verbose: int
     random_state: Any
-    ledger: bool | Literal["candidates"]
+    ledger: bool | Literal["full"]
 
     def _keep(self, arguments: dict[str, Any]) -> None:
         """Store the arguments of ``__init__`` untouched, as scikit-learn asks."""

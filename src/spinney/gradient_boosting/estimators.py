@@ -55,14 +55,14 @@ class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):  # typ
         the hessians of a leaf and draws its answer towards 0.
     max_features : fraction, int, "sqrt", "log2" or None
         How many columns each node looks at, drawn anew among those of its tree.
-    column_fraction : fraction
+    colsample_bytree : fraction
         The share of columns drawn for each tree.
     growth : "best" or "level"
         Split the leaf that gains most, wherever it is, or level by level.
     sampling : "uniform", "gradient" or "variance"
         How the rows of a round are drawn: all alike; those with large gradients kept and some of the others
         (GOSS); or with probabilities that keep the variance of the gains least (MVS).
-    row_fraction : fraction or None
+    subsample : fraction or None
         The share of rows drawn in a round; None is 1, 0.3 and 0.8 for the three ways.
     max_bins : int from 2 to 255
         Numeric columns with more distinct values are put into so many bins.
@@ -141,18 +141,18 @@ class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):  # typ
         verbose: int = 0,
         random_state: Any = None,
         class_weight: Any = None,
-        growth: Literal["best", "level"] = "best",
+        growth: Literal["leaf-wise", "level-wise"] = "leaf-wise",
         min_gain: float = 0.0,
         min_hessian: float = 1e-3,
-        sampling: Literal["uniform", "gradient", "variance"] = "uniform",
-        row_fraction: float | None = None,
-        column_fraction: float = 1.0,
+        sampling: Literal["uniform", "goss", "mvs"] = "uniform",
+        subsample: float | None = None,
+        colsample_bytree: float = 1.0,
         categorical_split: Literal["subset", "one-vs-rest"] = "subset",
         categorical_encoding: Literal["auto", "subset", "ordered"] = "auto",
         categorical_smoothing: float = 10.0,
         categorical_l2: float = 10.0,
         unseen: Literal["missing", "error"] = "missing",
-        ledger: bool | Literal["candidates"] = False,
+        ledger: bool | Literal["full"] = False,
         n_jobs: int | None = None,
     ) -> None:
         self._keep(locals())
@@ -301,18 +301,18 @@ class GradientBoostingRegressor(RegressorMixin, _BaseGradientBoosting):  # type:
         random_state: Any = None,
         huber_delta: float | None = None,
         tweedie_power: float = 1.5,
-        growth: Literal["best", "level"] = "best",
+        growth: Literal["leaf-wise", "level-wise"] = "leaf-wise",
         min_gain: float = 0.0,
         min_hessian: float = 1e-3,
-        sampling: Literal["uniform", "gradient", "variance"] = "uniform",
-        row_fraction: float | None = None,
-        column_fraction: float = 1.0,
+        sampling: Literal["uniform", "goss", "mvs"] = "uniform",
+        subsample: float | None = None,
+        colsample_bytree: float = 1.0,
         categorical_split: Literal["subset", "one-vs-rest"] = "subset",
         categorical_encoding: Literal["auto", "subset", "ordered"] = "auto",
         categorical_smoothing: float = 10.0,
         categorical_l2: float = 10.0,
         unseen: Literal["missing", "error"] = "missing",
-        ledger: bool | Literal["candidates"] = False,
+        ledger: bool | Literal["full"] = False,
         n_jobs: int | None = None,
     ) -> None:
         self._keep(locals())

@@ -56,17 +56,17 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "unseen": TREE_RULES["unseen"],
     "monotonic_cst": TREE_RULES["monotonic_cst"],
     "interaction_cst": (NONE, OneOf("pairwise", "no_interactions"), ArrayLike()),
-    "growth": (OneOf("best", "level"),),
-    "sampling": (OneOf("uniform", "gradient", "variance"),),
-    "row_fraction": (NONE, _SHARE),
-    "column_fraction": (_SHARE,),
+    "growth": (OneOf("leaf-wise", "level-wise"),),
+    "sampling": (OneOf("uniform", "goss", "mvs"),),
+    "subsample": (NONE, _SHARE),
+    "colsample_bytree": (_SHARE,),
     "warm_start": (FLAG,),
     "early_stopping": (OneOf("auto", True, False),),
     "scoring": (NONE, Kind("the name of a scorer", str), Kind("a scorer", Callable)),  # type: ignore[arg-type]
     "validation_fraction": (NONE, Whole(1), Real(0.0, 1.0, open_ends="()")),
     "n_iter_no_change": (Whole(1),),
     "tol": (Real(0.0),),
-    "ledger": (OneOf(False, True, "candidates"),),
+    "ledger": (OneOf(False, True, "full"),),
     "verbose": (Whole(0), FLAG),
 }
 REGRESSION_RULES = RULES | {
@@ -80,10 +80,13 @@ CLASSIFICATION_RULES = RULES | {
     "class_weight": (NONE, OneOf("balanced"), Kind("a dict", Mapping)),
 }
 
-# What is drawn where row_fraction is None: every row; LightGBM's and CatBoost's shares for the other two.
-_ROW_FRACTIONS = {"uniform": 1.0, "gradient": 0.3, "variance": 0.8}
-# Of the rows that gradient-based sampling takes, so many are those with the largest gradients.
-_TOP_SHARE = 2 / 3
+# The fraction of rows drawn per round where subsample is None: all rows, or the defaults of LightGBM (GOSS)
+# and CatBoost (MVS).
+_SUBSAMPLE = {"uniform": 1.0, "goss": 0.3, "mvs": 0.8}
+# GOSS keeps the rows with the largest gradients; they are this fraction of all rows drawn.
+_TOP_FRACTION = 2 / 3
+_CORE_GROWTH = {"leaf-wise": "best", "level-wise": "level"}
+_CORE_SAMPLING = {"uniform": "uniform", "goss": "gradient", "mvs": "variance"}
 
 
 def regression_loss(parameters: Mapping[str, Any], y: Floats, weights: Floats | None) -> Loss:
@@ -141,7 +144,7 @@ def booster_options(
     if monotone is not None:
         monotone = np.concatenate([monotone, np.zeros(len(origin) - len(monotone), dtype=np.int8)])
     return {
-        "growth": parameters["growth"],
+        "growth": _CORE_GROWTH[parameters["growth"]],
         "max_leaf_nodes": parameters["max_leaf_nodes"],
         "max_depth": parameters["max_depth"],
         "min_samples_leaf": unit * rows_or_share(parameters["min_samples_leaf"], n_rows),
@@ -149,24 +152,24 @@ def booster_options(
         "l2": float(parameters["l2_regularization"]),
         "min_gain": float(parameters["min_gain"]),
         "learning_rate": float(parameters["learning_rate"]),
-        "column_fraction": float(parameters["column_fraction"]),
+        "column_fraction": float(parameters["colsample_bytree"]),
         "max_features": None if n_tried >= len(origin) else n_tried,
         "monotone": monotone,
         "interactions": _interactions(parameters["interaction_cst"], schema, origin),
         "categories": parameters["categorical_split"],
         "category_smoothing": float(parameters["categorical_smoothing"]),
         "category_l2": float(parameters["categorical_l2"]),
-        "ledger": parameters["ledger"] == "candidates",
-    } | _sampling(parameters["sampling"], parameters["row_fraction"])
+        "ledger": parameters["ledger"] == "full",
+    } | _sampling(parameters["sampling"], parameters["subsample"])
 
 
-def _sampling(sampling: str, row_fraction: float | None) -> dict[str, Any]:
-    share = _ROW_FRACTIONS[sampling] if row_fraction is None else float(row_fraction)
+def _sampling(sampling: str, subsample: float | None) -> dict[str, Any]:
+    fraction = _SUBSAMPLE[sampling] if subsample is None else float(subsample)
     return {
-        "sampling": "none" if share == 1.0 else sampling,
-        "row_fraction": share,
-        "top_fraction": _TOP_SHARE * share,
-        "other_fraction": (1 - _TOP_SHARE) * share,
+        "sampling": "none" if fraction == 1.0 else _CORE_SAMPLING[sampling],
+        "row_fraction": fraction,
+        "top_fraction": _TOP_FRACTION * fraction,
+        "other_fraction": (1 - _TOP_FRACTION) * fraction,
     }
 
 
