@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from spinney import GradientBoostingClassifier, GradientBoostingRegressor
 from spinney.gradient_boosting.parameters import REGRESSION_LOSSES
 from spinney.losses import Loss
-from spinney.losses.links import LOG
+from spinney.losses.losses import LOG
 
 
 def rows(n=400, seed=0):

@@ -8,8 +8,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize_scalar
 
 from spinney.io import ModelFileError, dumps, loads
-from spinney.losses.links import HALF_LOGIT, IDENTITY, LOG, LOGIT, MULTI_LOGIT
 from spinney.losses.losses import (
+    HALF_LOGIT,
+    IDENTITY,
+    LOG,
+    LOGIT,
+    MULTI_LOGIT,
     AbsoluteLoss,
     ExponentialLoss,
     GammaLoss,
@@ -131,7 +135,7 @@ def test_links_give_finite_scores_at_the_ends():
     [(PoissonLoss(), [1.0, -1.0], 1), (GammaLoss(), [0.0, 1.0], 0), (TweedieLoss(), [2.0, 1.0, -0.5], 2)],
 )
 def test_targets_that_a_loss_does_not_take(loss, y, row):
-    with pytest.raises(ValueError, match=f"{loss.core_name.capitalize()} loss takes targets .*row {row}"):
+    with pytest.raises(ValueError, match=f"{loss.core_name.capitalize()} loss needs targets .*row {row}"):
         loss.check_target(np.array(y), None)
 
 

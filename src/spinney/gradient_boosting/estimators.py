@@ -26,8 +26,7 @@ from spinney.gradient_boosting.parameters import (
     regression_loss,
 )
 from spinney.gradient_boosting.problem import Problem
-from spinney.losses.links import IDENTITY, LOGIT, MULTI_LOGIT, Link
-from spinney.losses.losses import Loss, SquaredLoss
+from spinney.losses.losses import IDENTITY, LOGIT, MULTI_LOGIT, Link, Loss, SquaredLoss
 
 Floats = NDArray[np.float64]
 

@@ -1,4 +1,4 @@
-"""What learners lower: the split criteria of trees and the losses of boosting, with their links."""
+"""Losses of gradient boosting with their links, and split criteria of trees."""
 
 from spinney.losses.losses import Loss
 

@@ -1,4 +1,4 @@
-"""The split criteria by name, and what each asks of the target."""
+"""Split criteria by name, with the kind of target each is for."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,10 @@ from spinney.core.errors import InputError
 
 @dataclass(frozen=True)
 class Criterion:
-    """A split criterion: its name in the core, and the kind of target it is for."""
+    """Split criterion: its name in the core and the task it is for.
+
+    ``non_negative_target`` is True where the criterion is undefined for negative targets.
+    """
 
     core_name: str
     task: str
@@ -37,24 +40,26 @@ def find_criterion(name: str, task: str) -> Criterion:
     """
     known = [key for key, criterion in CRITERIA.items() if criterion.task == task]
     if name not in known:
-        raise InputError(f"criterion is {name!r}; for {task} it takes one of {', '.join(map(repr, known))}.")
+        raise InputError(
+            f"criterion is {name!r}; for {task} it must be one of {', '.join(map(repr, known))}."
+        )
     return CRITERIA[name]
 
 
 def impurity_scale(
     criterion: Criterion, y: NDArray[np.float64], weights: NDArray[np.float64] | None
 ) -> float:
-    """Give how large impurities of targets y (n_rows, n_outputs) are, 1 for classes.
+    """Magnitude of the impurities for targets y of shape (n_rows, n_outputs); 1 for classes.
 
-    It is the impurity of all rows, or for Poisson the mean, of which the deviance is at most some multiple;
-    the largest number there is where it is beyond.
+    It is the impurity of all rows; for Poisson the mean, because the deviance is at most a multiple of it.
+    Overflow is clipped to the largest float.
 
     >>> impurity_scale(CRITERIA["squared_error"], np.array([[1.0], [3.0]]), None)
     1.0
     """
     if criterion.task == "classification":
         return 1.0
-    # With values and weights near 1, no square and no product overflows or vanishes.
+    # Values and weights are scaled to about 1, so that no square or product overflows or underflows.
     exponent = int(np.frexp(np.abs(y).max())[1])
     near_one = np.ldexp(y, -exponent)
     if weights is not None:

@@ -1,34 +1,104 @@
-"""Losses: what gradient boosting lowers; for each its gradient, hessian, best constant, link and targets."""
+"""Losses of gradient boosting: value, gradient, hessian, optimal constant and link of each."""
 
-# ruff: noqa: D102  (what the methods do is said once, in Loss)
+# ruff: noqa: D102  (the methods of the losses are documented in Loss)
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import logsumexp
+from scipy.special import expit, logit, logsumexp, softmax
 
 from spinney.core.errors import InputError, ModelFileError, show_value
 from spinney.io import Persistent
-from spinney.losses.links import HALF_LOGIT, IDENTITY, LOG, LOGIT, MULTI_LOGIT, Floats, Link
 
-# The best constant is looked for up to 2 to this power, and to its negative.
-_DOUBLINGS = 60
+Floats = NDArray[np.float64]
+
+# Exponents are clipped here, so that exp(score) times any sensible target is finite.
+_MAX_EXPONENT = 500.0
+_MIN_PROBABILITY = float(np.finfo(np.float64).eps)
+# The optimal constant is searched for in ±2^_MAX_DOUBLINGS.
+_MAX_DOUBLINGS = 60
 _HUBER_STEPS = 100
 _HUBER_TOLERANCE = 1e-12
 
 
+# ---- links ----
+
+
+@dataclass(frozen=True)
+class Link:
+    """Link function: the relation between the mean of the target and the raw score.
+
+    Parameters
+    ----------
+    score : callable
+        Maps means to raw scores; the shape is kept.
+    mean : callable
+        Maps raw scores to means. The result is always finite.
+
+    Examples
+    --------
+    >>> LOG.mean(LOG.score(np.array([1.0]))).tolist(), LOGIT.mean(np.array([0.0])).tolist()
+    ([1.0], [0.5])
+    >>> MULTI_LOGIT.mean(np.zeros((1, 4))).tolist()
+    [[0.25, 0.25, 0.25, 0.25]]
+    """
+
+    score: Callable[[Floats], Floats]
+    mean: Callable[[Floats], Floats]
+
+
+def _exp(score: Floats) -> Floats:
+    return np.exp(np.clip(score, -_MAX_EXPONENT, _MAX_EXPONENT))
+
+
+def _logit(mean: Floats) -> Floats:
+    log_odds: Floats = logit(np.clip(mean, _MIN_PROBABILITY, 1.0 - _MIN_PROBABILITY))
+    return log_odds
+
+
+def _centred_log(mean: Floats) -> Floats:
+    logarithms = np.log(np.maximum(mean, _MIN_PROBABILITY))
+    centred: Floats = logarithms - logarithms.mean(axis=-1, keepdims=True)
+    return centred
+
+
+IDENTITY = Link(lambda mean: mean, lambda score: score)
+LOG = Link(np.log, _exp)
+LOGIT = Link(_logit, expit)
+HALF_LOGIT = Link(lambda mean: 0.5 * _logit(mean), lambda score: expit(score / 0.5))
+MULTI_LOGIT = Link(_centred_log, lambda score: softmax(score, axis=-1))
+
+
+# ---- losses ----
+
+
 class Loss(Persistent):
-    """Be the base of every loss; a loss of your own needs ``gradient`` and ``hessian``, the rest is optional.
+    """Base class of the losses of gradient boosting.
 
-    ``y`` (n_rows,) are the targets, in classification the numbers 0, 1, … of the sorted classes. ``score``
-    is what the trees add up to: (n_rows,) in regression and for two classes, (n_rows, n_classes) for more.
-    Both methods give an array of the shape of ``score``: the first and second derivative of a row's loss by
-    its score. Row weights are applied outside.
+    A loss of your own defines ``gradient`` and ``hessian``. Optional are ``value`` (for early stopping by the
+    loss, ``train_score_`` and the ledger), ``constant`` (the initial raw score), ``link`` and
+    ``check_target``. Sample weights are applied by the caller. A loss that is a dataclass, or whose
+    attributes are plain values, can be saved in a model file.
 
+    Attributes
+    ----------
+    core_name : str
+        Name of the loss in the compiled core; empty for a loss of your own.
+    link : Link or None
+        Link function. None is the identity in regression and the logistic function in classification.
+    parameter : float
+        The parameter of the loss (delta, quantile, power), 0 for losses without one.
+    has_value : bool
+        Whether the loss defines ``value``.
+
+    Examples
+    --------
     >>> class LogCosh(Loss):
     ...     def gradient(self, y, score):
     ...         return np.tanh(score - y)
@@ -36,60 +106,122 @@ class Loss(Persistent):
     ...         return 1 - np.tanh(score - y) ** 2
     >>> LogCosh().constant(np.array([1.0, 1.0]), None).round(6).tolist()
     [1.0]
-
-    Optional: ``value`` (a row's loss, for early stopping and ``train_score_``), ``constant`` (the score to
-    start from), ``link`` (from score to mean) and ``check_target``. A loss that is a dataclass, or whose
-    attributes are plain, can be saved in a model file.
     """
 
     core_name: ClassVar[str] = ""
-    """The name under which the compiled core knows the loss; empty for a loss of your own."""
     link: ClassVar[Link | None] = None
-    """From score to mean. None is the identity in regression, the logistic function in classification."""
 
     @property
     def parameter(self) -> float:
-        """Give the one number that the loss depends on, 0 where there is none."""
+        """The parameter of the loss, 0 for losses without one."""
         return 0.0
 
     def gradient(self, y: Floats, score: Floats) -> Floats:
-        """Give the derivative of each row's loss by its score."""
+        """First derivative of the loss of each row with respect to its raw score.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_rows,)
+            Targets; in classification the class codes 0, 1, … as floats.
+        score : ndarray of shape (n_rows,) or (n_rows, n_classes)
+            Raw scores; one per class where there are more than two classes.
+
+        Returns
+        -------
+        ndarray of the shape of score
+        """
         raise NotImplementedError(f"{type(self).__name__} must define gradient(y, score).")
 
     def hessian(self, y: Floats, score: Floats) -> Floats:
-        """Give the second derivative of each row's loss by its score, at least 0."""
+        """Second derivative of the loss of each row with respect to its raw score, at least 0.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_rows,)
+            Targets.
+        score : ndarray of shape (n_rows,) or (n_rows, n_classes)
+            Raw scores.
+
+        Returns
+        -------
+        ndarray of the shape of score
+        """
         raise NotImplementedError(f"{type(self).__name__} must define hessian(y, score).")
 
     def value(self, y: Floats, score: Floats) -> Floats:
-        """Give the loss of each row.  -> (n_rows,)"""
+        """Loss of each row.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_rows,)
+            Targets.
+        score : ndarray of shape (n_rows,) or (n_rows, n_classes)
+            Raw scores.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
         raise NotImplementedError(f"{type(self).__name__} does not define value(y, score).")
 
     @property
     def has_value(self) -> bool:
-        """Tell whether the loss of a row can be computed, or only its derivatives."""
+        """Whether the loss defines ``value``, or only its derivatives."""
         return type(self).value is not Loss.value
 
     def constant(self, y: Floats, weights: Floats | None) -> Floats:
-        """Give the score that is best for all rows together: where their gradients add up to 0.
+        """Constant raw score with the smallest loss: the root of the sum of the gradients.
 
-        -> (n_scores,). A loss whose gradients never do starts from 0.
+        Parameters
+        ----------
+        y : ndarray of shape (n_rows,)
+            Targets.
+        weights : ndarray of shape (n_rows,) or None
+            Sample weights.
+
+        Returns
+        -------
+        ndarray of shape (n_scores,)
+            Zero where the gradients have no root.
         """
 
         def slope(score: float) -> float:
             return float(np.average(self.gradient(y, np.full(len(y), score)), weights=weights))
 
         at_zero = slope(0.0)
-        for exponent in range(-_DOUBLINGS, _DOUBLINGS):
+        for exponent in range(-_MAX_DOUBLINGS, _MAX_DOUBLINGS):
             end = -np.sign(at_zero) * 2.0**exponent
             if slope(end) * at_zero <= 0:
                 return np.array([brentq(slope, min(0.0, end), max(0.0, end))])
         return np.zeros(1)
 
     def check_target(self, y: Floats, weights: Floats | None) -> None:
-        """Raise InputError for targets that the loss does not take."""
+        """Raise InputError for targets that the loss is not defined for.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_rows,)
+            Targets.
+        weights : ndarray of shape (n_rows,) or None
+            Sample weights.
+        """
 
     def mean_value(self, y: Floats, score: Floats, weights: Floats | None) -> float:
-        """Give the weighted mean of the rows' losses."""
+        """Weighted mean of the losses of the rows.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_rows,)
+            Targets.
+        score : ndarray of shape (n_rows,) or (n_rows, n_classes)
+            Raw scores.
+        weights : ndarray of shape (n_rows,) or None
+            Sample weights.
+
+        Returns
+        -------
+        float
+        """
         return float(np.average(self.value(y, score), weights=weights))
 
     def _get_state(self) -> dict[str, Any]:
@@ -107,7 +239,7 @@ class Loss(Persistent):
 
 @dataclass(frozen=True)
 class SquaredLoss(Loss):
-    """Lower ½ (y − score)²; the best answer is the mean.
+    """Squared error ½ (y − score)²; the optimal constant is the mean.
 
     >>> SquaredLoss().gradient(np.array([1.0]), np.array([3.0])).tolist()
     [2.0]
@@ -131,7 +263,7 @@ class SquaredLoss(Loss):
 
 @dataclass(frozen=True)
 class AbsoluteLoss(Loss):
-    """Lower |y − score|; the best answer is the median.
+    """Absolute error |y − score|; the optimal constant is the median.
 
     >>> AbsoluteLoss().constant(np.array([1.0, 2.0, 90.0]), None).tolist()
     [2.0]
@@ -156,7 +288,7 @@ class AbsoluteLoss(Loss):
 
 @dataclass(frozen=True)
 class HuberLoss(Loss):
-    """Lower ½ (y − score)² where they are at most ``delta`` apart, and delta·(|y − score| − ½ delta) beyond.
+    """Huber loss: ½ r² for residuals |r| ≤ ``delta``, and delta·(|r| − ½ delta) beyond.
 
     >>> HuberLoss(delta=1.0).value(np.array([0.0, 0.0]), np.array([1.0, 3.0])).tolist()
     [0.5, 2.5]
@@ -167,11 +299,10 @@ class HuberLoss(Loss):
     delta: float
 
     def __post_init__(self) -> None:
-        _require(0 < self.delta < np.inf, "delta", self.delta, "a number above 0")
+        _check_parameter(0 < self.delta < np.inf, "delta", self.delta, "a positive number")
 
     @property
     def parameter(self) -> float:
-        """Give the distance from which on the loss is linear."""
         return self.delta
 
     def gradient(self, y: Floats, score: Floats) -> Floats:
@@ -187,7 +318,7 @@ class HuberLoss(Loss):
         return near * (distance - 0.5 * near)
 
     def constant(self, y: Floats, weights: Floats | None) -> Floats:
-        # From the median on, each step is the mean of what is left once far rows are drawn near.
+        # Fixed-point iteration from the median: each step is the mean of the clipped residuals.
         best = weighted_quantile(y, weights, 0.5)
         for _ in range(_HUBER_STEPS):
             step = float(np.average(np.clip(y - best, -self.delta, self.delta), weights=weights))
@@ -197,20 +328,20 @@ class HuberLoss(Loss):
         return np.array([best])
 
     @classmethod
-    def for_target(cls, y: Floats, weights: Floats | None, share: float = 0.9) -> HuberLoss:
-        """Choose delta such that the given share of rows lies within it of the median.
+    def for_target(cls, y: Floats, weights: Floats | None, fraction: float = 0.9) -> HuberLoss:
+        """Choose delta such that the given fraction of the targets lies within it of their median.
 
-        >>> HuberLoss.for_target(np.arange(11.0), None, share=0.5).delta
+        >>> HuberLoss.for_target(np.arange(11.0), None, fraction=0.5).delta
         3.0
         """
         distance = np.abs(y - weighted_quantile(y, weights, 0.5))
-        delta = weighted_quantile(distance, weights, share) or float(distance.max())
+        delta = weighted_quantile(distance, weights, fraction) or float(distance.max())
         return cls(delta or 1.0)
 
 
 @dataclass(frozen=True)
 class QuantileLoss(Loss):
-    """Lower the pinball loss: quantile·(y − score) above the score, (1 − quantile)·(score − y) below it.
+    """Pinball loss: quantile·(y − score) above the score, (1 − quantile)·(score − y) below it.
 
     >>> QuantileLoss(0.9).constant(np.arange(11.0), None).tolist()
     [9.0]
@@ -221,11 +352,10 @@ class QuantileLoss(Loss):
     quantile: float = 0.5
 
     def __post_init__(self) -> None:
-        _require(0 < self.quantile < 1, "quantile", self.quantile, "a number between 0 and 1")
+        _check_parameter(0 < self.quantile < 1, "quantile", self.quantile, "a number between 0 and 1")
 
     @property
     def parameter(self) -> float:
-        """Give the share of targets that are to lie below the answer."""
         return self.quantile
 
     def gradient(self, y: Floats, score: Floats) -> Floats:
@@ -241,27 +371,33 @@ class QuantileLoss(Loss):
         return np.array([weighted_quantile(y, weights, self.quantile)])
 
 
-class _LogMeanLoss(Loss):
-    """Share what losses of positive means have in common: the logarithm as link, the mean as best answer."""
+class _LogLinkLoss(Loss):
+    """Base of the losses with a log link, whose optimal constant is the logarithm of the mean."""
 
     link = LOG
-
-    @property
-    def _word(self) -> str:
-        return type(self).core_name.capitalize()
+    _min_included: ClassVar[bool] = True
 
     def constant(self, y: Floats, weights: Floats | None) -> Floats:
         return np.log([np.average(y, weights=weights)])
 
     def check_target(self, y: Floats, weights: Floats | None) -> None:
-        _check_least(y, 0.0, True, self._word)
+        name = self.core_name.capitalize()
+        bad = (y < 0) if self._min_included else (y <= 0)
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise InputError(
+                f"y is {show_value(float(y[row]))}, but the {name} loss needs targets "
+                f"{'of at least' if self._min_included else 'above'} 0",
+                row=row,
+                fix='Use loss="squared_error", or correct the target.',
+            )
         if np.average(y, weights=weights) <= 0:
-            raise InputError(f"Every y is 0, and the {self._word} loss needs some above 0.")
+            raise InputError(f"Every y is 0, but the {name} loss needs some targets above 0.")
 
 
 @dataclass(frozen=True)
-class PoissonLoss(_LogMeanLoss):
-    """Lower the Poisson deviance of counts: exp(score) − y·score.
+class PoissonLoss(_LogLinkLoss):
+    """Poisson deviance of counts: exp(score) − y·score.
 
     >>> PoissonLoss().gradient(np.array([3.0]), np.array([0.0])).tolist()
     [-2.0]
@@ -270,41 +406,39 @@ class PoissonLoss(_LogMeanLoss):
     core_name = "poisson"
 
     def gradient(self, y: Floats, score: Floats) -> Floats:
-        return LOG.mean(score) - y
+        return _exp(score) - y
 
     def hessian(self, y: Floats, score: Floats) -> Floats:
-        return LOG.mean(score)
+        return _exp(score)
 
     def value(self, y: Floats, score: Floats) -> Floats:
-        return LOG.mean(score) - y * score
+        return _exp(score) - y * score
 
 
 @dataclass(frozen=True)
-class GammaLoss(_LogMeanLoss):
-    """Lower the gamma deviance of positive targets: score + y·exp(−score).
+class GammaLoss(_LogLinkLoss):
+    """Gamma deviance of positive targets: score + y·exp(−score).
 
     >>> GammaLoss().gradient(np.array([2.0]), np.array([0.0])).tolist()
     [-1.0]
     """
 
     core_name = "gamma"
+    _min_included = False
 
     def gradient(self, y: Floats, score: Floats) -> Floats:
-        return 1.0 - y * LOG.mean(-score)
+        return 1.0 - y * _exp(-score)
 
     def hessian(self, y: Floats, score: Floats) -> Floats:
-        return y * LOG.mean(-score)
+        return y * _exp(-score)
 
     def value(self, y: Floats, score: Floats) -> Floats:
-        return score + y * LOG.mean(-score)
-
-    def check_target(self, y: Floats, weights: Floats | None) -> None:
-        _check_least(y, 0.0, False, self._word)
+        return score + y * _exp(-score)
 
 
 @dataclass(frozen=True)
-class TweedieLoss(_LogMeanLoss):
-    """Lower the Tweedie deviance of targets with many zeros; ``power`` is between 1 (Poisson) and 2 (gamma).
+class TweedieLoss(_LogLinkLoss):
+    """Tweedie deviance of non-negative targets with many zeros; ``power`` in (1, 2), Poisson to gamma.
 
     >>> TweedieLoss(1.5).constant(np.array([0.0, 2.0]), None).tolist()
     [0.0]
@@ -314,15 +448,14 @@ class TweedieLoss(_LogMeanLoss):
     power: float = 1.5
 
     def __post_init__(self) -> None:
-        _require(1 < self.power < 2, "power", self.power, "a number between 1 and 2")
+        _check_parameter(1 < self.power < 2, "power", self.power, "a number between 1 and 2")
 
     @property
     def parameter(self) -> float:
-        """Give the power of the mean to which the variance is proportional."""
         return self.power
 
     def _parts(self, y: Floats, score: Floats) -> tuple[Floats, Floats]:
-        return LOG.mean((2 - self.power) * score), y * LOG.mean((1 - self.power) * score)
+        return _exp((2 - self.power) * score), y * _exp((1 - self.power) * score)
 
     def gradient(self, y: Floats, score: Floats) -> Floats:
         rising, falling = self._parts(y, score)
@@ -337,12 +470,12 @@ class TweedieLoss(_LogMeanLoss):
         return rising / (2 - self.power) + falling / (self.power - 1)
 
 
-# ---- classification; y are the codes of the classes ----
+# ---- classification; y are class codes ----
 
 
 @dataclass(frozen=True)
 class LogLoss(Loss):
-    """Lower −log of the probability given to the right one of two classes.
+    """Binary log loss: −log of the probability of the correct class.
 
     >>> LogLoss().gradient(np.array([1]), np.array([0.0])).tolist()
     [-0.5]
@@ -366,7 +499,7 @@ class LogLoss(Loss):
 
 @dataclass(frozen=True)
 class SoftmaxLoss(Loss):
-    """Lower −log of the probability given to the right one of ``n_classes`` classes, a score for each.
+    """Multiclass log loss: −log of the softmax probability of the correct class; one raw score per class.
 
     >>> SoftmaxLoss(3).value(np.array([2]), np.zeros((1, 3))).round(4).tolist()
     [1.0986]
@@ -377,7 +510,8 @@ class SoftmaxLoss(Loss):
     n_classes: int
 
     def __post_init__(self) -> None:
-        _require(type(self.n_classes) is int and self.n_classes >= 1, "n_classes", self.n_classes, "a count")
+        valid = type(self.n_classes) is int and self.n_classes >= 1
+        _check_parameter(valid, "n_classes", self.n_classes, "a positive integer")
 
     def gradient(self, y: Floats, score: Floats) -> Floats:
         gradient = MULTI_LOGIT.mean(score)
@@ -399,7 +533,7 @@ class SoftmaxLoss(Loss):
 
 @dataclass(frozen=True)
 class ExponentialLoss(Loss):
-    """Lower exp(−score) for the second of two classes and exp(score) for the first, as AdaBoost does.
+    """Exponential loss of AdaBoost for two classes: exp(−score) for the second class, exp(score) else.
 
     >>> ExponentialLoss().value(np.array([1, 0]), np.array([0.0, 0.0])).tolist()
     [1.0, 1.0]
@@ -409,23 +543,20 @@ class ExponentialLoss(Loss):
     link = HALF_LOGIT
 
     def gradient(self, y: Floats, score: Floats) -> Floats:
-        return _sign(y) * self.value(y, score) * -1.0
+        return np.where(y > 0, 1.0, -1.0) * self.value(y, score) * -1.0
 
     def hessian(self, y: Floats, score: Floats) -> Floats:
         return self.value(y, score)
 
     def value(self, y: Floats, score: Floats) -> Floats:
-        return LOG.mean(-_sign(y) * score)
+        return _exp(-np.where(y > 0, 1.0, -1.0) * score)
 
     def constant(self, y: Floats, weights: Floats | None) -> Floats:
         return HALF_LOGIT.score(np.array([np.average(y, weights=weights)]))
 
 
-# ---- what several losses use ----
-
-
-def weighted_quantile(values: Floats, weights: Floats | None, share: float) -> float:
-    """Give the value below which the given share of the weight lies; the middle of two if both are.
+def weighted_quantile(values: Floats, weights: Floats | None, fraction: float) -> float:
+    """Value below which the given fraction of the weight lies; the midpoint of two if both qualify.
 
     >>> weighted_quantile(np.array([4.0, 1.0, 3.0]), np.array([1.0, 1.0, 2.0]), 0.5)
     3.0
@@ -434,29 +565,13 @@ def weighted_quantile(values: Floats, weights: Floats | None, share: float) -> f
     if weights is not None:
         order = order[weights[order] > 0]
     below = np.arange(1.0, len(order) + 1) if weights is None else np.cumsum(weights[order])
-    place = int(np.searchsorted(below, share * below[-1]))
-    first = float(values[order[min(place, len(order) - 1)]])
-    if place + 1 < len(order) and below[place] == share * below[-1]:
-        return 0.5 * first + 0.5 * float(values[order[place + 1]])
+    position = int(np.searchsorted(below, fraction * below[-1]))
+    first = float(values[order[min(position, len(order) - 1)]])
+    if position + 1 < len(order) and below[position] == fraction * below[-1]:
+        return 0.5 * first + 0.5 * float(values[order[position + 1]])
     return first
 
 
-def _sign(y: Floats) -> Floats:
-    return np.where(y > 0, 1.0, -1.0)
-
-
-def _check_least(y: Floats, least: float, included: bool, loss: str) -> None:
-    bad = (y < least) if included else (y <= least)
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise InputError(
-            f"y is {show_value(float(y[row]))}, but the {loss} loss takes targets "
-            f"{'of at least' if included else 'above'} {least:g} only,",
-            row=row,
-            fix='Use loss="squared_error", or correct the target.',
-        )
-
-
-def _require(condition: Any, name: str, value: object, takes: str) -> None:
-    if not condition:
-        raise ModelFileError(f"{name} is {show_value(value)}; it takes {takes}.")
+def _check_parameter(valid: bool, name: str, value: object, expected: str) -> None:
+    if not valid:
+        raise ModelFileError(f"{name} is {show_value(value)}; it must be {expected}.")
