@@ -179,7 +179,9 @@ def test_early_stopping_keeps_the_best_round():
     X = X.astype(np.float32).astype(np.float64)
     full = sp.AdaBoostClassifier(n_estimators=200, random_state=0).fit(X, y)
     exact = sp.DecisionTreeClassifier(max_depth=1, max_bins=None)
-    model = sp.AdaBoostClassifier(exact, n_estimators=200, early_stopping=True, n_iter_no_change=5, random_state=0, ledger=True)
+    model = sp.AdaBoostClassifier(
+        exact, n_estimators=200, early_stopping=True, n_iter_no_change=5, random_state=0, ledger=True
+    )
     model.fit(X, y)
     errors = model.validation_errors_
     assert len(model) == np.argmin(errors) + 1 == len(model.ledger_)

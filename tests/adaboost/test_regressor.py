@@ -58,7 +58,9 @@ def test_a_perfect_member_ends_the_ensemble_and_a_bad_first_one_stays():
 
 def test_early_stopping_keeps_the_best_round():
     X, y = wave(2)
-    model = sp.AdaBoostRegressor(n_estimators=100, early_stopping=True, n_iter_no_change=4, random_state=0).fit(X, y)
+    model = sp.AdaBoostRegressor(
+        n_estimators=100, early_stopping=True, n_iter_no_change=4, random_state=0
+    ).fit(X, y)
     assert len(model) == np.argmin(model.validation_errors_) + 1
     assert len(model.validation_errors_) == len(model) + 4
 

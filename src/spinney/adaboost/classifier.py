@@ -66,7 +66,10 @@ class AdaBoostClassifier(ClassifierMixin, _BaseAdaBoost):  # type: ignore[misc]
     1.0
     """
 
-    _parameter_rules = RULES | {"algorithm": (OneOf(*algorithms.NAMES),), "ledger": (OneOf(False, True, "full"),)}
+    _parameter_rules = RULES | {
+        "algorithm": (OneOf(*algorithms.NAMES),),
+        "ledger": (OneOf(False, True, "full"),),
+    }
     _state_attributes = ("classes_", "ledger_", "algorithm_")
     _transient_attributes = ("n_classes_", "_tables")
     _required_attributes = ("classes_", "algorithm_")
