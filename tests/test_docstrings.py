@@ -41,7 +41,6 @@ UNFINISHED = {
     "spinney.forests",
     "spinney.gradient_boosting",
     "spinney.inspect",
-    "spinney.io",
     "spinney.losses",
     "spinney.perturb",
     "spinney.plotting",

@@ -297,7 +297,7 @@ CRAFTED: dict[str, tuple[type[ModelFileError], bytes]] = {
 def test_long_integers_chosen_to_be_slow_in_a_set_are_refused() -> None:
     prime = sys.hash_info.modulus
     data = encode([prime * i for i in range(5, 20_005)])
-    with bounds(len(data)), pytest.raises(CorruptModelFile, match="slow"):
+    with bounds(len(data)), pytest.raises(CorruptModelFile, match="equal hashes"):
         decode(data)
     honest = [2**80 + i for i in range(1000)] + [2**90] * 1000
     assert decode(encode(honest)) == honest

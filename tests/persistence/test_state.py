@@ -192,10 +192,10 @@ def test_clone_knows_nothing_of_files() -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (lambda x: x, "Parameter 'value' of .*Free holds a function"),
-        (max, "Parameter 'value' of .*Free holds a function"),
-        ([1, {"k": SVC()}], r"Parameter 'value'\[1\]\['k'\] of .*Free holds an object of sklearn.svm"),
-        (ToyClassifier, "Parameter 'value' of .*Free holds an object of"),
+        (lambda x: x, "Parameter 'value' of .*Free is a function"),
+        (max, "Parameter 'value' of .*Free is a function"),
+        ([1, {"k": SVC()}], r"Parameter 'value'\[1\]\['k'\] of .*Free is an object of sklearn.svm"),
+        (ToyClassifier, "Parameter 'value' of .*Free is an object of"),
         (np.zeros(2, dtype=complex), "complex128"),
         (np.zeros(2, dtype="M8[s]"), "datetime64"),
         (np.array([[], 1], dtype=object), r"Parameter 'value'\[0\]"),

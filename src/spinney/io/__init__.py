@@ -1,4 +1,4 @@
-"""The model file: a container that knows nothing of learners, the classes it may hold, saving and loading."""
+"""Model files: saving and loading, the container format, and the classes that it may contain."""
 
 from spinney.core.errors import ModelFileError
 from spinney.io.errors import (

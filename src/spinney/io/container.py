@@ -11,23 +11,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinney.io.document import Document, read_document, write_document
-from spinney.io.errors import CorruptModelFile, NotAModelFile, UnsavableValue, UnsupportedVersion
+from spinney.io.errors import CorruptModelFile, NotAModelFile, UnsavableValue, UnsupportedVersion, require
 
 BytesLike: TypeAlias = bytes | bytearray | memoryview
 
-# The first byte is not ASCII and the line ends and the Ctrl-Z reveal a transfer in text mode, as in PNG.
+# As in PNG: the first byte is not ASCII, and the line ends and the Ctrl-Z reveal a transfer in text mode.
 MAGIC = b"\x93SPN\r\n\x1a\n"
 VERSION = 2
 """The version that is written; all versions up to it are read. 2: names changed, see migrations.py."""
 HEADER = struct.Struct("<8sHHIQ16s")
-"""Magic, version, flags, number of sections, length of the file, checksum."""
+"""Magic, version, flags, number of sections, length of the file in bytes, checksum."""
 CHECKSUM_AT = 24
 TABLE_ENTRY = struct.Struct("<BBB5sQ")
-"""Kind of section, type of its elements, number of axes, five zero bytes, length."""
+"""Kind of section, type of its elements, number of axes, five zero bytes, length in bytes."""
 DOCUMENT_SECTION, ARRAY_SECTION = 1, 2
 MAX_AXES = 8
 MAX_ELEMENTS = 2**56
-"""Bounds the product of an array's axes, empty ones counted as 1, so that no product overflows anywhere."""
+"""Bounds the product of an array's axes, empty ones counted as 1, so that no product overflows."""
 
 DTYPES: dict[int, np.dtype[Any]] = {
     code: np.dtype(name)
@@ -36,10 +36,11 @@ DTYPES: dict[int, np.dtype[Any]] = {
     )
 }
 _CODES = {dtype: code for code, dtype in DTYPES.items()}
+_Kind: TypeAlias = tuple[int, int, int]
 
 
 class Header(NamedTuple):
-    """Hold the checked fields of a header."""
+    """The checked fields of a header."""
 
     version: int
     n_sections: int
@@ -48,7 +49,7 @@ class Header(NamedTuple):
 
 
 def encode(document: Document, version: int = VERSION) -> bytes:
-    """Write a document as the bytes of a file; equal documents (keys in the same order) give equal bytes.
+    """Write a document as the bytes of a file. Equal documents (keys in the same order) give equal bytes.
 
     The layout is specified in docs/model-file.md.
 
@@ -82,20 +83,20 @@ def decode(data: BytesLike) -> Document:
     header = read_header(view)
     if header.length != len(view):
         raise CorruptModelFile(
-            f"The file is {len(view)} bytes long and should be {header.length}: it was cut short or added to."
+            f"The file is {len(view)} bytes long and should be {header.length}: it is incomplete, or bytes "
+            "were added to it."
         )
     if checksum(view) != header.checksum:
-        raise CorruptModelFile("The checksum does not fit the content: the file was damaged. Copy it again.")
+        raise CorruptModelFile("The checksum does not match: the file is damaged.", fix="Copy it again.")
     entries = _read_table(view, header)
     kind, text = next(entries)
-    if kind != (DOCUMENT_SECTION, 0, 0):
-        raise CorruptModelFile("The first section is not the document.")
+    require(kind == (DOCUMENT_SECTION, 0, 0), "its first section is not the document")
     arrays = [_read_array(kind, section) for kind, section in entries]
     return read_document(text, iter(arrays))
 
 
 def read_header(data: BytesLike) -> Header:
-    """Check the first 40 bytes of a file, so that a foreign file is refused before it is read.
+    """Check the first 40 bytes of a file, so that a file of another kind is refused before it is read.
 
     >>> read_header(encode(None)).length
     64
@@ -104,11 +105,9 @@ def read_header(data: BytesLike) -> Header:
     if start[: len(MAGIC)] != MAGIC:
         known = f"begins with {start[:8]!r}" if len(start) >= 8 else f"is {len(start)} bytes long"
         raise NotAModelFile(f"This is not a Spinney model file: it {known} and not with Spinney's signature.")
-    if len(start) < HEADER.size:
-        raise CorruptModelFile(f"The file ends after {len(start)} bytes, within its header.")
+    require(len(start) == HEADER.size, f"it ends after {len(start)} bytes, within its header")
     _, version, flags, n_sections, length, expected = HEADER.unpack(start)
-    if version == 0:
-        raise CorruptModelFile("The file gives its format version as 0, which never existed.")
+    require(version > 0, "its format version is 0, which never existed")
     if version > VERSION or flags:
         raise UnsupportedVersion(
             f"The file has format version {version}, flags {flags}; this Spinney reads up to {VERSION}.",
@@ -118,7 +117,7 @@ def read_header(data: BytesLike) -> Header:
 
 
 def checksum(view: BytesLike) -> bytes:
-    """Compute the checksum of a file: BLAKE2b-128 of all its bytes but the checksum itself.
+    """Compute the checksum of a file: BLAKE2b-128 of all its bytes except the checksum itself.
 
     >>> data = encode(None)
     >>> checksum(data) == data[24:40]
@@ -130,7 +129,7 @@ def checksum(view: BytesLike) -> bytes:
 
 
 def _stable(data: BytesLike) -> memoryview:
-    """View the bytes; copy what somebody could change after it was checked."""
+    """View the bytes; copy a buffer that could change after it was checked."""
     view = memoryview(data)
     if type(view.obj) is not bytes or not view.c_contiguous:
         view = memoryview(bytes(view))
@@ -142,11 +141,11 @@ def _padding(n: int) -> bytes:
 
 
 def _array_section(array: NDArray[Any]) -> tuple[bytes, bytes, bytes]:
-    """Write an array as its table entry, its shape and its elements."""
+    """Return the table entry, the shape and the elements of an array as bytes."""
     dtype = array.dtype.newbyteorder("<")
     code = _CODES.get(dtype)
     if code is None:
-        raise UnsavableValue(f"A model file cannot hold an array of type {array.dtype}.")
+        raise UnsavableValue(f"A model file cannot store an array of type {array.dtype}.")
     if array.ndim > MAX_AXES or _n_elements(array.shape) > MAX_ELEMENTS:
         raise UnsavableValue(f"An array of shape {array.shape} is too large for a model file.")
     shape = struct.pack(f"<{array.ndim}Q", *array.shape)
@@ -160,45 +159,39 @@ def _n_elements(shape: tuple[int, ...]) -> int:
     return math.prod(max(n, 1) for n in shape)
 
 
-_Kind: TypeAlias = tuple[int, int, int]
-
-
 def _read_table(view: memoryview, header: Header) -> Iterator[tuple[_Kind, memoryview]]:
-    """Yield kind and bytes of each section; they follow each other without a gap, so none can overlap."""
-    position = HEADER.size + TABLE_ENTRY.size * header.n_sections
-    if header.n_sections == 0 or position > len(view):
-        raise CorruptModelFile(f"The file announces {header.n_sections} sections, which do not fit in it.")
-    for section in range(header.n_sections):
+    """Yield kind and bytes of each section. Sections are contiguous, so they cannot overlap."""
+    n_sections = header.n_sections
+    position = HEADER.size + TABLE_ENTRY.size * n_sections
+    require(n_sections and position <= len(view), f"its {n_sections} sections do not fit in it")
+    for section in range(n_sections):
         at = HEADER.size + TABLE_ENTRY.size * section
         kind, code, n_axes, zeros, length = TABLE_ENTRY.unpack_from(view, at)
-        if any(zeros):
-            raise CorruptModelFile(f"The reserved bytes of section {section} are not zero.")
-        if length > len(view) - position:
-            raise CorruptModelFile(f"Section {section} is {length} bytes long and reaches beyond the file.")
-        end = position + length
-        if any(view[end : end + -length % 8]) or -length % 8 > len(view) - end:
-            raise CorruptModelFile(f"Section {section} is not filled up with zeros to a multiple of 8 bytes.")
+        require(not any(zeros), f"the reserved bytes of section {section} are not zero")
+        require(length <= len(view) - position, f"section {section} extends beyond the end of the file")
+        end, padding = position + length, -length % 8
+        padded = padding <= len(view) - end and not any(view[end : end + padding])
+        require(padded, f"section {section} is not padded with zeros to a multiple of 8 bytes")
         yield (kind, code, n_axes), view[position:end]
-        position = end + -length % 8
-    if position != len(view):
-        raise CorruptModelFile(f"{len(view) - position} bytes follow the last section.")
+        position = end + padding
+    require(position == len(view), f"{len(view) - position} bytes follow the last section")
 
 
 def _read_array(kind: _Kind, section: memoryview) -> NDArray[Any]:
-    """View a section as an array, copied only where the machine needs another alignment or byte order."""
+    """View a section as an array; copy it only where alignment or byte order of the machine differ."""
     what, code, n_axes = kind
     dtype = DTYPES.get(code)
     if what != ARRAY_SECTION or dtype is None:
         raise CorruptModelFile(f"A section has the unknown kind {what} with element type {code}.")
-    if n_axes > MAX_AXES or 8 * n_axes > len(section):
-        raise CorruptModelFile(f"An array of {n_axes} axes does not fit in its section.")
+    fits = n_axes <= MAX_AXES and 8 * n_axes <= len(section)
+    require(fits, f"an array of {n_axes} axes does not fit in its section")
     shape = struct.unpack_from(f"<{n_axes}Q", section)
     n_bytes = len(section) - 8 * n_axes
-    if _n_elements(shape) > MAX_ELEMENTS or math.prod(shape) * dtype.itemsize != n_bytes:
-        raise CorruptModelFile(f"An array of shape {shape}, type {dtype}, does not fill its {n_bytes} bytes.")
+    fits = _n_elements(shape) <= MAX_ELEMENTS and math.prod(shape) * dtype.itemsize == n_bytes
+    require(fits, f"an array of shape {shape}, type {dtype}, does not fill its {n_bytes} bytes")
     array = np.frombuffer(section, dtype=np.uint8, offset=8 * n_axes) if n_bytes else np.empty(0, np.uint8)
-    if dtype.kind == "b" and n_bytes and array.max() > 1:
-        raise CorruptModelFile("An array of truth values holds a byte that is neither 0 nor 1.")
+    is_valid = dtype.kind != "b" or not n_bytes or array.max() <= 1
+    require(is_valid, "a boolean array has a byte that is neither 0 nor 1")
     result: NDArray[Any] = array.view(dtype).reshape(shape)
     if sys.byteorder == "big" or not result.flags.aligned:
         result = result.astype(dtype.newbyteorder("="))

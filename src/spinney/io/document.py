@@ -1,4 +1,4 @@
-"""The document section: a tree of plain values, written in exactly one way, read with every count checked."""
+"""The document section: a tree of plain values with one form in bytes, read with every count checked."""
 
 import struct
 from collections.abc import Callable, Iterator
@@ -7,15 +7,15 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.io.errors import CorruptModelFile, UnsavableValue
+from spinney.io.errors import CorruptModelFile, UnsavableValue, require
 
 Document: TypeAlias = Any
 """None, bool, int, float, str, bytes, list, tuple, dict with string keys, NumPy array or `Tagged`, nested."""
 
 MAX_DEPTH = 64
-"""Levels of nesting; keeps the reader far from Python's recursion limit."""
+"""Maximum nesting depth; keeps the reader far from Python's recursion limit."""
 MAX_INT_BYTES = 1024
-"""Bytes of the longest integer."""
+"""Size of the longest integer in bytes."""
 MAX_EQUAL_HASHES = 16
 """Long integers that may share a hash; a file full of them would make every dict and set of them slow."""
 
@@ -27,7 +27,7 @@ _UINT32 = struct.Struct("<I")
 
 
 class Tagged(NamedTuple):
-    """Hold a value under a name that says how to read it; the container itself gives names no meaning.
+    """A value with a name that says how to read it; the container itself gives names no meaning.
 
     >>> Tagged("mapping", [(1, 2.0)]).name
     'mapping'
@@ -38,7 +38,7 @@ class Tagged(NamedTuple):
 
 
 def write_document(document: Document) -> tuple[bytes, list[NDArray[Any]]]:
-    """Write a tree; return its bytes and, in the order the bytes refer to them, its arrays.
+    """Return the bytes of a tree of values and its arrays, in the order in which the bytes refer to them.
 
     >>> write_document([True, None])
     (b'\\x08\\x02\\x00\\x00\\x00\\x02\\x00', [])
@@ -49,24 +49,22 @@ def write_document(document: Document) -> tuple[bytes, list[NDArray[Any]]]:
 
 
 def read_document(data: memoryview, arrays: Iterator[NDArray[Any]]) -> Document:
-    """Read the tree that `write_document` wrote; the inverse, and an error for any other bytes.
+    """Read the tree that `write_document` wrote; raise `CorruptModelFile` for any other bytes.
 
     >>> read_document(memoryview(b'\\x08\\x02\\x00\\x00\\x00\\x02\\x00'), iter(()))
     [True, None]
     """
     reader = _Reader(data, arrays)
     document = reader.read(0)
-    if reader.position != reader.end:
-        raise CorruptModelFile(f"{reader.end - reader.position} bytes follow the end of the document.")
-    if next(arrays, None) is not None:
-        raise CorruptModelFile("The file holds an array that its document does not refer to.")
-    if _crowded(reader.long_integers):
-        raise CorruptModelFile("The document holds long integers that were chosen to be slow.")
+    left = reader.end - reader.position
+    require(left == 0, f"{left} bytes follow the end of the document")
+    require(next(arrays, None) is None, "its document does not refer to all of its arrays")
+    require(not _collide(reader.long_integers), "its long integers were chosen to have equal hashes")
     return document
 
 
-def _crowded(values: list[int]) -> bool:
-    """Tell whether many different integers share a hash, without hashing them into anything."""
+def _collide(values: list[int]) -> bool:
+    """Return whether many different integers share a hash, without inserting them into a hash table."""
     values = sorted(values)
     hashes = sorted(hash(b) for a, b in zip([None, *values], values, strict=False) if a != b)
     return any(a == b for a, b in zip(hashes, hashes[MAX_EQUAL_HASHES:], strict=False))
@@ -79,7 +77,7 @@ def _length(n: int) -> bytes:
 
 
 class _Writer:
-    """Collect the bytes of a tree, depth first, and its arrays."""
+    """Collects the bytes of a tree, depth first, and its arrays."""
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []
@@ -91,14 +89,11 @@ class _Writer:
         # Exact types: a subclass would come back as its base class, and so as something else.
         method = _WRITERS.get(type(value))
         if method is None:
-            raise UnsavableValue(f"A model file cannot hold a value of type {type(value).__name__}.")
+            raise UnsavableValue(f"A model file cannot store a value of type {type(value).__name__}.")
         method(self, value, depth)
 
-    def put_none(self, _value: None, _depth: int) -> None:
-        self.parts.append(bytes((NONE,)))
-
-    def put_boolean(self, value: bool, _depth: int) -> None:
-        self.parts.append(bytes((TRUE if value else FALSE,)))
+    def put_constant(self, value: bool | None, _depth: int) -> None:
+        self.parts.append(bytes((NONE if value is None else TRUE if value else FALSE,)))
 
     def put_integer(self, value: int, _depth: int) -> None:
         if -(2**63) <= value < 2**63:
@@ -121,7 +116,7 @@ class _Writer:
             encoded = value.encode()
         except UnicodeEncodeError as error:
             raise UnsavableValue(
-                f"The string {value[:50]!r} holds half a surrogate pair, which is not text.",
+                f"The string {value[:50]!r} has half a surrogate pair, which is not valid Unicode.",
                 fix="Replace that character.",
             ) from error
         self.parts += (_length(len(encoded)), encoded)
@@ -129,14 +124,8 @@ class _Writer:
     def put_bytes(self, value: bytes, _depth: int) -> None:
         self.parts += (bytes((BYTES,)), _length(len(value)), value)
 
-    def put_list(self, value: list[Document], depth: int) -> None:
-        self.put_sequence(LIST, value, depth)
-
-    def put_tuple(self, value: tuple[Document, ...], depth: int) -> None:
-        self.put_sequence(TUPLE, value, depth)
-
-    def put_sequence(self, tag: int, value: list[Document] | tuple[Document, ...], depth: int) -> None:
-        self.parts += (bytes((tag,)), _length(len(value)))
+    def put_sequence(self, value: list[Document] | tuple[Document, ...], depth: int) -> None:
+        self.parts += (bytes((LIST if type(value) is list else TUPLE,)), _length(len(value)))
         for item in value:
             self.write(item, depth + 1)
 
@@ -159,14 +148,14 @@ class _Writer:
 
 
 _WRITERS: dict[type, Callable[[_Writer, Any, int], None]] = {
-    type(None): _Writer.put_none,
-    bool: _Writer.put_boolean,
+    type(None): _Writer.put_constant,
+    bool: _Writer.put_constant,
     int: _Writer.put_integer,
     float: _Writer.put_float,
     str: _Writer.put_string,
     bytes: _Writer.put_bytes,
-    list: _Writer.put_list,
-    tuple: _Writer.put_tuple,
+    list: _Writer.put_sequence,
+    tuple: _Writer.put_sequence,
     dict: _Writer.put_dict,
     np.ndarray: _Writer.put_array,
     np.memmap: _Writer.put_array,
@@ -175,12 +164,12 @@ _WRITERS: dict[type, Callable[[_Writer, Any, int], None]] = {
 
 
 def _bytes_needed(value: int) -> int:
-    """Count the bytes of the shortest two's complement form."""
+    """Size in bytes of the shortest two's complement form."""
     return (value if value >= 0 else ~value).bit_length() // 8 + 1
 
 
 class _Reader:
-    """Walk over the bytes of a document; nothing is allocated before its bytes are known to be there."""
+    """Reads the bytes of a document; allocates nothing before the bytes for it are known to be there."""
 
     __slots__ = ("arrays", "data", "end", "long_integers", "position")
 
@@ -196,21 +185,21 @@ class _Reader:
             raise CorruptModelFile(f"The document is nested more than {MAX_DEPTH} levels deep.")
         tag = self.data[self.advance(1)]
         if tag >= len(_READERS):
-            raise CorruptModelFile(f"The document holds the unknown tag {tag} at byte {self.position - 1}.")
+            raise CorruptModelFile(f"The document has the unknown tag {tag} at byte {self.position - 1}.")
         return _READERS[tag](self, depth)
 
     def advance(self, n: int) -> int:
-        """Step over n bytes and return where they begin."""
+        """Skip n bytes and return where they begin."""
         begin = self.position
         if n > self.end - begin:
             raise CorruptModelFile(f"The document ends at byte {self.end}, within a value of {n} bytes.")
         self.position = begin + n
         return begin
 
-    def count(self, least: int) -> int:
-        """Read a count of items that take at least so many bytes each."""
+    def count(self, min_bytes: int) -> int:
+        """Read a count of items that take at least `min_bytes` each."""
         n: int = _UINT32.unpack_from(self.data, self.advance(4))[0]
-        if n * least > self.end - self.position:
+        if n * min_bytes > self.end - self.position:
             raise CorruptModelFile(f"The document announces {n} items, more than the file has bytes for.")
         return n
 
@@ -219,15 +208,6 @@ class _Reader:
         begin = self.advance(n)
         return bytes(self.data[begin : begin + n])
 
-    def get_none(self, _depth: int) -> None:
-        return None
-
-    def get_false(self, _depth: int) -> bool:
-        return False
-
-    def get_true(self, _depth: int) -> bool:
-        return True
-
     def get_integer(self, _depth: int) -> int:
         value: int = _INT64.unpack_from(self.data, self.advance(8))[0]
         return value
@@ -235,8 +215,8 @@ class _Reader:
     def get_big_integer(self, _depth: int) -> int:
         data = self.get_raw()
         value = int.from_bytes(data, "little", signed=True)
-        if not 8 < len(data) <= MAX_INT_BYTES or _bytes_needed(value) != len(data):
-            raise CorruptModelFile("A long integer is not in its shortest form, or is too long.")
+        is_valid = 8 < len(data) <= MAX_INT_BYTES and _bytes_needed(value) == len(data)
+        require(is_valid, "a long integer is not in its shortest form, or is too long")
         self.long_integers.append(value)
         return value
 
@@ -250,14 +230,8 @@ class _Reader:
         except UnicodeDecodeError as error:
             raise CorruptModelFile("A string of the document is not valid UTF-8.") from error
 
-    def get_bytes(self, _depth: int) -> bytes:
-        return self.get_raw()
-
     def get_list(self, depth: int) -> list[Document]:
         return [self.read(depth + 1) for _ in range(self.count(1))]
-
-    def get_tuple(self, depth: int) -> tuple[Document, ...]:
-        return tuple(self.get_list(depth))
 
     def get_dict(self, depth: int) -> dict[str, Document]:
         n = self.count(5)
@@ -272,7 +246,7 @@ class _Reader:
     def get_array(self, _depth: int) -> NDArray[Any]:
         array = next(self.arrays, None)
         if array is None:
-            raise CorruptModelFile("The document refers to more arrays than the file holds.")
+            raise CorruptModelFile("The document refers to more arrays than the file has.")
         return array
 
     def get_tagged(self, depth: int) -> Tagged:
@@ -280,18 +254,18 @@ class _Reader:
         return Tagged(name, self.read(depth + 1))
 
 
-# In the order of the tags.
+# Indexed by tag.
 _READERS: tuple[Callable[[_Reader, int], Document], ...] = (
-    _Reader.get_none,
-    _Reader.get_false,
-    _Reader.get_true,
+    lambda _reader, _depth: None,
+    lambda _reader, _depth: False,
+    lambda _reader, _depth: True,
     _Reader.get_integer,
     _Reader.get_big_integer,
     _Reader.get_float,
     _Reader.get_string,
-    _Reader.get_bytes,
+    lambda reader, _depth: reader.get_raw(),
     _Reader.get_list,
-    _Reader.get_tuple,
+    lambda reader, depth: tuple(reader.get_list(depth)),
     _Reader.get_dict,
     _Reader.get_array,
     _Reader.get_tagged,

@@ -1,4 +1,4 @@
-"""Saving a model to a file, all or nothing, and loading it again."""
+"""Saving a model to a file, all or nothing, and loading it."""
 
 import os
 import secrets
@@ -10,9 +10,28 @@ from spinney.io.values import pack_model, unpack_model
 
 
 def dumps(model: object) -> bytes:
-    """Write a model as the bytes of a model file; the same model gives the same bytes.
+    """Return a model as the bytes of a model file. The same model gives the same bytes.
 
-    >>> dumps(model) == dumps(loads(dumps(model)))  # doctest: +SKIP
+    Parameters
+    ----------
+    model : object
+        A fitted or unfitted model of Spinney, or an object of a subclass of `Persistent`.
+
+    Returns
+    -------
+    bytes
+        The content of the file.
+
+    Raises
+    ------
+    UnsavableValue
+        If a parameter or attribute cannot be stored, such as a function. The message names it.
+
+    Examples
+    --------
+    >>> from spinney import DecisionTreeClassifier
+    >>> data = dumps(DecisionTreeClassifier(max_depth=3))
+    >>> dumps(loads(data)) == data
     True
     """
     return encode(pack_model(model)[0])
@@ -21,8 +40,28 @@ def dumps(model: object) -> bytes:
 def loads(data: BytesLike) -> Any:
     """Build a model from the bytes of a model file.
 
-    Safe for bytes from anywhere: nothing is imported or executed, and what is wrong is a `ModelFileError`.
+    Safe for bytes from any source: nothing is imported or executed.
 
+    Parameters
+    ----------
+    data : bytes, bytearray or memoryview
+        The content of a model file.
+
+    Returns
+    -------
+    object
+        The model. Its arrays are read-only views of `data`.
+
+    Raises
+    ------
+    ModelFileError
+        If the bytes are not a valid model file.
+
+    Examples
+    --------
+    >>> from spinney import DecisionTreeClassifier
+    >>> loads(dumps(DecisionTreeClassifier(max_depth=3))).max_depth
+    3
     >>> loads(b"no model")
     Traceback (most recent call last):
     ...
@@ -32,12 +71,31 @@ def loads(data: BytesLike) -> Any:
 
 
 def save(model: object, path: str | os.PathLike[str] | BinaryIO) -> None:
-    """Save a model to a path, or write it to a file opened in binary mode.
+    """Save a model to a file.
 
-    The file appears whole or not at all: it is written under another name, forced to the disk, and renamed.
-    What stood at the path before is there until then.
+    The file is complete or not there: it is written under a temporary name in the same directory, flushed to
+    disk and renamed. A file that was at the path before stays until then.
 
-    >>> save(DecisionTreeClassifier().fit(X, y), "melons.spinney")  # doctest: +SKIP
+    Parameters
+    ----------
+    model : object
+        A fitted or unfitted model of Spinney, or an object of a subclass of `Persistent`.
+    path : str, path or binary file
+        Where to save it: a path, or a file opened with mode ``"wb"``.
+
+    Raises
+    ------
+    UnsavableValue
+        If a parameter or attribute cannot be stored, such as a function. Nothing is written then.
+
+    Examples
+    --------
+    >>> from io import BytesIO
+    >>> from spinney import DecisionTreeClassifier
+    >>> file = BytesIO()
+    >>> save(DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1]), file)
+    >>> load(file.getvalue()).predict([[0.2]])
+    array([0])
     """
     data = dumps(model)
     if isinstance(path, str | os.PathLike):
@@ -49,11 +107,30 @@ def save(model: object, path: str | os.PathLike[str] | BinaryIO) -> None:
 
 
 def load(source: str | os.PathLike[str] | BytesLike | BinaryIO) -> Any:
-    """Load a model from a path, from bytes, or from a file opened in binary mode, which is read to its end.
+    """Load a model from a file.
 
-    Safe for files from anywhere: nothing is imported or executed, and what is wrong is a `ModelFileError`.
+    Safe for files from any source: nothing is imported or executed.
 
-    >>> load("melons.spinney").predict(X)  # doctest: +SKIP
+    Parameters
+    ----------
+    source : str, path, bytes or binary file
+        A path, the bytes of a model file, or a file opened with mode ``"rb"``, which is read to its end.
+
+    Returns
+    -------
+    object
+        The model.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not a valid model file.
+
+    Examples
+    --------
+    >>> from spinney import DecisionTreeClassifier
+    >>> load(dumps(DecisionTreeClassifier(max_depth=3))).max_depth
+    3
     """
     if isinstance(source, bytes | bytearray | memoryview):
         return loads(source)
@@ -71,12 +148,12 @@ def _read(stream: BinaryIO) -> bytes:
     start = stream.read(HEADER.size)
     if not isinstance(start, bytes):
         raise TypeError("The file was opened in text mode; open it with mode 'rb'.")
-    read_header(start)  # so that a large foreign file is refused unread
+    read_header(start)  # a large file of another kind is refused before it is read
     return start + stream.read()
 
 
 def _replace(path: Path, data: bytes) -> None:
-    """Write a file under another name in the same directory and rename it."""
+    """Write a file under a temporary name in the same directory and rename it."""
     directory = path.parent
     if not directory.is_dir():
         raise FileNotFoundError(f"Cannot save to {path}: there is no directory {directory}. Create it first.")
@@ -99,7 +176,7 @@ def _replace(path: Path, data: bytes) -> None:
 
 
 def _sync_directory(directory: Path) -> None:
-    """Force the new name to the disk, where directories can be opened (not on Windows)."""
+    """Flush the new name to disk, on systems where directories can be opened (not Windows)."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)

@@ -1,4 +1,4 @@
-"""The registry: the name under which a model file knows each class, filled as classes are defined."""
+"""The registry of classes by their names in model files, filled as classes are defined."""
 
 from itertools import count
 from weakref import WeakKeyDictionary
@@ -8,11 +8,11 @@ from spinney.io.errors import UnknownClass
 _CLASSES: dict[str, type] = {}
 _AGES: WeakKeyDictionary[type, int] = WeakKeyDictionary()
 _COUNTER = count()
-"""Classes in the order of their definition: of two with one identity, the later one counts."""
+"""Numbers classes in the order of definition: of two with the same identity, the later one is used."""
 
 
 def register(cls: type, name: str | None = None) -> None:
-    """Enter a class: under a given name, else Spinney's own bare, a user's as ``module:qualname``.
+    """Register a class under a name: by default `name` of Spinney's classes, `module:qualname` of others.
 
     A private class of Spinney (`_BaseTree`) is a base of others and has no name, unless one is given.
 
@@ -22,11 +22,10 @@ def register(cls: type, name: str | None = None) -> None:
     True
     """
     if name is not None:
-        # Kept in the class, because dataclass(slots=True) makes a second class from what the first one holds.
+        # Stored in the class, because dataclass(slots=True) makes a second class with the same attributes.
         cls._persistent_name = name  # type: ignore[attr-defined]
     _AGES[cls] = next(_COUNTER)
-    name = _name(cls)
-    if name is not None:
+    if (name := _name(cls)) is not None:
         _enter(cls, name)
 
 
@@ -42,7 +41,7 @@ def _enter(cls: type, name: str) -> None:
 
 
 def name_of(cls: type) -> str | None:
-    """Give the name of a class in model files, None where it has none.
+    """Return the name of a class in model files, None if it has none.
 
     >>> name_of(int) is None
     True
@@ -50,7 +49,7 @@ def name_of(cls: type) -> str | None:
     if cls not in _AGES:
         return None
     name = _name(cls)
-    # A class may get its qualified name only after it was registered.
+    # The qualified name of a class may be set after it was registered.
     if name is not None and (name not in _CLASSES or _AGES[_CLASSES[name]] < _AGES[cls]):
         _enter(cls, name)
     return name
@@ -62,12 +61,12 @@ def is_registered(name: str) -> bool:
 
 
 def find_class(name: str) -> type:
-    """Look up a class by its name in a file; never imports anything.
+    """Return the class of a name in a model file; never imports anything.
 
     >>> find_class("Larch")
     Traceback (most recent call last):
     ...
-    spinney.io.errors.UnknownClass: The file holds a 'Larch', a class not defined here. ...
+    spinney.io.errors.UnknownClass: The file has a 'Larch', a class that is not defined. ...
     """
     cls = _CLASSES.get(name)
     if cls is not None:
@@ -77,8 +76,8 @@ def find_class(name: str) -> type:
         f"Import {module!r} before loading" if colon else "Install the version of Spinney that wrote the file"
     )
     raise UnknownClass(
-        f"The file holds a {name[:200]!r}, a class not defined here.",
-        fix=f"{fix}; loading a file imports no code by itself.",
+        f"The file has a {name[:200]!r}, a class that is not defined.",
+        fix=f"{fix}; loading a file does not import any code.",
     )
 
 

@@ -1,35 +1,36 @@
-"""`Persistent`: what a class inherits so that its objects can be saved, loaded and pickled."""
+"""`Persistent`, the base class of objects that can be saved, loaded and pickled."""
 
 import dataclasses
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 from spinney.io.container import decode, encode, read_header
-from spinney.io.errors import CorruptModelFile, UnsavableValue
+from spinney.io.errors import CorruptModelFile, UnsavableValue, require
 from spinney.io.registry import name_of, register
 from spinney.io.values import pack_model, unpack_model
 
-_SCIKIT_LEARNS_OWN = frozenset({"_metadata_request", "_sklearn_output_config"})
-"""How a model is wired into others; kept by pickling, no part of what a file describes."""
+_SCIKIT_LEARN_ATTRIBUTES = frozenset({"_metadata_request", "_sklearn_output_config"})
+"""How a model is routed into others; pickled, but not part of a model file."""
 
 
 class Persistent:
-    """Give a class a name in model files, and its objects a way into them.
+    """Base class of objects that can be saved in model files.
 
-    Dataclasses and estimators in scikit-learn's manner need nothing more:
+    Dataclasses and estimators need to define nothing more:
 
-    - a dataclass is saved as its fields and built again by its `__init__`, so `__post_init__` may validate;
-    - an estimator is saved as its parameters and its fitted attributes, those that end in an underscore.
-      A class may list their names in `_state_attributes` (a private one may be among them): no others are
-      then taken. Those in `_required_attributes` are all there or, before fitting, none is. The lists of
-      base classes are added up. `_transient_attributes` are left out of files and pickles: what can be
-      computed again.
+    - A dataclass is saved as its fields and built by its `__init__`, so `__post_init__` may validate.
+    - An estimator is saved as its parameters and its fitted attributes, whose names end in an underscore.
+      A class may list them in `_state_attributes` (private ones too); no others are saved then. Of those in
+      `_required_attributes`, a fitted model has all and an unfitted one none. The lists of base classes are
+      combined. `_transient_attributes` can be computed again and are left out of files and pickles.
 
-    Others define `_get_state` and `_set_state`. Files come from anywhere: `_set_state`, or `_check_state`
-    after it, must check every type, length, range and index that later code relies on. A KeyError,
-    TypeError and the like within them is reported as `CorruptModelFile`, but that is a net, not a validator.
-    Arrays come back read-only.
+    Other classes define `_get_state` and `_set_state`. Files come from any source: `_set_state`, or
+    `_check_state` after it, must check every type, length, range and index that later code relies on. A
+    KeyError, TypeError and the like within them is reported as `CorruptModelFile`, but do not rely on that.
+    Loaded arrays are read-only.
 
+    Examples
+    --------
     >>> @dataclasses.dataclass
     ... class Stump(Persistent):
     ...     feature: int
@@ -49,7 +50,7 @@ class Persistent:
         register(cls, persistent_name)
 
     def _get_state(self) -> dict[str, Any]:
-        """Describe this object by plain values, arrays and other persistent objects."""
+        """Return the state as plain values, arrays and other persistent objects."""
         if dataclasses.is_dataclass(self):
             return {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.init}
         if hasattr(self, "get_params"):
@@ -58,7 +59,7 @@ class Persistent:
         raise UnsavableValue(f"{type(self).__name__} has to define _get_state and _set_state to be saved.")
 
     def _set_state(self, state: dict[str, Any]) -> None:
-        """Fill this object, made without `__init__`, from what `_get_state` gave."""
+        """Set the state that `_get_state` returned; `__init__` has not been called."""
         if dataclasses.is_dataclass(self):
             names = {field.name for field in dataclasses.fields(self) if field.init}
             _check_names(type(self), "field", state, names.__contains__)
@@ -66,14 +67,14 @@ class Persistent:
         elif hasattr(self, "get_params"):
             _fill_estimator(self, state)
         else:
-            raise CorruptModelFile(f"A {type(self).__name__} cannot stand in a file.")
+            raise CorruptModelFile(f"A {type(self).__name__} cannot be part of a model file.")
 
     def _check_state(self) -> None:
-        """Check that the parts fit together once the state is set; raise `CorruptModelFile` if not."""
+        """Check that the parts fit together after the state is set; raise `CorruptModelFile` if not."""
 
     def __reduce_ex__(self, protocol: Any) -> str | tuple[Any, ...]:
-        """Pickle and copy by way of a model file's bytes; in the ordinary way if a value fits in no file."""
-        if _SCIKIT_LEARNS_OWN.isdisjoint(getattr(self, "__dict__", ())):
+        """Pickle and copy through the bytes of a model file, or as usual if one cannot store a value."""
+        if _SCIKIT_LEARN_ATTRIBUTES.isdisjoint(getattr(self, "__dict__", ())):
             try:
                 document, classes = pack_model(self)
                 return _rebuild, (encode(document), *sorted(classes, key=lambda cls: str(name_of(cls))))
@@ -83,7 +84,7 @@ class Persistent:
 
 
 def _rebuild(data: bytes, *classes: type) -> Any:
-    """Unpickle. The classes travel beside the bytes, so that a worker process has defined them."""
+    """Unpickle. The classes are pickled beside the bytes, so that a worker process has imported them."""
     return unpack_model(decode(data), read_header(data).version, {name_of(cls) or "": cls for cls in classes})
 
 
@@ -92,7 +93,7 @@ def _declared(cls: type, what: str) -> set[str]:
 
 
 def _is_fitted_name(cls: type) -> Callable[[str], bool]:
-    """Tell which attribute names hold fitted state in a class."""
+    """Return a predicate for the names of the fitted attributes of a class."""
     declared = _declared(cls, "_state_attributes") | _declared(cls, "_required_attributes")
     if declared:
         return declared.__contains__
@@ -102,9 +103,9 @@ def _is_fitted_name(cls: type) -> Callable[[str], bool]:
 
 
 def _fitted(model: object, params: dict[str, Any]) -> dict[str, Any]:
-    """Collect the fitted attributes, sorted by name so that the order of fitting shows in no file."""
+    """Return the fitted attributes, sorted by name so that files do not depend on the order of setting."""
     is_fitted = _is_fitted_name(type(model))
-    ignored = _declared(type(model), "_transient_attributes") | _SCIKIT_LEARNS_OWN | set(params)
+    ignored = _declared(type(model), "_transient_attributes") | _SCIKIT_LEARN_ATTRIBUTES | set(params)
     fitted = {}
     for name, value in sorted(vars(model).items()):
         if is_fitted(name):
@@ -118,27 +119,26 @@ def _fitted(model: object, params: dict[str, Any]) -> dict[str, Any]:
     missing = _missing(type(model), fitted)
     if missing:
         raise UnsavableValue(
-            f"{type(model).__name__} is fitted only in part: it has no {missing[0]!r}.",
-            fix="Fit it again before saving it.",
+            f"{type(model).__name__} is only partly fitted: it has no {missing[0]!r}.",
+            fix="Fit it before saving it.",
         )
     return fitted
 
 
 def _missing(cls: type, fitted: dict[str, Any]) -> list[str]:
-    """List the attributes that a fitted model must have and this one, fitted in part, has not."""
+    """Return the attributes that a fitted model must have and this one does not."""
     return sorted(_declared(cls, "_required_attributes") - set(fitted)) if fitted else []
 
 
 def _fill_estimator(model: Any, state: dict[str, Any]) -> None:
     cls = type(model)
-    if list(state) != ["params", "fitted"] or not all(type(part) is dict for part in state.values()):
-        raise CorruptModelFile(f"The state of a {cls.__name__} is not parameters and fitted attributes.")
+    valid = list(state) == ["params", "fitted"] and all(type(part) is dict for part in state.values())
+    require(valid, f"the state of a {cls.__name__} is not parameters and fitted attributes")
     _check_names(cls, "parameter", state["params"], set(cls._get_param_names()).__contains__)
     _check_names(cls, "fitted attribute", state["fitted"], _is_fitted_name(cls))
     missing = _missing(cls, state["fitted"])
-    if missing:
-        raise CorruptModelFile(f"A {cls.__name__} is fitted only in part: it has no {missing[0]!r}.")
-    # Parameters younger than the file get their defaults.
+    require(not missing, f"a {cls.__name__} has no {''.join(map(repr, missing[:1]))}")
+    # Parameters that are newer than the file get their defaults.
     cls.__init__(model, **state["params"])
     for name, value in state["fitted"].items():
         setattr(model, name, value)
@@ -146,5 +146,4 @@ def _fill_estimator(model: Any, state: dict[str, Any]) -> None:
 
 def _check_names(cls: type, what: str, found: dict[str, Any], known: Callable[[str], bool]) -> None:
     for name in found:
-        if not known(name):
-            raise CorruptModelFile(f"{cls.__name__} has no {what} {name[:100]!r}.")
+        require(known(name), f"{cls.__name__} has no {what} {name[:100]!r}")

@@ -1,4 +1,4 @@
-"""Between a model and its document: how each kind of value a model may hold becomes plain data, and back."""
+"""Conversion between models and documents, for each kind of value that a model may have."""
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from spinney.core.errors import ModelFileError
 from spinney.io.container import DTYPES, MAX_AXES, MAX_ELEMENTS, VERSION
-from spinney.io.document import MAX_DEPTH, Document, Tagged
+from spinney.io.document import MAX_DEPTH, MAX_EQUAL_HASHES, Document, Tagged
 from spinney.io.errors import CorruptModelFile, UnsavableValue, require
 from spinney.io.migrations import RENAMED_CLASSES, migrate_state
 from spinney.io.registry import find_class, is_registered, name_of
@@ -21,11 +21,10 @@ FORMAT = "spinney model"
 _ROOT_KEYS = ["format", "spinney_version", "class", "state"]
 _PLAIN = frozenset({type(None), bool, int, float, str, bytes})
 _MT_WORDS = 624
-_EQUAL_HASHES = 16
-"""Keys of one mapping that may share a hash; a file made to fill one slot would take quadratic time."""
+"""Machine words in the state of the Mersenne Twister MT19937."""
 _EMPTY_WIDTH = 2**16
 _BROKEN = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, AssertionError)
-"""What code that trusts its input raises when the input is wrong."""
+"""Exceptions of code that does not check its input, if the input is invalid."""
 
 
 @cache
@@ -37,15 +36,15 @@ def _spinney_version() -> str:
 
 
 def pack_model(model: object) -> tuple[Document, set[type]]:
-    """Describe a model as a document; return it with the classes that the document names.
+    """Return the document of a model and the classes that the document names.
 
-    Raises `UnsavableValue`, a TypeError that names the parameter or attribute, if a value cannot be written.
+    Raises `UnsavableValue`, which names the parameter or attribute, if a value cannot be stored.
     """
     name = name_of(type(model))
     if name is None:
         raise UnsavableValue(
             f"An object of {_describe(type(model))} cannot be saved.",
-            fix="Only Spinney's models, and subclasses of spinney.io.Persistent, can be.",
+            fix="Only Spinney's models and subclasses of spinney.io.Persistent can be.",
         )
     packer = _Packer()
     state = packer.pack_state(model, (name,))
@@ -56,12 +55,12 @@ def pack_model(model: object) -> tuple[Document, set[type]]:
 def unpack_model(
     document: Document, version: int = VERSION, classes: Mapping[str, type] | None = None
 ) -> Any:
-    """Build the model that a document describes, from classes in the registry (or given here by name)."""
+    """Build the model of a document, from the classes of the registry or those given here by name."""
     valid = type(document) is dict and list(document) == _ROOT_KEYS
-    # The type first: an array compared with a string is no truth value.
+    # The type first: comparing an array with a string gives no bool.
     valid = valid and type(document["format"]) is str and document["format"] == FORMAT
-    if not valid or type(document["spinney_version"]) is not str:
-        raise CorruptModelFile("The file is intact, but its document does not describe a model.")
+    valid = valid and type(document["spinney_version"]) is str
+    require(valid, "its document does not describe a model")
     return _Unpacker(classes or {}, version).build(document["class"], document["state"])
 
 
@@ -69,27 +68,27 @@ def _describe(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
-def _place(path: tuple[str, ...]) -> str:
-    """Say where in a model a value stands, as its user would: path is the model's class, then keys."""
+def _location(path: tuple[str, ...]) -> str:
+    """Describe the location of a value for an error message; path is the model's class, then keys."""
     owner, *keys = path
     if len(keys) >= 2 and keys[0] in {"params", "fitted"}:
         what = "Parameter" if keys[0] == "params" else "Attribute"
         inner = "".join(key if key.startswith("[") else f"[{key!r}]" for key in keys[2:])
         return f"{what} {keys[1]!r}{inner} of {owner}"
-    return f"The state of {owner} at {' '.join(keys) or 'the top'}"
+    return f"The state of {owner} at {' '.join(keys) or 'the top level'}"
 
 
 def _refuse(path: tuple[str, ...], value: object, fix: str = "") -> UnsavableValue:
     is_function = isinstance(value, FunctionType | MethodType | BuiltinFunctionType)
     kind = "a function" if is_function else f"an object of {_describe(type(value))}"
     return UnsavableValue(
-        f"{_place(path)} holds {kind}, which a model file cannot hold.",
-        fix=fix or "Give it a number, string, list, dict, numeric array or Spinney model; or use pickle.",
+        f"{_location(path)} is {kind}, which a model file cannot store.",
+        fix=fix or "Use a number, string, list, dict, numeric array or Spinney model; or use pickle.",
     )
 
 
 class _Packer:
-    """Turn values into documents, and collect the classes met on the way."""
+    """Converts values into documents and collects the classes they use."""
 
     def __init__(self) -> None:
         self.classes: set[type] = set()
@@ -104,7 +103,7 @@ class _Packer:
             return value
         if depth > MAX_DEPTH or id(value) in self._open:
             raise UnsavableValue(
-                f"{_place(path)} contains itself, or is nested more than {MAX_DEPTH} levels deep."
+                f"{_location(path)} contains itself, or is nested more than {MAX_DEPTH} levels deep."
             )
         self._open.add(id(value))
         try:
@@ -119,7 +118,7 @@ class _Packer:
         if kind is dict:
             return self._pack_dict(value, path, depth)
         if isinstance(value, np.generic):
-            # str(value) would cut off trailing zero characters.
+            # str(value) would remove trailing zero characters.
             return Tagged("scalar", str.__str__(value) if kind is np.str_ else _checked(value, path))
         if kind is np.ndarray or kind is np.memmap:
             return self._pack_array(value, path, depth)
@@ -137,8 +136,8 @@ class _Packer:
         for key, item in value.items():
             if not _is_key(key):
                 raise _refuse(path, key, "Use numbers, strings or tuples of them as the keys of this dict.")
-            place = (*path, f"[{key!r}]")
-            pairs.append((self.pack(key, place, depth), self.pack(item, place, depth)))
+            location = (*path, f"[{key!r}]")
+            pairs.append((self.pack(key, location, depth), self.pack(item, location, depth)))
         return Tagged("mapping", pairs)
 
     def _pack_array(self, array: NDArray[Any], path: tuple[str, ...], depth: int) -> Document:
@@ -150,13 +149,13 @@ class _Packer:
             items = array.ravel().tolist()
             for i, item in enumerate(items):
                 if not _is_scalar(item):
-                    fix = "An array of objects may hold numbers, strings and None."
+                    fix = "An array of objects may contain numbers, strings and None."
                     raise _refuse((*path, f"[{i}]"), item, fix)
             return Tagged("objects", [list(array.shape), self._pack_all(items, path, depth)])
         return _checked(array, path)
 
     def _pack_all(self, items: Iterable[Any], path: tuple[str, ...], depth: int) -> list[Document]:
-        # Long lists are mostly of plain values, and naming each one's place would take the time.
+        # Long lists contain mostly plain values; building a path for each of them would be slow.
         return [
             item if type(item) in _PLAIN else self.pack(item, (*path, f"[{i}]"), depth)
             for i, item in enumerate(items)
@@ -168,11 +167,11 @@ def _is_scalar(value: object) -> bool:
 
 
 def _checked(value: Any, path: tuple[str, ...]) -> NDArray[Any]:
-    """Return an array, or a scalar as an array without axes, whose type a file can hold."""
+    """Return an array, or a scalar as an array without axes, whose type a file can store."""
     array: NDArray[Any] = np.asarray(value)
     if array.dtype.newbyteorder("<") not in DTYPES.values():
         raise UnsavableValue(
-            f"{_place(path)} is an array of type {array.dtype}, which a model file cannot hold.",
+            f"{_location(path)} is an array of type {array.dtype}, which a model file cannot store.",
             fix="Convert it to booleans, integers, float32, float64 or strings.",
         )
     return array
@@ -183,7 +182,9 @@ def _pack_random(value: np.random.RandomState | np.random.Generator, path: tuple
         return _pack_generator(value, path)
     state = value.get_state(legacy=False)
     if state["bit_generator"] != "MT19937":
-        raise _refuse(path, value, "Use an integer seed, or a RandomState of the usual kind (MT19937).")
+        raise _refuse(
+            path, value, "Use an integer seed, or a RandomState with the default bit generator (MT19937)."
+        )
     key, position = np.asarray(state["state"]["key"]), int(state["state"]["pos"])
     return Tagged("random_state", [key, position, bool(state["has_gauss"]), float(state["gauss"])])
 
@@ -197,8 +198,8 @@ def _pack_generator(value: np.random.Generator, path: tuple[str, ...]) -> Docume
 
 
 def _printable(error: Exception) -> str:
-    """Give the text of an error, which may quote the file, without what could steer a terminal."""
-    return "".join(sign if sign.isprintable() else "?" for sign in str(error)[:300])
+    """Return the text of an error, which may quote the file, without terminal control characters."""
+    return "".join(char if char.isprintable() else "?" for char in str(error)[:300])
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
@@ -207,17 +208,17 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 
 class _Unpacker:
-    """Turn documents into values; every shape and range is checked before NumPy sees it."""
+    """Converts documents into values; checks every shape and range before NumPy uses it."""
 
     def __init__(self, classes: Mapping[str, type], version: int) -> None:
         self._given = classes
         self._version = version
 
     def build(self, name: Document, state: Document) -> Any:
-        """Make an object of the class with this name from its state."""
-        require(type(name) is str, "an object without the name of its class")
+        """Build an object from the name of its class and its state."""
+        require(type(name) is str, "an object has no class name")
         cls: Any = self._given.get(name) or self._find_class(name)
-        require(type(state) is dict, f"a {name} without its state")
+        require(type(state) is dict, f"a {name} has no state")
         values = {key: self.unpack(item) for key, item in state.items()}
         try:
             if self._version == 1:
@@ -228,11 +229,11 @@ class _Unpacker:
         except ModelFileError:
             raise
         except _BROKEN as error:
-            raise CorruptModelFile(f"The file describes no valid {name}: {_printable(error)}") from error
+            raise CorruptModelFile(f"The file has no valid {name}: {_printable(error)}") from error
         return model
 
     def _find_class(self, name: str) -> type:
-        """Look up a class; files of version 1 may have its former name."""
+        """Look up a class; files of version 1 may have its old name."""
         if self._version == 1 and not is_registered(name):
             name = RENAMED_CLASSES.get(name, name)
         return find_class(name)
@@ -247,80 +248,78 @@ class _Unpacker:
             return {key: self.unpack(item) for key, item in document.items()}
         if kind is Tagged:
             reader = _READERS.get(document.name)
-            require(reader is not None, f"a value of the unknown kind {document.name[:50]!r}")
-            assert reader is not None
+            if reader is None:
+                raise CorruptModelFile(f"The file has a value of the unknown kind {document.name[:50]!r}.")
             return reader(self, document.value)
         return document
 
     def _items(self, value: Document, n: int, what: str) -> list[Document]:
-        require(type(value) is list and len(value) == n, f"a {what} that is not a list of {n} items")
+        require(type(value) is list and len(value) == n, f"a {what} is not a list of {n} items")
         items: list[Document] = value
         return items
 
-    def _object(self, value: Document) -> Any:
+    def read_object(self, value: Document) -> Any:
         return self.build(*self._items(value, 2, "object"))
 
-    def _scalar(self, value: Document) -> Any:
+    def read_scalar(self, value: Document) -> Any:
         if type(value) is str:
             return np.str_(value)
-        require(isinstance(value, np.ndarray) and value.ndim == 0, "a scalar that is not one number")
+        require(isinstance(value, np.ndarray) and value.ndim == 0, "a scalar is not one number")
         return value[()]
 
-    def _text(self, value: Document) -> NDArray[Any]:
+    def read_text(self, value: Document) -> NDArray[Any]:
         valid = isinstance(value, np.ndarray) and value.dtype == np.uint32 and value.ndim >= 1
-        # An empty array costs no bytes in the file, so its width is bounded apart.
+        # An empty array takes no bytes in the file, so its width has a bound of its own.
         valid = valid and 1 <= value.shape[-1] <= max(value.size, _EMPTY_WIDTH)
-        require(valid, "a text array of the wrong type or shape")
-        require(value.size == 0 or int(value.max()) < 0x110000, "text with a character that does not exist")
+        require(valid, "a text array has the wrong type or shape")
+        require(value.size == 0 or int(value.max()) < 0x110000, "a text array has an invalid character")
         flat = np.ascontiguousarray(value).reshape(-1, value.shape[-1])
         text: NDArray[Any] = flat.view(f"U{value.shape[-1]}").reshape(value.shape[:-1])
         return _frozen(text)
 
-    def _objects(self, value: Document) -> NDArray[Any]:
+    def read_objects(self, value: Document) -> NDArray[Any]:
         shape, items = self._items(value, 2, "array of objects")
-        require(type(shape) is list and len(shape) <= MAX_AXES, "an array of objects without a shape")
+        require(type(shape) is list and len(shape) <= MAX_AXES, "an array of objects has no shape")
         valid = all(type(n) is int and 0 <= n <= MAX_ELEMENTS for n in shape)
         valid = valid and math.prod(max(n, 1) for n in shape) <= MAX_ELEMENTS
-        require(valid, "an array of objects of an impossible shape")
+        require(valid, "an array of objects has an impossible shape")
         valid = type(items) is list and math.prod(shape) == len(items)
-        require(valid, "an array of objects with more or fewer items than it says")
+        require(valid, "an array of objects does not have as many items as its shape says")
         array = np.empty(len(items), dtype=object)
         for i, item in enumerate(items):
             element = self.unpack(item)
-            require(_is_scalar(element), "an array of objects with an item that is no plain value")
+            require(_is_scalar(element), "an item of an array of objects is not a plain value")
             array[i] = element
         return _frozen(array.reshape(shape))
 
-    def _mapping(self, value: Document) -> dict[Hashable, Any]:
-        require(type(value) is list, "a mapping that is not a list")
-        require(
-            all(type(pair) is tuple and len(pair) == 2 for pair in value),
-            "a mapping that is not made of pairs",
-        )
+    def read_mapping(self, value: Document) -> dict[Hashable, Any]:
+        valid = type(value) is list and all(type(pair) is tuple and len(pair) == 2 for pair in value)
+        require(valid, "a mapping is not a list of pairs")
         keys = [self.unpack(key) for key, _ in value]
-        require(all(_is_key(key) for key in keys), "a mapping with a key that is not a plain value")
+        require(all(_is_key(key) for key in keys), "a key of a mapping is not a plain value")
         hashes = np.array([hash(key) for key in keys], dtype=np.int64)
-        crowded = bool(keys) and int(np.unique(hashes, return_counts=True)[1].max()) > _EQUAL_HASHES
-        require(not crowded, "a mapping whose keys were chosen to be slow")
+        # A file whose keys all share a hash would take quadratic time.
+        n_equal = int(np.unique(hashes, return_counts=True)[1].max(initial=0))
+        require(n_equal <= MAX_EQUAL_HASHES, "the keys of a mapping were chosen to have equal hashes")
         result = {key: self.unpack(item) for key, (_, item) in zip(keys, value, strict=True)}
-        require(len(result) == len(keys), "a mapping with a key that occurs twice")
-        require(not all(type(key) is str for key in keys), "a mapping that should be a dict")
+        require(len(result) == len(keys), "a key of a mapping occurs twice")
+        require(not all(type(key) is str for key in keys), "a mapping should be a dict")
         return result
 
-    def _random_state(self, value: Document) -> np.random.RandomState:
+    def read_random_state(self, value: Document) -> np.random.RandomState:
         key, position, has_gauss, gauss = self._items(value, 4, "random state")
         valid = isinstance(key, np.ndarray) and key.dtype == np.uint32 and key.shape == (_MT_WORDS,)
-        # The generator indexes with the position unchecked.
+        # NumPy does not check the position before it indexes with it.
         valid = valid and type(position) is int and 0 <= position <= _MT_WORDS
-        require(valid and type(has_gauss) is bool and type(gauss) is float, "an impossible random state")
+        require(valid and type(has_gauss) is bool and type(gauss) is float, "a random state is invalid")
         state = np.random.RandomState(0)
         state.set_state(("MT19937", key, position, int(has_gauss), gauss))
         return state
 
-    def _generator(self, value: Document) -> np.random.Generator:
+    def read_generator(self, value: Document) -> np.random.Generator:
         state, inc, has_uint32, uinteger = self._items(value, 4, "random generator")
         valid = all(type(n) is int and 0 <= n < 2**128 for n in (state, inc)) and type(has_uint32) is bool
-        require(valid and type(uinteger) is int and 0 <= uinteger < 2**32, "an impossible random generator")
+        require(valid and type(uinteger) is int and 0 <= uinteger < 2**32, "a random generator is invalid")
         bits = np.random.PCG64(0)
         bits.state = {
             "bit_generator": "PCG64",
@@ -338,11 +337,11 @@ def _is_key(key: object) -> bool:
 
 
 _READERS: dict[str, Callable[[_Unpacker, Document], Any]] = {
-    "object": _Unpacker._object,
-    "scalar": _Unpacker._scalar,
-    "text": _Unpacker._text,
-    "objects": _Unpacker._objects,
-    "mapping": _Unpacker._mapping,
-    "random_state": _Unpacker._random_state,
-    "generator": _Unpacker._generator,
+    "object": _Unpacker.read_object,
+    "scalar": _Unpacker.read_scalar,
+    "text": _Unpacker.read_text,
+    "objects": _Unpacker.read_objects,
+    "mapping": _Unpacker.read_mapping,
+    "random_state": _Unpacker.read_random_state,
+    "generator": _Unpacker.read_generator,
 }
