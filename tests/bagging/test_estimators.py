@@ -193,9 +193,9 @@ def test_a_warm_start_asks_for_the_same_rows(table):
     model = sp.BaggingClassifier(n_estimators=4, warm_start=True, random_state=0).fit(X, y)
     model.set_params(n_estimators=6)
     for other_X, other_y in ((X[:100], y[:100]), (X, y[::-1]), (X, np.where(y == "no", "new", y))):
-        with pytest.raises(InputError, match="warm_start=True members are added for the same rows"):
+        with pytest.raises(InputError, match="warm_start=True adds members for the same rows"):
             model.fit(other_X, other_y)
-    with pytest.raises(InputError, match="something has changed"):
+    with pytest.raises(InputError, match="have changed"):
         model.set_params(max_samples=0.5).fit(X, y)
     with pytest.raises(InputError, match="n_estimators can only grow"):
         model.set_params(n_estimators=3, max_samples=None).fit(X, y)

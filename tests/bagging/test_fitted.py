@@ -5,7 +5,7 @@ import pytest
 
 import spinney as sp
 from contracts.learners import mixed_data
-from spinney.bagging.draws import Bags
+from spinney.bagging.sampling import BootstrapSamples
 from spinney.io import ModelFileError, dumps, loads
 
 
@@ -31,10 +31,10 @@ DAMAGES = {
     "members as a dict": put("estimators_", {}),
     "lost members": lose("estimators_"),
     "lost columns": lose("estimators_features_"),
-    "lost bags": lose("_bags"),
+    "lost bags": lose("_samples"),
     "lost classes": lose("classes_"),
-    "no bags": put("_bags", 3),
-    "other bags": put("_bags", Bags(0, 300, 300, True, 9, 9)),
+    "no bags": put("_samples", 3),
+    "other bags": put("_samples", BootstrapSamples(0, 300, 300, True, 9, 9)),
     "too few columns": put("estimators_features_", [np.array([0, 1])]),
     "column out of range": change("estimators_features_", 1, np.array([0, 4])),
     "negative column": change("estimators_features_", 1, np.array([-1, 2])),

@@ -9,8 +9,8 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 import spinney as sp
-from spinney.bagging.draws import Bags
-from spinney.bagging.fitting import bag_weights, fit_members, make_members, take_features
+from spinney.bagging.fitting import fit_members, make_members, take_features
+from spinney.bagging.sampling import BootstrapSamples
 from spinney.core.errors import InputError
 
 
@@ -121,7 +121,7 @@ def test_a_column_drawn_twice_has_two_names(make):
 
 
 def test_every_member_has_seeds_of_its_own():
-    bags = Bags(0, 8, 8, True, 3, 3)
+    bags = BootstrapSamples(0, 8, 8, True, 3, 3)
     members = make_members(Witness(random_state=5), {"note": ["x", "y"]}, bags, range(20))
     assert len({member.random_state for member in members}) == 20
     assert {member.note for member in members} == {"x", "y"}
@@ -130,7 +130,7 @@ def test_every_member_has_seeds_of_its_own():
 
 
 def test_bags_by_number():
-    bags = Bags(0, 8, 8, True, 3, 3)
+    bags = BootstrapSamples(0, 8, 8, True, 3, 3)
     members = fit_members([WeighedWitness(), WeighedWitness()], [7, 3], X, Y, bags, None)
-    assert_array_equal(members[0].weight_, bag_weights(bags, 7))
+    assert_array_equal(members[0].weight_, bags.member_weights(7))
     assert_array_equal(members[1].weight_, bags.counts(3))

@@ -9,7 +9,7 @@ from scipy import sparse
 
 import spinney as sp
 from contracts.learners import mixed_data
-from spinney.bagging.answers import give_numbers, give_shares
+from spinney.bagging.predictions import member_probabilities, member_values
 
 CLASSIFIERS = {
     "trees": {},
@@ -28,11 +28,11 @@ CLASSIFIERS = {
 def test_joined_classifiers(setting):
     X, y, weights = mixed_data("classifier", 250)
     model = sp.BaggingClassifier(random_state=0, **CLASSIFIERS[setting]).fit(X, y, weights)
-    assert model._trees is not None
+    assert model._merged is not None
     strange = X.copy()
     strange.loc[::5, "color"] = "unheard of"
     for table in (X, strange, strange[:1], pl.from_pandas(strange)):
-        apart = model._mean(table, lambda member, part: give_shares(member, part, [model.classes_]))
+        apart = model._mean(table, lambda member, part: member_probabilities(member, part, [model.classes_]))
         assert_allclose(model.predict_proba(table), apart, atol=1e-13)
         assert_array_equal(model.predict(table), model.classes_[apart.argmax(axis=1)])
 
@@ -44,18 +44,18 @@ def test_joined_regressors_of_several_outputs(make):
     y = np.stack([X @ np.arange(6.0), X[:, 0]], axis=1)
     for target in (y, y[:, 0]):
         model = sp.BaggingRegressor(max_features=0.5, random_state=0, n_jobs=2).fit(make(X), target)
-        assert model._trees is not None
+        assert model._merged is not None
         found = model.predict(make(X))
         assert found.shape == target.shape
-        assert_allclose(found, model._mean(make(X), give_numbers), rtol=1e-12)
+        assert_allclose(found, model._mean(make(X), member_values), rtol=1e-12)
 
 
 def test_several_outputs_of_classes():
     X, y, _ = mixed_data("classifier", 150)
     both = np.stack([y, y > 0], axis=1)
     model = sp.BaggingClassifier(random_state=0).fit(X, both)
-    assert model._trees is not None
-    apart = model._mean(X, lambda member, part: give_shares(member, part, model.classes_))
+    assert model._merged is not None
+    apart = model._mean(X, lambda member, part: member_probabilities(member, part, model.classes_))
     assert_allclose(np.concatenate(model.predict_proba(X), axis=1), apart, atol=1e-13)
 
 
@@ -63,14 +63,14 @@ def test_members_that_cannot_be_joined_answer_apart():
     from sklearn.tree import DecisionTreeClassifier
 
     X, y = np.random.default_rng(0).normal(size=(60, 8)), np.arange(60) % 3
-    assert sp.BaggingClassifier(DecisionTreeClassifier(), 3).fit(X, y)._trees is None
+    assert sp.BaggingClassifier(DecisionTreeClassifier(), 3).fit(X, y)._merged is None
     # Two members with two columns each know nothing of the other columns.
     few = sp.BaggingClassifier(n_estimators=2, max_features=2, random_state=0).fit(X, y)
-    assert few._trees is None
+    assert few._merged is None
     assert few.predict(X).shape == (60,)
     unlike = {"unseen": ["missing", "error"]}
     model = sp.BaggingClassifier(parameter_distributions=unlike, random_state=0).fit(X, y)
-    assert model._trees is None
+    assert model._merged is None
 
 
 def test_errors_name_the_columns_of_the_whole_table():

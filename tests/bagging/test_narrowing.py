@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import spinney as sp
-from spinney.bagging.narrowing import narrow
+from spinney.bagging.trees import select_parameters
 
 NAMES = ["a", "b", "c", "d"]
 
@@ -31,13 +31,13 @@ NAMES = ["a", "b", "c", "d"]
 )
 def test_each_way_to_name_columns(parameter, given, expected):
     tree = sp.DecisionTreeClassifier(**{parameter: given})
-    narrow(tree, np.array([1, 1, 3]), NAMES)
+    select_parameters(tree, np.array([1, 1, 3]), NAMES)
     assert getattr(tree, parameter) == expected
 
 
 def test_trees_without_some_of_the_parameters():
     tree = sp.C45Classifier(feature_costs={"a": 2.0})
-    narrow(tree, np.array([0]), NAMES)
+    select_parameters(tree, np.array([0]), NAMES)
     assert tree.feature_costs == [2.0]
 
 

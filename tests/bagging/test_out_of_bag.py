@@ -9,7 +9,7 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 import spinney as sp
 from oracles.naive_bagging import out_of_bag_answers
-from spinney.bagging.out_of_bag import out_of_bag_mean, out_of_bag_score
+from spinney.bagging.predictions import out_of_bag_mean, out_of_bag_score
 from spinney.core.errors import InputError
 
 
@@ -110,9 +110,9 @@ def test_out_of_bag_error_is_near_held_out_error():
 
 def test_nothing_out_of_bag_is_an_error():
     X, y = classes()
-    with pytest.raises(InputError, match="No row was left out"):
+    with pytest.raises(InputError, match="No row is out of bag"):
         sp.BaggingClassifier(bootstrap=False, oob_score=True).fit(X, y)
-    with pytest.raises(InputError, match="No row was left out"):
+    with pytest.raises(InputError, match="No row is out of bag"):
         out_of_bag_mean(3, [])
 
 
@@ -137,9 +137,9 @@ def test_several_outputs():
 
 def test_means_and_scores_of_arrays():
     parts = [([0, 2], np.array([[1.0, 0.0], [0.5, 0.5]])), ([2], np.array([[1.0, 0.0]]))]
-    mean, n_answers = out_of_bag_mean(3, parts)
+    mean, n_predictions = out_of_bag_mean(3, parts)
     assert_array_equal(mean, [[1.0, 0.0], [np.nan, np.nan], [0.75, 0.25]])
-    assert_array_equal(n_answers, [1, 0, 2])
+    assert_array_equal(n_predictions, [1, 0, 2])
     y, predicted, answered = np.array([1, 2, 3]), np.array([1, 0, 0]), np.array([True, False, True])
     assert out_of_bag_score(accuracy_score, y, predicted, answered) == 0.5
     assert out_of_bag_score(accuracy_score, y, predicted, answered, np.array([3.0, 1, 1])) == 0.75

@@ -8,8 +8,7 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from contracts.learners import mixed_data
-from spinney.bagging.draws import make_bag
-from spinney.bagging.row_order import row_order
+from spinney.bagging.sampling import BootstrapSamples, row_order
 from spinney.data import read_table
 
 
@@ -29,9 +28,9 @@ def test_shuffled_rows_come_in_the_same_order(kind):
 def test_draws_follow_the_rows():
     X, y, weights = mixed_data("classifier", 100)
     shuffle = np.random.default_rng(1).permutation(100)
-    there = {"weights": weights[shuffle], "order": row_order(X.iloc[shuffle], y[shuffle])}
-    counts = make_bag(100, 100, True, weights=weights, order=row_order(X, y)).draw(7)
-    assert_array_equal(counts[shuffle], make_bag(100, 100, True, **there).draw(7))
+    shuffled = {"weights": weights[shuffle], "order": row_order(X.iloc[shuffle], y[shuffle])}
+    counts = BootstrapSamples(0, 100, 100, True, 1, 1, weights=weights, order=row_order(X, y)).counts(7)
+    assert_array_equal(counts[shuffle], BootstrapSamples(0, 100, 100, True, 1, 1, **shuffled).counts(7))
 
 
 def test_copies_lie_side_by_side_where_the_weighted_row_lies():

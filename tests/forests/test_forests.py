@@ -11,7 +11,7 @@ from sklearn.metrics import balanced_accuracy_score, mean_absolute_error
 
 import spinney as sp
 from contracts.learners import mixed_data
-from spinney.bagging.shared import CodedTable
+from spinney.bagging.trees import CodedTable
 from spinney.core.errors import InputError, ModelFileError
 from spinney.core.seeds import draw_seed
 from spinney.data.schema import read_table
@@ -306,7 +306,7 @@ def test_a_function_scores_the_rows_out_of_bag():
 
 
 def test_without_bags_nothing_is_out_of_bag():
-    with pytest.raises(InputError, match="nothing is out of bag"):
+    with pytest.raises(InputError, match="No row is out of bag"):
         sp.ExtraTreesClassifier(3, oob_score=True).fit([[0.0], [1.0]] * 5, [0, 1] * 5)
 
 
@@ -420,7 +420,7 @@ def test_quantiles_of_several_outputs_and_of_none_kept():
         {"classes_": np.array([0.0, 0.0])},
         {"oob_score_": "high"},
         {"oob_decision_function_": np.zeros((3, 3)), "oob_prediction_": np.zeros(3)},
-        {"_bags": 3},
+        {"_samples": 3},
         {"ensemble_": 3},
     ],
     ids="-".join,

@@ -1,75 +1,66 @@
-"""What bagging of classifiers and of regressors share: bags drawn, members fitted, their answers averaged."""
+"""Base class of bagging: draws samples, fits members to them, averages their predictions."""
 
 from __future__ import annotations
 
-from abc import ABCMeta, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar, Self
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.base import MetaEstimatorMixin, is_classifier, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.bagging.answers import Answer, mean_answer
-from spinney.bagging.draws import Bags, bag_size
-from spinney.bagging.fitting import fit_members, make_members
-from spinney.bagging.joined import JoinedTrees, join_trees
-from spinney.bagging.row_order import row_order
-from spinney.bagging.shared import CodedTables, fit_trees
-from spinney.core.errors import InputError
-from spinney.core.parameters import (
-    FLAG,
-    NONE,
-    Kind,
-    OneOf,
-    Real,
-    Rule,
-    Whole,
-    check_parameters,
-    check_weights,
-    thread_count,
+from spinney.bagging.fitting import fit_members, make_members, take_features
+from spinney.bagging.predictions import (
+    Array,
+    Floats,
+    Predict,
+    by_output,
+    class_attributes,
+    mean_prediction,
+    out_of_bag_attributes,
+    out_of_bag_mean,
+    out_of_bag_parts,
+    same_classes,
+    split_outputs,
 )
+from spinney.bagging.sampling import BootstrapSamples, row_order, sample_size
+from spinney.bagging.trees import CodedTables, MergedTrees, fit_trees, merge_trees
+from spinney.base import Estimator
+from spinney.core.errors import InputError
+from spinney.core.parameters import FLAG, NONE, Kind, OneOf, Real, Rule, Whole, check_weights, thread_count
 from spinney.core.seeds import draw_seed
 from spinney.data.table import Table
-from spinney.data.target import read_target
-from spinney.io import Persistent
+from spinney.data.target import encode_classes, encode_values, read_target
+from spinney.io import require
 from spinney.members.base_estimators import AnyEstimator, base_estimator_tags
-from spinney.members.tables import check_input, count_training_rows, describe_input
+from spinney.members.tables import check_input, count_training_rows, describe_input, take_rows
 from spinney.trees.base import _BaseTree
 
-Array = NDArray[Any]
 
+class _BaseBagging(MetaEstimatorMixin, Estimator):  # type: ignore[misc]
+    """Members fitted to bootstrap samples of rows and columns, with averaged predictions."""
 
-_RULES: Mapping[str, tuple[Rule, ...]] = {
-    "estimator": (NONE, AnyEstimator()),
-    "n_estimators": (Whole(1),),
-    "max_samples": (NONE, Whole(1), Real(0.0, 1.0, open_ends="(", fraction=True)),
-    "max_features": (Whole(1), Real(0.0, 1.0, open_ends="(", fraction=True)),
-    "bootstrap": (FLAG,),
-    "bootstrap_features": (FLAG,),
-    "oob_score": (FLAG, Kind("a function of (y, predicted)", Callable)),  # type: ignore[arg-type]
-    "warm_start": (FLAG,),
-    "verbose": (FLAG, Whole(0)),
-    "voting": (OneOf("soft", "hard"),),
-    "parameter_distributions": (NONE, Kind("a dict of distributions by parameter name", Mapping)),
-    "oob_pruning": (FLAG,),
-}
-
-
-class _BaseBagging(MetaEstimatorMixin, BaseEstimator, Persistent, metaclass=ABCMeta):  # type: ignore[misc]
-    """Fit members to bags, average their answers, and judge them by the rows that they left out."""
-
-    _state_attributes: ClassVar[tuple[str, ...]] = (
-        "estimators_",
-        "estimators_features_",
-        "feature_names_in_",
-        "_bags",
-        "oob_score_",
-    )
-    _required_attributes: ClassVar[tuple[str, ...]] = ("estimators_", "estimators_features_", "_bags")
-    _transient_attributes: ClassVar[tuple[str, ...]] = ("n_features_in_", "_trees")
+    _task: ClassVar[Literal["classification", "regression"]]
+    _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = {
+        "estimator": (NONE, AnyEstimator()),
+        "n_estimators": (Whole(1),),
+        "max_samples": (NONE, Whole(1), Real(0.0, 1.0, open_ends="(", fraction=True)),
+        "max_features": (Whole(1), Real(0.0, 1.0, open_ends="(", fraction=True)),
+        "bootstrap": (FLAG,),
+        "bootstrap_features": (FLAG,),
+        "oob_score": (FLAG, Kind("a function of (y, predicted)", Callable)),  # type: ignore[arg-type]
+        "warm_start": (FLAG,),
+        "verbose": (FLAG, Whole(0)),
+        "voting": (OneOf("soft", "hard"),),
+        "parameter_distributions": (NONE, Kind("a dict of distributions by parameter name", Mapping)),
+        "oob_pruning": (FLAG,),
+    }
+    _required_attributes: ClassVar[tuple[str, ...]] = ("estimators_", "estimators_features_", "_samples")
+    _state_attributes: ClassVar[tuple[str, ...]] = ("feature_names_in_", "oob_score_")
+    _transient_attributes: ClassVar[tuple[str, ...]] = ("n_features_in_", "_merged")
 
     estimator: Any
     n_estimators: int
@@ -88,105 +79,120 @@ class _BaseBagging(MetaEstimatorMixin, BaseEstimator, Persistent, metaclass=ABCM
     estimators_: list[Any]
     estimators_features_: list[NDArray[np.int64]]
     oob_score_: float
-    _bags: Bags
-    _trees: JoinedTrees | None
-
-    def _keep(self, arguments: dict[str, Any]) -> None:
-        """Store the arguments of ``__init__`` untouched, as scikit-learn asks."""
-        self.__dict__.update((name, arguments[name]) for name in self._get_param_names())
+    _samples: BootstrapSamples
+    _merged: MergedTrees | None
 
     @abstractmethod
-    def _default(self) -> Any:
-        """Give the estimator that is bagged where the user names none."""
+    def _default_estimator(self) -> Any:
+        """Return the base estimator to use if ``estimator`` is None."""
 
     @abstractmethod
-    def _learns_another_kind(self, estimator: Any) -> bool:
-        """Tell whether an estimator learns numbers where classes are to be learned, or the other way."""
-
-    @abstractmethod
-    def _read_classes(self, y: Array) -> dict[str, Any]:
-        """Check the targets, and give the fitted attributes that tell of them."""
-
-    @abstractmethod
-    def _judge(
-        self, members: list[Any], X: Any, y: Array, bags: Bags, targets: dict[str, Any]
-    ) -> dict[str, Any]:
-        """Give the fitted attributes that tell of the rows out of bag."""
+    def _predict_by(self, classes: Any) -> Predict:
+        """Return the function that computes the predictions of one member."""
 
     # ---- fitting ----
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit each member to a bag of the rows X (n_rows, n_features) and their targets y.
+        """Fit the members to bootstrap samples of the rows and columns.
 
-        y is (n_rows,), or (n_rows, n_outputs) where members learn several outputs. X goes to the members as
-        it is: an array, a list, a sparse matrix, a data frame, with missing values and text where they take
-        them. Rows are drawn by ``sample_weight``: whole weights count copies of a row; others are chances of
-        being drawn, or without replacement are handed on to the members.
+        Parameters
+        ----------
+        X : table-like of shape (n_rows, n_features)
+            The features, passed to the members as they are: an array, a list, a sparse matrix or a data
+            frame, with missing values and text if the base estimator supports them.
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+            The target; several outputs if the base estimator supports them.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Sample weights. Integers count copies of a row. Others are probabilities of being drawn, up to a
+            factor; without replacement they are passed to the members instead.
 
+        Returns
+        -------
+        self
+            The fitted ensemble.
+
+        Examples
+        --------
         >>> from spinney import BaggingRegressor
         >>> model = BaggingRegressor(random_state=0).fit([[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 2.0, 3.0])
         >>> model.predict([[1.4], [9.0]]).shape
         (2,)
         """
-        check_parameters(type(self).__name__, vars(self), _RULES)
-        estimator, n_rows = self._check_pattern(), count_training_rows(X)
-        seen, labels = describe_input(X), read_target(y, n_rows)
-        targets = self._read_classes(labels)
+        self._check_params()
+        estimator, n_rows = self._check_base_estimator(), count_training_rows(X)
+        described, labels = describe_input(X), read_target(y, n_rows)
+        classes = self._read_classes(labels)
         weights = check_weights(sample_weight, n_rows)
         tables = None
         if isinstance(estimator, _BaseTree):
             tables = CodedTables(X, labels, weights, thread_count(self.n_jobs))
-        order = _order(X, labels, None if tables is None else tables.of(estimator).problem.table)
-        bags = self._draw_bags(n_rows, seen.get("n_features_in_"), weights, order)
-        members = self._members_so_far(bags, targets)
+        order = _row_order(X, labels, None if tables is None else tables.of(estimator).problem.table)
+        samples = self._make_samples(n_rows, described.get("n_features_in_"), weights, order)
+        members = self._earlier_members(samples, classes)
         numbers = range(len(members), self.n_estimators)
-        new = make_members(estimator, self.parameter_distributions, bags, numbers)
+        new = make_members(estimator, self.parameter_distributions, samples, numbers)
         title = f"{type(self).__name__}: fitting members" if self.verbose else None
         if tables is not None:
-            members += fit_trees(new, numbers, tables, bags, self.oob_pruning, self.n_jobs, title)
+            members += fit_trees(new, numbers, tables, samples, self.oob_pruning, self.n_jobs, title)
         else:
-            members += fit_members(new, numbers, X, labels, bags, self.n_jobs, title)
-        fitted = {
-            "estimators_": members,
-            "estimators_features_": [bags.columns(t) for t in range(len(members))],
-            "_bags": bags,
-            **seen,
-            **targets,
-        }
-        if self.oob_score:
-            fitted |= self._judge(members, X, labels, bags, targets)
-        fitted["_trees"] = join_trees(
-            members, fitted["estimators_features_"], bags.n_columns, targets.get("classes_")
+            members += fit_members(new, numbers, X, labels, samples, self.n_jobs, title)
+        out_of_bag = self._score_out_of_bag(members, X, labels, samples, classes) if self.oob_score else {}
+        return self._set_fitted(
+            estimators_=members,
+            estimators_features_=[samples.columns(t) for t in range(len(members))],
+            _samples=samples,
+            classes_=classes,
+            **described,
+            **out_of_bag,
         )
-        return self._adopt(fitted)
 
-    def _draw_bags(
-        self,
-        n_rows: int,
-        n_columns: int | None,
-        weights: NDArray[np.float64] | None,
-        order: NDArray[np.int64] | None,
-    ) -> Bags:
-        """Settle what bags are drawn from: how many rows and columns, in which order, by which seed."""
+    def _base_estimator(self) -> Any:
+        """Return the estimator that members are copies of."""
+        return self._default_estimator() if self.estimator is None else self.estimator
+
+    def _check_base_estimator(self) -> Any:
+        """Return the base estimator; raise InputError if it cannot be a member."""
+        estimator, name = self._base_estimator(), type(self).__name__
+        if (is_regressor if self._task == "classification" else is_classifier)(estimator):
+            raise InputError(f"The estimator of a {name} cannot be a {type(estimator).__name__}.")
+        if self.oob_pruning and not isinstance(estimator, _BaseTree):
+            raise InputError(
+                f"oob_pruning prunes Spinney's trees, and the estimator is a {type(estimator).__name__}",
+                fix="Use one of Spinney's trees, or set oob_pruning=False.",
+            )
+        return estimator
+
+    def _read_classes(self, y: Array) -> Any:
+        """Check the target and return its classes, None in regression."""
+        if self._task == "regression":
+            encode_values(y, non_negative=False)
+            return None
+        classes = list(encode_classes(y).classes)
+        return classes[0] if y.ndim == 1 else classes
+
+    def _make_samples(
+        self, n_rows: int, n_columns: int | None, weights: Floats | None, order: NDArray[np.int64] | None
+    ) -> BootstrapSamples:
+        """Return the samples of all members; a warm start continues with the same seed."""
         if n_columns == 0:
             raise InputError(
                 f"Found array with 0 feature(s) (shape=({n_rows}, 0)) while a minimum of 1 is required."
             )
-        going_on = self.warm_start and hasattr(self, "estimators_")
-        return Bags(
-            seed=self._bags.seed if going_on else draw_seed(self.random_state),
+        continues = self.warm_start and hasattr(self, "estimators_")
+        return BootstrapSamples(
+            seed=self._samples.seed if continues else draw_seed(self.random_state),
             n_rows=n_rows,
-            n_draw=bag_size(self.max_samples, self.bootstrap, n_rows, weights),
+            n_draw=sample_size(self.max_samples, self.bootstrap, n_rows, weights),
             bootstrap=bool(self.bootstrap),
             n_columns=n_columns or 0,
             n_columns_drawn=self._count_columns(n_columns),
             bootstrap_columns=bool(self.bootstrap_features),
-            weights=None if weights is None else weights.copy(),  # bags are drawn again, long after the fit
+            weights=None if weights is None else weights.copy(),  # samples are drawn again long after the fit
             order=order,
         )
 
     def _count_columns(self, n_columns: int | None) -> int:
-        """Give how many columns are drawn; of what has no columns, such as a list of texts, none."""
+        """Return the number of columns per sample; 0 for inputs without columns, such as a list of texts."""
         if n_columns is None:
             if self.max_features != 1.0 or self.bootstrap_features:
                 raise InputError("X has no columns that could be drawn.", fix="Set max_features=1.0.")
@@ -197,65 +203,81 @@ class _BaseBagging(MetaEstimatorMixin, BaseEstimator, Persistent, metaclass=ABCM
             raise InputError(f"max_features is {self.max_features}, but X has {n_columns} features.")
         return int(self.max_features)
 
-    def _members_so_far(self, bags: Bags, targets: dict[str, Any]) -> list[Any]:
-        """Give the members that a warm start goes on from."""
+    def _earlier_members(self, samples: BootstrapSamples, classes: Any) -> list[Any]:
+        """Return the members that a warm start adds to."""
         if not self.warm_start or not hasattr(self, "estimators_"):
             return []
-        if not self._bags.same_draws(bags) or not self._same_targets(targets):
+        if not self._samples.same_draws(samples) or not same_classes(vars(self).get("classes_"), classes):
             raise InputError(
-                "With warm_start=True members are added for the same rows, drawn in the same way, and "
-                "something has changed",
+                "warm_start=True adds members for the same rows, drawn in the same way, but the data or the "
+                "parameters have changed",
                 fix="Fit with the data and parameters of the first fit, or set warm_start=False.",
             )
         if self.n_estimators < len(self.estimators_):
             raise InputError(
-                f"n_estimators is {self.n_estimators}, but there are {len(self.estimators_)} members already",
+                f"n_estimators is {self.n_estimators}, but there are already {len(self.estimators_)} members",
                 fix="With warm_start=True n_estimators can only grow.",
             )
         return list(self.estimators_)
 
-    def _same_targets(self, targets: dict[str, Any]) -> bool:
-        return True
+    def _score_out_of_bag(
+        self, members: list[Any], X: Any, y: Array, samples: BootstrapSamples, classes: Any
+    ) -> dict[str, Any]:
+        """Return the fitted attributes about out-of-bag rows."""
+        predict = self._predict_by(classes)
 
-    def _adopt(self, fitted: dict[str, Any]) -> Self:
-        """Set all fitted attributes at once, so that a fit that fails leaves the estimator as it was."""
-        old = ("_bags", "_trees")
-        kept = {
-            name: value for name, value in vars(self).items() if not name.endswith("_") and name not in old
-        }
-        # One assignment, because Ctrl-C may come between any two.
-        self.__dict__ = kept | fitted
-        return self
+        def predict_rows(t: int, rows: NDArray[np.int64]) -> Floats:
+            table = take_features(take_rows(X, rows), samples.columns(t), samples.n_columns)
+            return predict(members[t], table)
 
-    def _pattern(self) -> Any:
-        """Give the estimator that members are copies of."""
-        return self._default() if self.estimator is None else self.estimator
+        parts = out_of_bag_parts(samples, len(members), predict_rows, self.n_jobs)
+        mean, n_predictions = out_of_bag_mean(samples.n_rows, parts)
+        predictions = mean if classes is None else split_outputs(mean, classes)
+        return out_of_bag_attributes(self.oob_score, y, predictions, n_predictions, samples.weights, classes)
 
-    def _check_pattern(self) -> Any:
-        """Give the estimator that members are copies of, if it is one that can be bagged here."""
-        estimator, own = self._pattern(), type(self).__name__
-        if self._learns_another_kind(estimator):
-            raise InputError(f"The estimator of a {own} cannot be a {type(estimator).__name__}.")
-        if self.oob_pruning and not isinstance(estimator, _BaseTree):
-            raise InputError(
-                f"oob_pruning prunes Spinney's trees, and the estimator is a {type(estimator).__name__}",
-                fix="Use one of Spinney's trees, or set oob_pruning=False.",
-            )
-        return estimator
+    # ---- fitted attributes ----
 
-    # ---- what fitting leaves behind ----
+    def _derived(self, fitted: Mapping[str, Any]) -> dict[str, Any]:
+        samples, classes = fitted["_samples"], fitted.get("classes_")
+        merged = merge_trees(
+            fitted["estimators_"], fitted["estimators_features_"], samples.n_columns, classes
+        )
+        width = {"n_features_in_": samples.n_columns} if samples.n_columns else {}
+        return width | ({} if classes is None else class_attributes(classes)) | {"_merged": merged}
+
+    def _check_fitted(self) -> None:
+        """Raise ModelFileError unless members, columns, samples and classes agree."""
+        members, features, samples = self.estimators_, self.estimators_features_, self._samples
+        classes = check_classes(vars(self).get("classes_")) if self._task == "classification" else None
+        require(isinstance(samples, BootstrapSamples), "a bagging ensemble has no samples")
+        require(type(members) is list and len(members) >= 1, "a bagging ensemble has no members")
+        require(type(features) is list and len(features) == len(members), "a member has no columns")
+        for member, columns in zip(members, features, strict=True):
+            require(hasattr(member, "predict"), "a member cannot predict")
+            valid = isinstance(columns, np.ndarray) and columns.dtype == np.int64
+            valid = valid and columns.shape == (samples.n_columns_drawn,)
+            valid = valid and bool(((columns >= 0) & (columns < samples.n_columns)).all())
+            require(valid, "a member has columns that do not exist")
+            width = getattr(member, "n_features_in_", samples.n_columns_drawn)
+            require(width == samples.n_columns_drawn, "a member was fitted to another number of columns")
+            _check_member_classes(member, classes)
+        names = vars(self).get("feature_names_in_")
+        if names is not None:
+            valid = isinstance(names, np.ndarray) and names.shape == (samples.n_columns,)
+            require(valid and all(type(name) is str for name in names), "the feature names are not valid")
+        check_out_of_bag(vars(self), samples.n_rows, classes)
 
     @property
     def estimator_(self) -> Any:
-        """Give the estimator that the members are copies of."""
+        """The base estimator that the members are copies of."""
         check_is_fitted(self)
-        return self._pattern()
+        return self._base_estimator()
 
     @property
     def estimators_samples_(self) -> list[NDArray[np.int64]]:
-        """Give the rows that each member drew, one as often as it was drawn; drawn again at each call."""
+        """Rows that each member drew, ascending and with repetitions; drawn again at every access."""
         check_is_fitted(self)
-        return [self._bags.rows(t) for t in range(len(self.estimators_))]
+        return [self._samples.rows(t) for t in range(len(self.estimators_))]
 
     def __len__(self) -> int:
         return len(self.estimators_)
@@ -266,51 +288,79 @@ class _BaseBagging(MetaEstimatorMixin, BaseEstimator, Persistent, metaclass=ABCM
     def __iter__(self) -> Iterator[Any]:
         return iter(self.estimators_)
 
-    def _set_state(self, state: dict[str, Any]) -> None:
-        super()._set_state(state)
-        if hasattr(self, "_bags") and isinstance(self._bags, Bags) and self._bags.n_columns:
-            self.n_features_in_ = self._bags.n_columns
+    # ---- prediction ----
 
-    @abstractmethod
-    def _check_parts(self) -> None:
-        """Raise ModelFileError if the fitted attributes do not agree."""
-
-    def _check_state(self) -> None:
-        if hasattr(self, "estimators_"):
-            self._check_parts()
-            # Only now that every index is known to be valid.
-            columns, classes = self.estimators_features_, vars(self).get("classes_")
-            self._trees = join_trees(self.estimators_, columns, self._bags.n_columns, classes)
-
-    def _mean(self, X: Any, answer: Answer) -> NDArray[np.float64]:
+    def _mean(self, X: Any, predict: Predict) -> Floats:
+        """Return the mean over the members of ``predict(member, X)``.  -> (n_rows, …)"""
         check_input(self, X)
-        return mean_answer(
-            self.estimators_, self.estimators_features_, X, self._bags.n_columns, answer, self.n_jobs
+        return mean_prediction(
+            self.estimators_, self.estimators_features_, X, self._samples.n_columns, predict, self.n_jobs
         )
 
-    def _mean_of_trees(self, X: Any) -> NDArray[np.float64] | None:
-        """Give the mean of the members' trees, walked together; None where members are not such trees.
+    def _mean_of_trees(self, X: Any) -> Floats | None:
+        """Return the mean value of merged trees, None if members are not merged.
 
         -> (n_rows, n_outputs, width)
         """
         check_input(self, X)
-        return None if self._trees is None else self._trees.mean(X, type(self).__name__, self.n_jobs)
+        return None if self._merged is None else self._merged.mean(X, type(self).__name__, self.n_jobs)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        base = base_estimator_tags(self._pattern())
+        base = base_estimator_tags(self._base_estimator())
         tags.input_tags = base.input_tags
         tags.target_tags.multi_output = base.target_tags.multi_output
         return tags
 
 
-def _order(X: Any, y: Array, table: Table | None) -> NDArray[np.int64] | None:
-    """Give the order of the rows by what they hold, None where Spinney cannot read the table.
+def _row_order(X: Any, y: Array, table: Table | None) -> NDArray[np.int64] | None:
+    """Return `row_order`, None if Spinney cannot read the table.
 
-    The table is X where that has been read already; a sparse matrix is put in order as it is.
+    The table is X if that has been read already; a sparse matrix is ordered as it is.
     """
     try:
         return row_order(X if table is None or issparse(X) else table, y)
     except InputError:
-        # The members may read it all the same. Its rows then count by their places.
+        # Members may be able to read it. Draws then depend on the positions of the rows.
         return None
+
+
+# ---- checks of model files ----
+
+
+def check_classes(classes: Any) -> list[Any]:
+    """Return the classes of each output; raise ModelFileError unless they are arrays of distinct labels."""
+    outputs = by_output(classes)
+    require(len(outputs) >= 1, "a classifier has no classes")
+    for labels in outputs:
+        valid = isinstance(labels, np.ndarray) and labels.ndim == 1 and len(labels) >= 1
+        require(valid and len(set(labels.tolist())) == len(labels), "the classes are not distinct labels")
+    return outputs
+
+
+def check_out_of_bag(fitted: Mapping[str, Any], n_rows: int, classes: Sequence[Any] | None) -> None:
+    """Raise ModelFileError if out-of-bag predictions have another type or shape than (n_rows, …).
+
+    ``classes`` are those of each output, None in regression.
+    """
+    found = fitted.get("oob_decision_function_" if classes else "oob_prediction_")
+    if found is None:
+        return
+    parts = by_output(found) if classes else [found]
+    valid = len(parts) == (len(classes) if classes else 1)
+    for k, part in enumerate(parts if valid else ()):
+        valid = valid and isinstance(part, np.ndarray) and part.dtype == np.float64 and len(part) == n_rows
+        valid = valid and (not classes or part.shape == (n_rows, len(classes[k])))
+    require(valid, "the out-of-bag predictions do not have one row per training row")
+
+
+def _check_member_classes(member: Any, classes: Sequence[Any] | None) -> None:
+    seen = getattr(member, "classes_", None)
+    if classes is None:
+        require(seen is None, "a member of a regressor has classes")
+        return
+    outputs = by_output(seen)
+    require(len(outputs) == len(classes), "a member has another number of outputs")
+    for labels, known in zip(outputs, classes, strict=True):
+        valid = isinstance(labels, np.ndarray) and set(labels.tolist()) <= set(known.tolist())
+        require(valid, "a member has classes that the ensemble does not have")

@@ -1,4 +1,4 @@
-"""Bagging over any estimator: bags of rows, of columns, or of both; members vote or are averaged."""
+"""Bagging of any estimator: bootstrap samples of rows, random subspaces of columns, or both."""
 
 from __future__ import annotations
 
@@ -8,65 +8,98 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regressor
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.bagging.answers import (
-    Answer,
-    Array,
-    answers_left_out,
-    by_output,
-    describe_classes,
-    give_numbers,
-    give_scores,
-    give_shares,
-    give_votes,
-    likeliest,
-    split_shares,
-)
 from spinney.bagging.base import _BaseBagging
-from spinney.bagging.draws import Bags
-from spinney.bagging.fitted import check_fitted, check_labels, check_left_out
-from spinney.bagging.out_of_bag import accuracy, out_of_bag_mean, out_of_bag_score, r_squared
-from spinney.data.target import encode_classes, encode_values
+from spinney.bagging.predictions import (
+    Array,
+    Floats,
+    Predict,
+    by_output,
+    member_probabilities,
+    member_scores,
+    member_values,
+    member_votes,
+    most_probable,
+    split_outputs,
+)
 from spinney.members.base_estimators import base_estimator_tags
 from spinney.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
 
 
-def _members_have(name: str) -> Callable[[Any], bool]:
-    return lambda ensemble: hasattr(ensemble._pattern(), name)
-
-
 class BaggingClassifier(ClassifierMixin, _BaseBagging):  # type: ignore[misc]
-    """Classify by the vote of members that each learned from a bag of rows, of columns, or of both.
+    """Bagging classifier: members fitted to bootstrap samples vote, or average their probabilities.
 
-    The parameters of scikit-learn's ``BaggingClassifier`` come first, with their meaning; ``estimator`` is
-    by default Spinney's ``DecisionTreeClassifier``. Bagging is ``bootstrap=True``, pasting
-    ``bootstrap=False, max_samples=0.5``, random subspaces ``bootstrap=False, max_features=0.5``, random
-    patches both.
+    The parameters of scikit-learn's ``BaggingClassifier`` have the same meaning. Variants are bagging
+    (Breiman 1996): ``bootstrap=True``; pasting: ``bootstrap=False, max_samples=0.5``; random subspaces
+    (Ho 1998): ``bootstrap=False, max_features=0.5``; and random patches: both fractions.
 
-    max_samples : int, float or None
-        Rows in a bag: a number, a share, or None for as many as there are. Whole sample weights count
-        copies of rows, also here.
-    oob_score : bool, or a function of (y, predicted)
-        Give ``oob_decision_function_`` and ``oob_score_``: the accuracy, or what the function says, over the
-        rows that some member left out. Also for bags without replacement, and with ``warm_start``.
-    verbose : int
-        Above 0, draw a progress bar.
-    voting : "soft" or "hard"
-        Average the members' probabilities, or count their votes; of classes with as many votes the first
-        in ``classes_`` wins. Members without probabilities vote in any case.
-    parameter_distributions : dict or None
-        Random hyper-parameters: each member draws a value of every parameter named, from a list, a frozen
-        distribution of ``scipy.stats``, or a function of a ``numpy.random.Generator``.
-    oob_pruning : bool
-        Prune each member, which must be one of Spinney's trees, by reduced error on the rows that it left
-        out. ``oob_score_`` is then a little too good, as these rows had a say.
+    Parameters
+    ----------
+    estimator : estimator, default=None
+        The base estimator, any classifier. None is Spinney's `DecisionTreeClassifier`.
+    n_estimators : int, default=10
+        Number of members.
+    max_samples : int, float or None, default=None
+        Rows per sample: a number, a fraction of the rows, or None for all. With integer sample weights, a row
+        of weight k counts as k rows.
+    max_features : int or float, default=1.0
+        Columns per member: a number, or a fraction of the columns.
+    bootstrap : bool, default=True
+        Whether rows are drawn with replacement.
+    bootstrap_features : bool, default=False
+        Whether columns are drawn with replacement.
+    oob_score : bool or callable, default=False
+        Whether to compute ``oob_decision_function_`` and ``oob_score_`` from out-of-bag rows, also without
+        replacement and with ``warm_start``. The score is the accuracy, or ``oob_score(y, predicted)``, with
+        ``sample_weight`` if it has such an argument.
+    warm_start : bool, default=False
+        Whether ``fit`` keeps the members of the previous fit and adds more, up to ``n_estimators``.
+    n_jobs : int or None, default=None
+        Number of parallel jobs, -1 for all cores. None is 1 unless in a ``joblib.parallel_config`` context.
+        The fitted ensemble does not depend on it.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of all draws. None draws it from NumPy's global generator.
+    verbose : int, default=0
+        Above 0, show a progress bar.
+    voting : {"soft", "hard"}, default="soft"
+        "soft" averages the members' probabilities, "hard" counts their votes; of ties, the first class in
+        ``classes_`` wins. Members without ``predict_proba`` always vote.
+    parameter_distributions : dict or None, default=None
+        Distributions of hyper-parameters, by name as in ``set_params``: each member draws its own values. A
+        distribution is a list, a frozen distribution of ``scipy.stats``, or a function of a
+        ``numpy.random.Generator``.
+    oob_pruning : bool, default=False
+        Whether to prune each member, which must be one of Spinney's trees, by reduced-error pruning on its
+        out-of-bag rows. ``oob_score_`` is then slightly optimistic.
 
-    Fitted: ``estimators_``, ``estimators_samples_``, ``estimators_features_``, ``classes_``, ``n_classes_``,
-    ``n_features_in_``, ``feature_names_in_``, and with ``oob_score`` the two named there.
+    Attributes
+    ----------
+    estimator_ : estimator
+        The base estimator.
+    estimators_ : list of estimator
+        The members.
+    estimators_samples_ : list of ndarray
+        Rows that each member drew, ascending and with repetitions. They are drawn again at every access.
+    estimators_features_ : list of ndarray
+        Columns of each member.
+    classes_ : ndarray of shape (n_classes,), or list of ndarray
+        Class labels, a list if there are several outputs.
+    n_classes_ : int, or ndarray of shape (n_outputs,)
+        Number of classes.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X had column names.
+    oob_score_ : float
+        Out-of-bag score, if ``oob_score`` is set.
+    oob_decision_function_ : ndarray of shape (n_rows, n_classes), or list of ndarray
+        Out-of-bag probabilities, if ``oob_score`` is set; NaN for rows that every member has seen.
 
+    Examples
+    --------
     >>> from spinney.datasets import load_watermelon3
     >>> X, y = load_watermelon3()
     >>> model = BaggingClassifier(n_estimators=20, oob_score=True, random_state=0).fit(X, y)
@@ -74,8 +107,9 @@ class BaggingClassifier(ClassifierMixin, _BaseBagging):  # type: ignore[misc]
     ((17,), True)
     """
 
-    _state_attributes = ("classes_", "oob_decision_function_")
+    _task = "classification"
     _required_attributes = ("classes_",)
+    _state_attributes = ("oob_decision_function_",)
     _transient_attributes = ("n_classes_",)
 
     voting: Literal["soft", "hard"]
@@ -101,94 +135,102 @@ class BaggingClassifier(ClassifierMixin, _BaseBagging):  # type: ignore[misc]
         parameter_distributions: Mapping[str, Any] | None = None,
         oob_pruning: bool = False,
     ) -> None:
-        self._keep(locals())
+        self._store_params(locals())
 
-    def _default(self) -> Any:
+    def _default_estimator(self) -> Any:
         return DecisionTreeClassifier()
 
-    def _learns_another_kind(self, estimator: Any) -> bool:
-        return bool(is_regressor(estimator))
-
-    def _read_classes(self, y: Array) -> dict[str, Any]:
-        classes = list(encode_classes(y).classes)
-        return describe_classes(classes[0] if y.ndim == 1 else classes)
-
-    def _same_targets(self, targets: dict[str, Any]) -> bool:
-        old, new = by_output(self.classes_), by_output(targets["classes_"])
-        return len(old) == len(new) and all(map(np.array_equal, old, new))
-
-    def _answer(self, classes: Any) -> Answer:
-        return partial(give_votes if self.voting == "hard" else give_shares, classes=by_output(classes))
-
-    def _judge(
-        self, members: list[Any], X: Any, y: Array, bags: Bags, targets: dict[str, Any]
-    ) -> dict[str, Any]:
-        classes = targets["classes_"]
-        parts = answers_left_out(members, bags, X, self._answer(classes), self.n_jobs)
-        shares, n_answers = out_of_bag_mean(bags.n_rows, parts)
-        outputs = split_shares(shares, classes)
-        score = self.oob_score if callable(self.oob_score) else accuracy
-        predicted = likeliest(outputs, classes)
-        return {
-            "oob_decision_function_": outputs if type(classes) is list else outputs[0],
-            "oob_score_": out_of_bag_score(score, y, predicted, n_answers > 0, bags.weights),
-        }
+    def _predict_by(self, classes: Any) -> Predict:
+        predict = member_votes if self.voting == "hard" else member_probabilities
+        return partial(predict, classes=by_output(classes))
 
     def predict(self, X: Any) -> Array:
-        """Predict the class that the members give the most.  -> (n_rows,) or (n_rows, n_outputs)
+        """Predict the class with the highest mean probability, or the most votes.
 
+        Parameters
+        ----------
+        X : table-like of shape (n_rows, n_features)
+            The features.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_outputs)
+            Class labels.
+
+        Examples
+        --------
         >>> from spinney import BaggingClassifier
         >>> model = BaggingClassifier(random_state=0).fit([["red"], ["blue"]] * 5, [1, 0] * 5)
         >>> model.predict([["red"]]).tolist()
         [1]
         """
-        return likeliest(self._shares(X), self.classes_)
+        return most_probable(self._probabilities(X), self.classes_)
 
     def predict_proba(self, X: Any) -> Any:
-        """Give the mean of the members' probabilities, or with hard voting the share of votes.
+        """Predict class probabilities: the mean of the members', or the fractions of votes.
 
-        -> (n_rows, n_classes), with several outputs a list of such arrays.
+        Parameters
+        ----------
+        X : table-like of shape (n_rows, n_features)
+            The features.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes), or list of ndarray
+            Probabilities, a list if there are several outputs.
         """
-        shares = self._shares(X)
-        return shares if type(self.classes_) is list else shares[0]
+        outputs = self._probabilities(X)
+        return outputs if type(self.classes_) is list else outputs[0]
 
     def predict_log_proba(self, X: Any) -> Any:
-        """Give the logarithm of ``predict_proba``, −inf where that is 0."""
-        with np.errstate(divide="ignore"):
-            logarithms = [np.log(shares) for shares in self._shares(X)]
-        return logarithms if type(self.classes_) is list else logarithms[0]
+        """Predict the logarithms of the class probabilities, -inf for a probability of 0.
 
-    @available_if(_members_have("decision_function"))  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Give the mean of the members' scores.  -> (n_rows,) with two classes, else (n_rows, n_classes)
+        Parameters
+        ----------
+        X : table-like of shape (n_rows, n_features)
+            The features.
 
-        In a member that never met a class, this class has the least score of the row.
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes), or list of ndarray
+            Logarithms, a list if there are several outputs.
         """
-        return self._mean(X, lambda member, part: give_scores(member, part, by_output(self.classes_)))
+        with np.errstate(divide="ignore"):
+            outputs = [np.log(part) for part in self._probabilities(X)]
+        return outputs if type(self.classes_) is list else outputs[0]
 
-    def _shares(self, X: Any) -> list[NDArray[np.float64]]:
+    def _has_decision_function(self) -> bool:
+        return hasattr(self._base_estimator(), "decision_function")
+
+    @available_if(_has_decision_function)  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Compute the mean of the members' decision functions; only if the base estimator has one.
+
+        A class that a member has not seen gets the minimum of the member's scores of the row.
+
+        Parameters
+        ----------
+        X : table-like of shape (n_rows, n_features)
+            The features.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) with two classes, else (n_rows, n_classes)
+            Scores.
+        """
+        return self._mean(X, lambda member, part: member_scores(member, part, by_output(self.classes_)))
+
+    def _probabilities(self, X: Any) -> list[Floats]:
+        """Return the probabilities (n_rows, n_classes) of each output."""
         check_is_fitted(self)
         values = self._mean_of_trees(X) if self.voting == "soft" else None
         if values is not None:
             return [values[:, k, : len(labels)] for k, labels in enumerate(by_output(self.classes_))]
-        return split_shares(self._mean(X, self._answer(self.classes_)), self.classes_)
-
-    def _set_state(self, state: dict[str, Any]) -> None:
-        super()._set_state(state)
-        if hasattr(self, "classes_"):
-            self.__dict__ |= describe_classes(self.classes_)
-
-    def _check_parts(self) -> None:
-        outputs = check_labels(self.classes_)
-        check_fitted(self, outputs)
-        if hasattr(self, "oob_decision_function_"):
-            answers = by_output(self.oob_decision_function_)
-            for labels, part in zip(outputs, answers, strict=True):
-                check_left_out(part, (self._bags.n_rows, len(labels)))
+        return split_outputs(self._mean(X, self._predict_by(self.classes_)), self.classes_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        base = base_estimator_tags(self._pattern()).classifier_tags
+        base = base_estimator_tags(self._base_estimator()).classifier_tags
         if base is not None:
             tags.classifier_tags.multi_class = base.multi_class
             tags.classifier_tags.multi_label = base.multi_label
@@ -196,21 +238,75 @@ class BaggingClassifier(ClassifierMixin, _BaseBagging):  # type: ignore[misc]
 
 
 class BaggingRegressor(RegressorMixin, _BaseBagging):  # type: ignore[misc]
-    """Predict the mean of members that each learned from a bag of rows, of columns, or of both.
+    """Bagging regressor: members fitted to bootstrap samples average their predictions.
 
-    The parameters of scikit-learn's ``BaggingRegressor`` come first; ``estimator`` is by default Spinney's
-    ``DecisionTreeRegressor``. ``max_samples``, ``oob_score`` (by default R²), ``verbose``,
-    ``parameter_distributions`` and ``oob_pruning`` are as in ``BaggingClassifier``.
+    The parameters of scikit-learn's ``BaggingRegressor`` have the same meaning. For bagging, pasting, random
+    subspaces and random patches see `BaggingClassifier`.
 
-    Fitted: ``estimators_``, ``estimators_samples_``, ``estimators_features_``, ``n_features_in_``,
-    ``feature_names_in_``, and with ``oob_score`` ``oob_prediction_`` and ``oob_score_``.
+    Parameters
+    ----------
+    estimator : estimator, default=None
+        The base estimator, any regressor. None is Spinney's `DecisionTreeRegressor`.
+    n_estimators : int, default=10
+        Number of members.
+    max_samples : int, float or None, default=None
+        Rows per sample: a number, a fraction of the rows, or None for all. With integer sample weights, a row
+        of weight k counts as k rows.
+    max_features : int or float, default=1.0
+        Columns per member: a number, or a fraction of the columns.
+    bootstrap : bool, default=True
+        Whether rows are drawn with replacement.
+    bootstrap_features : bool, default=False
+        Whether columns are drawn with replacement.
+    oob_score : bool or callable, default=False
+        Whether to compute ``oob_prediction_`` and ``oob_score_`` from out-of-bag rows, also without
+        replacement and with ``warm_start``. The score is R², or ``oob_score(y, predicted)``, with
+        ``sample_weight`` if it has such an argument.
+    warm_start : bool, default=False
+        Whether ``fit`` keeps the members of the previous fit and adds more, up to ``n_estimators``.
+    n_jobs : int or None, default=None
+        Number of parallel jobs, -1 for all cores. None is 1 unless in a ``joblib.parallel_config`` context.
+        The fitted ensemble does not depend on it.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of all draws. None draws it from NumPy's global generator.
+    verbose : int, default=0
+        Above 0, show a progress bar.
+    parameter_distributions : dict or None, default=None
+        Distributions of hyper-parameters, by name as in ``set_params``: each member draws its own values. A
+        distribution is a list, a frozen distribution of ``scipy.stats``, or a function of a
+        ``numpy.random.Generator``.
+    oob_pruning : bool, default=False
+        Whether to prune each member, which must be one of Spinney's trees, by reduced-error pruning on its
+        out-of-bag rows. ``oob_score_`` is then slightly optimistic.
 
+    Attributes
+    ----------
+    estimator_ : estimator
+        The base estimator.
+    estimators_ : list of estimator
+        The members.
+    estimators_samples_ : list of ndarray
+        Rows that each member drew, ascending and with repetitions. They are drawn again at every access.
+    estimators_features_ : list of ndarray
+        Columns of each member.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X had column names.
+    oob_score_ : float
+        Out-of-bag score, if ``oob_score`` is set.
+    oob_prediction_ : ndarray of shape (n_rows,) or (n_rows, n_outputs)
+        Out-of-bag predictions, if ``oob_score`` is set; NaN for rows that every member has seen.
+
+    Examples
+    --------
     >>> X, y = np.arange(40.0)[:, None], np.arange(40.0)
     >>> model = BaggingRegressor(n_estimators=30, oob_score=True, random_state=0).fit(X, y)
     >>> bool(model.oob_score_ > 0.95)
     True
     """
 
+    _task = "regression"
     _state_attributes = ("oob_prediction_",)
     oob_prediction_: NDArray[np.float64]
 
@@ -231,38 +327,28 @@ class BaggingRegressor(RegressorMixin, _BaseBagging):  # type: ignore[misc]
         parameter_distributions: Mapping[str, Any] | None = None,
         oob_pruning: bool = False,
     ) -> None:
-        self._keep(locals())
+        self._store_params(locals())
 
-    def _default(self) -> Any:
+    def _default_estimator(self) -> Any:
         return DecisionTreeRegressor()
 
-    def _learns_another_kind(self, estimator: Any) -> bool:
-        return bool(is_classifier(estimator))
-
-    def _read_classes(self, y: Array) -> dict[str, Any]:
-        encode_values(y, non_negative=False)
-        return {}
-
-    def _judge(
-        self, members: list[Any], X: Any, y: Array, bags: Bags, targets: dict[str, Any]
-    ) -> dict[str, Any]:
-        parts = answers_left_out(members, bags, X, give_numbers, self.n_jobs)
-        means, n_answers = out_of_bag_mean(bags.n_rows, parts)
-        score = self.oob_score if callable(self.oob_score) else r_squared
-        return {
-            "oob_prediction_": means,
-            "oob_score_": out_of_bag_score(score, y, means, n_answers > 0, bags.weights),
-        }
+    def _predict_by(self, classes: Any) -> Predict:
+        return member_values
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Predict the mean of what the members predict.  -> (n_rows,) or (n_rows, n_outputs)"""
+        """Predict the mean of the members' predictions.
+
+        Parameters
+        ----------
+        X : table-like of shape (n_rows, n_features)
+            The features.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_outputs)
+            Predicted values.
+        """
         values = self._mean_of_trees(X)
         if values is None:
-            return self._mean(X, give_numbers)
+            return self._mean(X, member_values)
         return values[:, 0, 0] if values.shape[1] == 1 else values[:, :, 0]
-
-    def _check_parts(self) -> None:
-        check_fitted(self, None)
-        if hasattr(self, "oob_prediction_"):
-            more = np.shape(self.oob_prediction_)[1:]
-            check_left_out(self.oob_prediction_, (self._bags.n_rows, *more))

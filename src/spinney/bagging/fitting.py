@@ -1,4 +1,4 @@
-"""Fitting members: each made with seeds of its own and given the rows and columns of its bag."""
+"""Fitting of members of any kind: copies with their own seeds, fitted to the rows and columns of a sample."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.bagging.draws import Bags
+from spinney.bagging.sampling import BootstrapSamples
 from spinney.data.schema import name_copies
 from spinney.members.base_estimators import draw_parameters, make_member
 from spinney.members.fitting import fit_member, run_jobs, takes_weights
@@ -17,12 +17,14 @@ from spinney.members.tables import take_columns, take_rows
 
 
 def make_members(
-    estimator: Any, distributions: Mapping[str, Any] | None, bags: Bags, numbers: Sequence[int]
+    estimator: Any, distributions: Mapping[str, Any] | None, samples: BootstrapSamples, numbers: Sequence[int]
 ) -> list[Any]:
-    """Copy the estimator for each member number, with seeds and random hyper-parameters of its own."""
+    """Return a copy of the base estimator per member number, with its own seeds and random parameters."""
     return [
         make_member(
-            estimator, bags.estimator_seed(t), **draw_parameters(distributions or {}, bags.parameter_seed(t))
+            estimator,
+            samples.estimator_seed(t),
+            **draw_parameters(distributions or {}, samples.parameter_seed(t)),
         )
         for t in numbers
     ]
@@ -33,35 +35,26 @@ def fit_members(
     numbers: Sequence[int],
     X: Any,
     y: NDArray[Any],
-    bags: Bags,
+    samples: BootstrapSamples,
     n_jobs: int | None,
     title: str | None = None,
 ) -> list[Any]:
-    """Fit each member to the bag of its number.  A title asks for a progress bar."""
-    jobs = [(member, X, y, bags, t) for member, t in zip(members, numbers, strict=True)]
-    return run_jobs(_fit_to_bag, jobs, n_jobs, title)
+    """Fit each member to the sample of its number; a title shows a progress bar."""
+    jobs = [(member, X, y, samples, t) for member, t in zip(members, numbers, strict=True)]
+    return run_jobs(_fit_to_sample, jobs, n_jobs, title)
 
 
-def _fit_to_bag(member: Any, X: Any, y: NDArray[Any], bags: Bags, t: int) -> Any:
-    table, weights = take_features(X, bags.columns(t), bags.n_columns), bag_weights(bags, t)
+def _fit_to_sample(member: Any, X: Any, y: NDArray[Any], samples: BootstrapSamples, t: int) -> Any:
+    table, weights = take_features(X, samples.columns(t), samples.n_columns), samples.member_weights(t)
     if weights is None or takes_weights(member):
         return fit_member(member, table, y, weights)
-    rows = bags.rows(t)
-    kept = bags.weights[rows] if bags.weights is not None and bags.carries_weights else None
+    rows = samples.rows(t)
+    kept = samples.weights[rows] if samples.weights is not None and samples.keeps_weights else None
     return fit_member(member, take_rows(table, rows), y[rows], kept)
 
 
-def bag_weights(bags: Bags, t: int) -> NDArray[np.float64] | None:
-    """Give the bag of member t as row weights, None where every row is in it once.  -> (n_rows,)"""
-    weights = bags.counts(t).astype(np.float64)
-    if bags.carries_weights:
-        assert bags.weights is not None
-        weights *= bags.weights
-    return None if (weights == 1).all() else weights
-
-
 def takes_all(columns: NDArray[np.int64], n_columns: int) -> bool:
-    """Tell whether the columns of a bag are all that there are, each once.
+    """Return True if the columns of a sample are all columns, each once.
 
     >>> takes_all(np.array([0, 1]), 2), takes_all(np.array([0, 0]), 2)
     (True, False)
@@ -70,9 +63,9 @@ def takes_all(columns: NDArray[np.int64], n_columns: int) -> bool:
 
 
 def take_features(X: Any, columns: NDArray[np.int64], n_columns: int) -> Any:
-    """Take the columns of a bag; where all are taken, the table itself.
+    """Return the columns of a sample, X itself if it has all columns.
 
-    A column drawn twice has a name of its own each time: "age", "age (2)".
+    A column that was drawn twice gets a second name: "age", "age (2)".
 
     >>> import pandas as pd
     >>> list(take_features(pd.DataFrame({"age": [3], "size": [1]}), np.array([0, 0]), 2).columns)

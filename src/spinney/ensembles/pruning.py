@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.bagging.draws import Bags
+from spinney.bagging.sampling import BootstrapSamples
 from spinney.core.errors import InputError, show_value
 from spinney.core.parameters import check_weights
 from spinney.data.target import encode_classes, encode_values, read_target
@@ -123,13 +123,13 @@ def _part(fitted: dict[str, Any], chosen: NDArray[np.intp]) -> dict[str, Any]:
     if isinstance(part.get("ensemble_"), TreeEnsemble):
         trees = part["ensemble_"]
         part["ensemble_"] = TreeEnsemble.from_trees(trees.tree(int(i)) for i in chosen)
-    if isinstance(part.get("_bags"), Bags):
-        part["_bags"] = _kept_bags(part["_bags"], np.asarray(chosen, dtype=np.int64))
+    if isinstance(part.get("_samples"), BootstrapSamples):
+        part["_samples"] = _kept_bags(part["_samples"], np.asarray(chosen, dtype=np.int64))
     return part
 
 
 @dataclass(frozen=True, eq=False)
-class KeptBags(Bags):
+class KeptBags(BootstrapSamples):
     """Hold the bags of those members that are left; each remembers by its first number what it drew."""
 
     members: NDArray[np.int64] | None = None
@@ -160,14 +160,14 @@ class KeptBags(Bags):
         """Give the seed of the random hyper-parameters of the member."""
         return super().parameter_seed(self._first_number(t))
 
-    def same_draws(self, other: Bags) -> bool:
+    def same_draws(self, other: BootstrapSamples) -> bool:
         """Tell that no further member can be drawn as if none were gone."""
         return False
 
 
-def _kept_bags(bags: Bags, chosen: NDArray[np.int64]) -> KeptBags:
+def _kept_bags(bags: BootstrapSamples, chosen: NDArray[np.int64]) -> KeptBags:
     """Give the bags of the chosen members, of those that pruning left before too."""
-    drawn = {field.name: getattr(bags, field.name) for field in fields(Bags)}
+    drawn = {field.name: getattr(bags, field.name) for field in fields(BootstrapSamples)}
     before = vars(bags).get("members")
     return KeptBags(**drawn, members=chosen if before is None else before[chosen])
 

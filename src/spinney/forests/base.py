@@ -13,9 +13,9 @@ from sklearn.base import BaseEstimator, MultiOutputMixin
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.bagging.draws import Bags, bag_size
-from spinney.bagging.out_of_bag import out_of_bag_mean, out_of_bag_score
-from spinney.bagging.shared import CodedTable
+from spinney.bagging.predictions import out_of_bag_mean, out_of_bag_score
+from spinney.bagging.sampling import BootstrapSamples, sample_size
+from spinney.bagging.trees import CodedTable
 from spinney.base import ReadsTables, describe_features
 from spinney.core.errors import InputError
 from spinney.core.parameters import (
@@ -69,7 +69,7 @@ class _BaseForest(ReadsTables, MultiOutputMixin, BaseEstimator, Persistent, meta
     """Grow trees on bags of one coded table, and answer with their mean."""
 
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]]
-    _required_attributes: ClassVar[tuple[str, ...]] = ("schema_", "ensemble_", "max_features_", "_bags")
+    _required_attributes: ClassVar[tuple[str, ...]] = ("schema_", "ensemble_", "max_features_", "_samples")
     _state_attributes: ClassVar[tuple[str, ...]] = ("classes_", "oob_score_")
     _transient_attributes: ClassVar[tuple[str, ...]] = (
         "n_features_in_",
@@ -99,7 +99,7 @@ class _BaseForest(ReadsTables, MultiOutputMixin, BaseEstimator, Persistent, meta
     n_outputs_: int
     classes_: Any
     oob_score_: float
-    _bags: Bags
+    _samples: BootstrapSamples
     _predictor: EnsemblePredictor
 
     def _keep(self, arguments: dict[str, Any]) -> None:
@@ -168,7 +168,7 @@ class _BaseForest(ReadsTables, MultiOutputMixin, BaseEstimator, Persistent, meta
         bags = self._draw_bags(coded, weights)
         before = self._trees_so_far(bags, problem.class_labels)
         factors, balanced = self._factors(labels)
-        if bags.carries_weights and weights is not None:
+        if bags.keeps_weights and weights is not None:
             factors = weights if factors is None else weights * factors
         plan = self._plan(pattern, coded, bags, factors)
         done = 0 if before is None else before.n_trees
@@ -181,19 +181,19 @@ class _BaseForest(ReadsTables, MultiOutputMixin, BaseEstimator, Persistent, meta
             "ensemble_": ensemble,
             "max_features_": plan.max_features,
             "classes_": problem.class_labels,
-            "_bags": bags,
+            "_samples": bags,
         }
         if self.oob_score:
             fitted |= self._judge(ensemble, problem, labels, bags)
         return self._adopt(fitted | self._more(ensemble, problem, bags))
 
-    def _draw_bags(self, coded: CodedTable, weights: NDArray[np.float64] | None) -> Bags:
+    def _draw_bags(self, coded: CodedTable, weights: NDArray[np.float64] | None) -> BootstrapSamples:
         going_on = self.warm_start and hasattr(self, "ensemble_")
         n_rows, n_columns = coded.matrix.n_rows, coded.matrix.n_columns
-        return Bags(
-            seed=self._bags.seed if going_on else draw_seed(self.random_state),
+        return BootstrapSamples(
+            seed=self._samples.seed if going_on else draw_seed(self.random_state),
             n_rows=n_rows,
-            n_draw=bag_size(self.max_samples, self.bootstrap, n_rows, weights),
+            n_draw=sample_size(self.max_samples, self.bootstrap, n_rows, weights),
             bootstrap=bool(self.bootstrap),
             n_columns=n_columns,
             n_columns_drawn=n_columns,
@@ -202,7 +202,11 @@ class _BaseForest(ReadsTables, MultiOutputMixin, BaseEstimator, Persistent, meta
         )
 
     def _plan(
-        self, pattern: _BaseTree, coded: CodedTable, bags: Bags, factors: NDArray[np.float64] | None
+        self,
+        pattern: _BaseTree,
+        coded: CodedTable,
+        bags: BootstrapSamples,
+        factors: NDArray[np.float64] | None,
     ) -> GrowPlan:
         """Choose the parts of all trees, as for one that is given what a bag holds on average."""
         weights = bags.expected_counts()
@@ -214,7 +218,7 @@ class _BaseForest(ReadsTables, MultiOutputMixin, BaseEstimator, Persistent, meta
         self,
         coded: CodedTable,
         plan: GrowPlan,
-        bags: Bags,
+        bags: BootstrapSamples,
         numbers: range,
         factors: NDArray[np.float64] | None,
         balanced: bool,
@@ -229,16 +233,16 @@ class _BaseForest(ReadsTables, MultiOutputMixin, BaseEstimator, Persistent, meta
 
         with progress:
             coded.grower.grow_forest(
-                coded.problem.target(factors), plan, bags.bag, bags.forest_seeds(numbers), take,
+                coded.problem.target(factors), plan, bags.sampler, bags.tree_seeds(numbers), take,
                 coded.problem.n_threads, balanced=balanced,
             )  # fmt: skip
         return builder.build()
 
-    def _trees_so_far(self, bags: Bags, classes: Any) -> TreeEnsemble | None:
+    def _trees_so_far(self, bags: BootstrapSamples, classes: Any) -> TreeEnsemble | None:
         """Give the trees that a warm start goes on from."""
         if not self.warm_start or not hasattr(self, "ensemble_"):
             return None
-        if not self._bags.same_draws(bags) or not _same_classes(vars(self).get("classes_"), classes):
+        if not self._samples.same_draws(bags) or not _same_classes(vars(self).get("classes_"), classes):
             raise InputError(
                 "With warm_start=True trees are added for the same rows, drawn in the same way, and "
                 "something has changed",
@@ -252,7 +256,7 @@ class _BaseForest(ReadsTables, MultiOutputMixin, BaseEstimator, Persistent, meta
         return self.ensemble_
 
     def _judge(
-        self, ensemble: TreeEnsemble, problem: Any, labels: NDArray[Any], bags: Bags
+        self, ensemble: TreeEnsemble, problem: Any, labels: NDArray[Any], bags: BootstrapSamples
     ) -> dict[str, Any]:
         """Score the rows by the trees that did not see them."""
         parts = tree_values(ensemble, problem.table, bags, self.n_jobs)
@@ -263,7 +267,7 @@ class _BaseForest(ReadsTables, MultiOutputMixin, BaseEstimator, Persistent, meta
             "oob_score_": out_of_bag_score(score, labels, predicted, n_answers > 0, bags.weights)
         }
 
-    def _more(self, ensemble: TreeEnsemble, problem: Any, bags: Bags) -> dict[str, Any]:
+    def _more(self, ensemble: TreeEnsemble, problem: Any, bags: BootstrapSamples) -> dict[str, Any]:
         """Give further fitted attributes of a kind of forest."""
         return {}
 
@@ -275,7 +279,7 @@ class _BaseForest(ReadsTables, MultiOutputMixin, BaseEstimator, Persistent, meta
         kept = {
             name: value
             for name, value in vars(self).items()
-            if not name.endswith("_") and name not in ("_bags", "_predictor")
+            if not name.endswith("_") and name not in ("_samples", "_predictor")
         }
         # One assignment, because Ctrl-C may come between any two.
         self.__dict__ = kept | known | self._derived(**known)
@@ -316,7 +320,7 @@ class _BaseForest(ReadsTables, MultiOutputMixin, BaseEstimator, Persistent, meta
 
     def _member(self, t: int, tree: TreeArrays) -> _BaseTree:
         member = self._pattern()
-        member.random_state = self._bags.estimator_seed(t)
+        member.random_state = self._samples.estimator_seed(t)
         return member._adopt(
             schema_=self.schema_,
             tree_=tree,
@@ -329,7 +333,7 @@ class _BaseForest(ReadsTables, MultiOutputMixin, BaseEstimator, Persistent, meta
     def estimators_samples_(self) -> list[NDArray[np.int64]]:
         """Give the rows that each tree drew, one as often as it was drawn; drawn again at each call."""
         check_is_fitted(self)
-        return [self._bags.rows(t) for t in range(len(self))]
+        return [self._samples.rows(t) for t in range(len(self))]
 
     def __len__(self) -> int:
         return self.ensemble_.n_trees
@@ -391,15 +395,15 @@ class _BaseForest(ReadsTables, MultiOutputMixin, BaseEstimator, Persistent, meta
         """
         check_is_fitted(self)
         table = self._table(X)
-        if table.n_rows != self._bags.n_rows:
+        if table.n_rows != self._samples.n_rows:
             raise InputError(
-                f"X has {table.n_rows} rows, and the forest was fitted to {self._bags.n_rows}",
+                f"X has {table.n_rows} rows, and the forest was fitted to {self._samples.n_rows}",
                 fix="Pass the training rows, in the order in which they were fitted.",
             )
         codes = self._encode_again(read_target(y, table.n_rows))
         title = f"{type(self).__name__}: shuffling features" if self.verbose else None
         return permutation_importances(
-            self.ensemble_, table, codes, self._bags, n_repeats, self.n_jobs, title
+            self.ensemble_, table, codes, self._samples, n_repeats, self.n_jobs, title
         )
 
     @abstractmethod

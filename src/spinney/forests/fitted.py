@@ -6,9 +6,8 @@ from typing import Any
 
 from sklearn.base import is_classifier
 
-from spinney.bagging.answers import by_output
-from spinney.bagging.draws import Bags
-from spinney.bagging.fitted import check_labels, check_left_out
+from spinney.bagging.base import check_classes, check_out_of_bag
+from spinney.bagging.sampling import BootstrapSamples
 from spinney.core.errors import ModelFileError
 from spinney.data.schema import Schema
 from spinney.tree.ensemble import TreeEnsemble
@@ -17,10 +16,11 @@ from spinney.tree.ensemble import TreeEnsemble
 def check_fitted(model: Any) -> None:
     """Raise ModelFileError unless the trees, the schema, the bags and the answers out of bag agree."""
     fitted = vars(model)
-    schema, ensemble, bags = fitted["schema_"], fitted["ensemble_"], fitted["_bags"]
+    schema, ensemble, bags = fitted["schema_"], fitted["ensemble_"], fitted["_samples"]
     _require(isinstance(schema, Schema), "its columns are not described")
     _require(isinstance(ensemble, TreeEnsemble), "its trees are none")
-    _require(isinstance(bags, Bags) and bags.n_columns == schema.n_features, "its bags are of other columns")
+    of_columns = isinstance(bags, BootstrapSamples) and bags.n_columns == schema.n_features
+    _require(of_columns, "its samples are of other columns")
     _require(ensemble.n_features == schema.n_features, "the trees and the schema differ in their features")
     ensemble.validate([len(feature.categories) for feature in schema.features])
     tried = fitted["max_features_"]
@@ -29,28 +29,22 @@ def check_fitted(model: Any) -> None:
         _check_classes(fitted, ensemble, bags)
     else:
         _require("classes_" not in fitted and ensemble.width == 1, "a regressor has classes")
-        if "oob_prediction_" in fitted:
-            more = () if ensemble.n_outputs == 1 else (ensemble.n_outputs,)
-            check_left_out(fitted["oob_prediction_"], (bags.n_rows, *more))
+        check_out_of_bag(fitted, bags.n_rows, None)
         if "leaf_targets_" in fitted:
             fitted["leaf_targets_"].validate(ensemble.node_count, bags.n_rows, ensemble.n_outputs)
     score = fitted.get("oob_score_")
     _require(score is None or type(score) is float, "its score out of bag is no number")
 
 
-def _check_classes(fitted: dict[str, Any], ensemble: TreeEnsemble, bags: Bags) -> None:
+def _check_classes(fitted: dict[str, Any], ensemble: TreeEnsemble, bags: BootstrapSamples) -> None:
     classes = fitted.get("classes_")
     _require(classes is not None, "a classifier has no classes")
-    outputs = check_labels(classes)
+    outputs = check_classes(classes)
     several = type(classes) is list
     _require(several == (ensemble.n_outputs > 1), "the trees and the classes differ in their outputs")
     _require(len(outputs) == ensemble.n_outputs, "the trees and the classes differ in their outputs")
     _require(max(map(len, outputs)) == ensemble.width, "the trees have other classes than are named")
-    if "oob_decision_function_" in fitted:
-        parts = by_output(fitted["oob_decision_function_"])
-        _require(len(parts) == len(outputs), "its answers out of bag are not those of its outputs")
-        for labels, part in zip(outputs, parts, strict=True):
-            check_left_out(part, (bags.n_rows, len(labels)))
+    check_out_of_bag(fitted, bags.n_rows, outputs)
 
 
 def _require(condition: bool, otherwise: str) -> None:

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.bagging.draws import Bags
+from spinney.bagging.sampling import BootstrapSamples
 from spinney.core.errors import ModelFileError
 from spinney.data.table import Table
 from spinney.io import Persistent
@@ -41,7 +41,7 @@ class LeafTargets(Persistent):
         ensemble: TreeEnsemble,
         table: Table,
         y: NDArray[np.float64],
-        bags: Bags,
+        bags: BootstrapSamples,
         n_jobs: int | None,
     ) -> Self:
         """Send each tree's rows down the tree; one divided for want of a value counts in its largest part."""
@@ -61,7 +61,7 @@ class LeafTargets(Persistent):
             y=np.array(y),
             row=np.concatenate([part[0] for part in parts]),
             begin=np.concatenate([[0], np.cumsum(sizes)]),
-            weights=bags.weights if bags.carries_weights else None,
+            weights=bags.weights if bags.keeps_weights else None,
         )
 
     def quantiles(self, nodes: NDArray[np.int64], quantiles: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from spinney.bagging.draws import Bags, member_seed
+from spinney.bagging.sampling import BootstrapSamples, member_seed
 from spinney.core.errors import InputError, show_value
 from spinney.core.parameters import Whole
 from spinney.core.seeds import stream
@@ -26,7 +26,7 @@ def permutation_importances(
     ensemble: TreeEnsemble,
     table: Table,
     y: NDArray[Any],
-    bags: Bags,
+    bags: BootstrapSamples,
     n_repeats: int,
     n_jobs: int | None,
     title: str | None = None,
@@ -56,14 +56,14 @@ def _added_losses(
     tree: TreeArrays,
     table: Table,
     y: NDArray[Any],
-    bags: Bags,
+    bags: BootstrapSamples,
     t: int,
     n_repeats: int,
     random: np.random.Generator,
 ) -> NDArray[np.float64]:
     """Give what shuffling each feature adds to the loss of one tree.  -> (n_features,)"""
     added = np.zeros(table.n_features)
-    rows = bags.left_out(t)
+    rows = bags.out_of_bag_rows(t)
     used = np.unique(np.concatenate([tree.feature[tree.feature >= 0], tree.term_feature]))
     if not len(rows) or not len(used):
         return added  # a feature that no test looks at can be shuffled at will

@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.bagging.answers import by_output, describe_classes, likeliest
-from spinney.bagging.draws import Bags
-from spinney.bagging.out_of_bag import accuracy, r_squared
+from spinney.bagging.predictions import accuracy, by_output, class_attributes, most_probable, r_squared
+from spinney.bagging.sampling import BootstrapSamples
 from spinney.core.errors import InputError, show_value
 from spinney.data.schema import Schema
 from spinney.data.target import class_weights, encode_like, encode_values
@@ -49,7 +48,7 @@ class _ClassifierForest(ClassifierMixin, _BaseForest):  # type: ignore[misc]
         classes = problem.class_labels
         shares = _of_outputs(mean, classes)
         own = shares if type(classes) is list else shares[0]
-        return {"oob_decision_function_": own}, likeliest(shares, classes)
+        return {"oob_decision_function_": own}, most_probable(shares, classes)
 
     @property
     def _default_score(self) -> Callable[..., float]:
@@ -61,7 +60,7 @@ class _ClassifierForest(ClassifierMixin, _BaseForest):  # type: ignore[misc]
     def _derived(
         self, schema_: Schema, ensemble_: TreeEnsemble, classes_: Any = None, **more: Any
     ) -> dict[str, Any]:
-        return super()._derived(schema_, ensemble_) | describe_classes(classes_)
+        return super()._derived(schema_, ensemble_) | class_attributes(classes_)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the class with the largest mean share.  -> (n_rows,) or (n_rows, n_outputs)"""
@@ -69,7 +68,7 @@ class _ClassifierForest(ClassifierMixin, _BaseForest):  # type: ignore[misc]
         if mean.shape[1] == 1:
             labels: NDArray[Any] = self.classes_.take(mean[:, 0].argmax(axis=1))
             return labels
-        return likeliest(_of_outputs(mean, self.classes_), self.classes_)
+        return most_probable(_of_outputs(mean, self.classes_), self.classes_)
 
     def predict_proba(self, X: Any) -> Any:
         """Give the mean over the trees of the share of each class in the leaf.
@@ -129,7 +128,7 @@ class _RegressorForest(RegressorMixin, _BaseForest):  # type: ignore[misc]
     def _encode_again(self, labels: NDArray[Any]) -> NDArray[Any]:
         return encode_values(labels, non_negative=False)
 
-    def _more(self, ensemble: TreeEnsemble, problem: Problem, bags: Bags) -> dict[str, Any]:
+    def _more(self, ensemble: TreeEnsemble, problem: Problem, bags: BootstrapSamples) -> dict[str, Any]:
         if not self.keep_targets:
             return {}
         return {"leaf_targets_": LeafTargets.collect(ensemble, problem.table, problem.y, bags, self.n_jobs)}

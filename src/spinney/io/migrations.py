@@ -11,7 +11,10 @@ RENAMED_CLASSES: dict[str, str] = {
 }
 """Class name in files of version 1 -> class name today."""
 
-RENAMED_STATE: dict[str, dict[str, str]] = {}
+RENAMED_STATE: dict[str, dict[str, str]] = {
+    "_BaseBagging": {"_bags": "_samples"},
+    "_BaseForest": {"_bags": "_samples"},
+}
 """Class name -> {fitted attribute or record field in files of version 1: its name today}."""
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 
-from spinney.bagging.answers import mean_answer
+from spinney.bagging.predictions import mean_prediction
 from spinney.core.errors import SpinneyError
 from spinney.core.parameters import FLAG, NONE, Rule, Whole, check_parameters, check_weights, thread_count
 from spinney.core.seeds import draw_seed, stream
@@ -88,7 +88,7 @@ class _MemberEnsemble(MetaEstimatorMixin, _Ensemble):  # type: ignore[misc]
         check_input(self, X)
         n_features = getattr(self, "n_features_in_", 0)
         everything = [np.arange(n_features)] * len(self.estimators_)
-        return mean_answer(self.estimators_, everything, X, n_features, answer, self.n_jobs)
+        return mean_prediction(self.estimators_, everything, X, n_features, answer, self.n_jobs)
 
     def _check_state(self) -> None:
         if "estimators_" not in vars(self):

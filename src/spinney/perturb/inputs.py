@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.bagging.row_order import row_order
+from spinney.bagging.sampling import row_order
 from spinney.data import Schema, Table
 from spinney.io import CorruptModelFile, Persistent
 

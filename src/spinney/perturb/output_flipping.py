@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.bagging.answers import give_shares, give_votes
+from spinney.bagging.predictions import member_probabilities, member_votes
 from spinney.core.errors import InputError
 from spinney.core.parameters import OneOf, Real
 from spinney.io import CorruptModelFile
@@ -122,7 +122,7 @@ class OutputFlippingClassifier(ClassifierMixin, _OutputPerturbation):  # type: i
         -> (n_rows, n_classes)
         """
         check_is_fitted(self)
-        answer = give_votes if self.voting == "hard" else give_shares
+        answer = member_votes if self.voting == "hard" else member_probabilities
         return self._mean_answer(X, partial(answer, classes=[self.classes_]))
 
     def _check_state(self) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin, is_regressor
 
-from spinney.bagging.answers import give_numbers
+from spinney.bagging.predictions import member_values
 from spinney.core.parameters import Real
 from spinney.data.target import encode_values, read_target
 from spinney.io import CorruptModelFile
@@ -88,7 +88,7 @@ class OutputSmearingRegressor(RegressorMixin, _OutputPerturbation):  # type: ign
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Predict the mean of the members.  -> (n_rows,) or (n_rows, n_outputs)"""
-        return self._mean_answer(X, give_numbers)
+        return self._mean_answer(X, member_values)
 
     def _check_state(self) -> None:
         if hasattr(self, "estimators_"):

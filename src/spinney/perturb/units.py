@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.bagging.row_order import row_order
+from spinney.bagging.sampling import row_order
 from spinney.core.errors import InputError
 from spinney.members.tables import take_rows
 

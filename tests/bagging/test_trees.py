@@ -55,7 +55,7 @@ def test_pruning_rows_keep_their_weights_and_their_columns():
     more = {"max_features": 3, "oob_pruning": True, "random_state": 1}
     model = sp.BaggingRegressor(n_estimators=3, **more).fit(X, y, weights)
     for t, tree in enumerate(model):
-        counts = model._bags.counts(t)
+        counts = model._samples.counts(t)
         out = (counts == 0) & (weights > 0)
         part = X.iloc[:, model.estimators_features_[t]]
         alone = sp.DecisionTreeRegressor(pruning="reduced-error", random_state=tree.random_state)

@@ -1,4 +1,4 @@
-"""Bags: drawn as they say, by (seed, member) alone, and with whole weights as with copies of rows."""
+"""Bootstrap samples depend on (seed, member) alone, and integer weights draw like copies of rows."""
 
 import numpy as np
 import pytest
@@ -6,15 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from spinney.bagging.draws import (
-    Bags,
-    are_counts,
-    bag_size,
-    draw_columns,
-    make_bag,
-    member_seed,
-    row_seed,
-)
+from spinney.bagging.sampling import BootstrapSamples, are_counts, draw_columns, member_seed, sample_size
 from spinney.core.errors import InputError
 from spinney.io import dumps, loads
 
@@ -22,7 +14,7 @@ SEEDS = st.integers(0, 2**64 - 1)
 
 
 def draw_rows(seed, t, n_rows, n_draw, bootstrap, **more):
-    return make_bag(n_rows, n_draw, bootstrap, **more).draw(row_seed(seed, t))
+    return BootstrapSamples(seed, n_rows, n_draw, bootstrap, 1, 1, **more).counts(t)
 
 
 @settings(max_examples=30, deadline=None)
@@ -82,7 +74,7 @@ def test_many_more_draws_than_rows():
     bootstrap=st.booleans(),
     data=st.data(),
 )
-def test_a_whole_weight_is_so_many_rows(seed, weights, bootstrap, data):
+def test_an_integer_weight_counts_copies_of_a_row(seed, weights, bootstrap, data):
     total = sum(weights)
     if not total:
         return
@@ -101,15 +93,15 @@ def test_other_weights_are_chances_with_replacement():
     assert (np.abs(total - expected) <= 6 * np.sqrt(expected)).all()
 
 
-def test_other_weights_are_handed_on_without_replacement():
+def test_other_weights_are_kept_without_replacement():
     weights = np.array([0.5, 0.0, 1.5, 3.0])
     total = sum(draw_rows(7, t, 4, 2, False, weights=weights) for t in range(3000))
     assert total[1] == 0
     assert (np.abs(total[[0, 2, 3]] - 2000) < 6 * np.sqrt(2000 / 3)).all()
-    bags = Bags(0, 4, 2, False, 1, 1, weights=weights)
-    assert bags.carries_weights
-    assert not Bags(0, 4, 2, True, 1, 1, weights=weights).carries_weights
-    assert not Bags(0, 4, 2, False, 1, 1, weights=np.floor(weights)).carries_weights
+    samples = BootstrapSamples(0, 4, 2, False, 1, 1, weights=weights)
+    assert samples.keeps_weights
+    assert not BootstrapSamples(0, 4, 2, True, 1, 1, weights=weights).keeps_weights
+    assert not BootstrapSamples(0, 4, 2, False, 1, 1, weights=np.floor(weights)).keeps_weights
 
 
 @pytest.mark.parametrize("weights", [[1e300, 1e300, 0.0], [5e-324, 5e-324, 0.0], [1e300, 1e-300, 0.0]])
@@ -140,17 +132,17 @@ def test_what_counts_rows():
         (25, np.full(10, 0.3), 25),
     ],
 )
-def test_the_size_of_a_bag(max_samples, weights, expected):
-    assert bag_size(max_samples, True, 10, weights) == expected
+def test_the_size_of_a_sample(max_samples, weights, expected):
+    assert sample_size(max_samples, True, 10, weights) == expected
 
 
 def test_impossible_sizes_are_refused():
     with pytest.raises(InputError, match="11, but there are 10 rows"):
-        bag_size(11, False, 10, None)
+        sample_size(11, False, 10, None)
     with pytest.raises(InputError, match="3, but there are 2 rows"):
-        bag_size(3, False, 3, np.array([0.5, 0.5, 0.0]))
+        sample_size(3, False, 3, np.array([0.5, 0.5, 0.0]))
     with pytest.raises(InputError, match="max_samples"):
-        bag_size(10**12, True, 10, None)
+        sample_size(10**12, True, 10, None)
 
 
 # ---- columns ----
@@ -171,27 +163,27 @@ def test_columns_with_replacement_may_come_twice():
 
 
 def test_rows_and_columns_are_drawn_apart():
-    few = Bags(3, 50, 50, True, 10, 2)
-    many = Bags(3, 50, 50, True, 10, 9)
+    few = BootstrapSamples(3, 50, 50, True, 10, 2)
+    many = BootstrapSamples(3, 50, 50, True, 10, 9)
     assert_array_equal(few.counts(4), many.counts(4))
     assert len({few.estimator_seed(4), few.parameter_seed(4), member_seed(3, 4)}) == 3
 
 
-# ---- bags ----
+# ---- samples ----
 
 
-def test_a_bag_can_be_drawn_again():
+def test_a_sample_can_be_drawn_again():
     order = np.random.default_rng(0).permutation(6)
-    bags = Bags(1, 6, 6, True, 3, 2, weights=np.array([2.0, 0, 1, 1, 1, 1]), order=order)
-    again = loads(dumps(bags))
+    samples = BootstrapSamples(1, 6, 6, True, 3, 2, weights=np.array([2.0, 0, 1, 1, 1, 1]), order=order)
+    again = loads(dumps(samples))
     for t in range(5):
-        counts = bags.counts(t)
+        counts = samples.counts(t)
         assert_array_equal(counts, again.counts(t))
-        assert_array_equal(np.bincount(bags.rows(t), minlength=6), counts)
-        assert_array_equal(bags.left_out(t), [i for i in range(6) if counts[i] == 0 and i != 1])
-    assert bags.same_draws(again)
-    assert not bags.same_draws(Bags(1, 6, 6, True, 3, 2, weights=None, order=order))
-    assert not bags.same_draws(Bags(1, 6, 5, True, 3, 2, weights=bags.weights, order=order))
+        assert_array_equal(np.bincount(samples.rows(t), minlength=6), counts)
+        assert_array_equal(samples.out_of_bag_rows(t), [i for i in range(6) if counts[i] == 0 and i != 1])
+    assert samples.same_draws(again)
+    assert not samples.same_draws(BootstrapSamples(1, 6, 6, True, 3, 2, weights=None, order=order))
+    assert not samples.same_draws(BootstrapSamples(1, 6, 5, True, 3, 2, weights=samples.weights, order=order))
 
 
 @pytest.mark.parametrize(
@@ -216,11 +208,11 @@ def test_a_bag_can_be_drawn_again():
         {"weights": np.ones(5)},
     ],
 )
-def test_impossible_bags_are_refused(wrong):
+def test_invalid_samples_are_refused(wrong):
     right = {"seed": 0, "n_rows": 6, "n_draw": 6, "bootstrap": True, "n_columns": 3, "n_columns_drawn": 3}
-    Bags(**right)
+    BootstrapSamples(**right)
     with pytest.raises(ValueError):
-        Bags(**right | wrong)
+        BootstrapSamples(**right | wrong)
 
 
 @pytest.mark.parametrize("weights", [None, [2.0, 0.0, 1.0, 5.0], [0.5, 0.0, 1.5, 0.25]])
@@ -228,7 +220,7 @@ def test_impossible_bags_are_refused(wrong):
 def test_rows_are_drawn_as_often_as_expected(weights, bootstrap):
     own = None if weights is None else np.array(weights)
     more = {"n_columns": 1, "n_columns_drawn": 1, "weights": own}
-    bags = Bags(seed=0, n_rows=4, n_draw=2, bootstrap=bootstrap, **more)
-    mean = np.mean([bags.counts(t) for t in range(4000)], axis=0)
-    assert np.abs(mean - bags.expected_counts()).max() < 0.05
-    assert bags.expected_counts().sum() == pytest.approx(2)
+    samples = BootstrapSamples(seed=0, n_rows=4, n_draw=2, bootstrap=bootstrap, **more)
+    mean = np.mean([samples.counts(t) for t in range(4000)], axis=0)
+    assert np.abs(mean - samples.expected_counts()).max() < 0.05
+    assert samples.expected_counts().sum() == pytest.approx(2)

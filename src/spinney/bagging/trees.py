@@ -1,0 +1,253 @@
+"""Spinney's own trees as members: fitted to one coded table, and merged into one predictor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spinney.bagging.fitting import takes_all
+from spinney.bagging.predictions import same_classes
+from spinney.bagging.sampling import BootstrapSamples, category_keys
+from spinney.core.parameters import check_parameters, thread_count
+from spinney.core.seeds import draw_seed
+from spinney.data.schema import Feature, Schema, default_names
+from spinney.data.table import Table
+from spinney.members.fitting import run_jobs
+from spinney.native import core
+from spinney.tree.ensemble import TreeEnsemble
+from spinney.tree.grower import Grower, code_table
+from spinney.tree.predictor import EnsemblePredictor
+from spinney.tree.tree_arrays import TreeArrays
+from spinney.trees.base import _BaseTree
+from spinney.trees.fitted import Problem
+from spinney.trees.pruning import Validation
+
+# The value of features that a dict by name leaves out.
+_DEFAULTS = {"feature_costs": 1.0, "monotonic_cst": 0}
+Columns = Sequence[NDArray[np.int64]]
+
+
+# ---- fitting ----
+
+
+@dataclass(frozen=True)
+class CodedTable:
+    """A table and its targets as trees with the same parameters read them, and the codes they grow on."""
+
+    problem: Problem
+    labels: NDArray[Any]
+    matrix: core.CodeMatrix
+    grower: Grower
+
+    @classmethod
+    def read(
+        cls,
+        tree: _BaseTree,
+        table: Table,
+        y: NDArray[Any],
+        weights: NDArray[np.float64] | None,
+        n_threads: int,
+    ) -> Self:
+        """Code a table as a tree with these parameters does; weights (n_rows,) are the user's.
+
+        >>> from spinney import DecisionTreeClassifier
+        >>> from spinney.data import read_table
+        >>> table = read_table([[0.0], [1.0]])
+        >>> CodedTable.read(DecisionTreeClassifier(), table, np.array([0, 1]), None, 1).matrix.n_rows
+        2
+        """
+        codes, classes = tree._encode(y)
+        matrix = code_table(table, weights, tree.max_bins, n_threads)
+        has_missing = [matrix.has_missing(j) for j in range(matrix.n_columns)]
+        problem = Problem(table, codes, classes, weights, 0, n_threads).with_missing(has_missing)
+        return cls(problem, y, matrix, Grower(matrix))
+
+    def order(self) -> NDArray[np.int64]:
+        """Return the rows in the order of a hash of their codes and targets.  -> (n_rows,)"""
+        keys = category_keys(self.problem.table.schema)
+        return self.grower.order_rows(self.problem.target(None), keys, self.problem.n_threads)
+
+    def select(self, columns: NDArray[np.int64]) -> CodedTable:
+        """Return the table of some columns; nothing is coded again."""
+        if takes_all(columns, self.matrix.n_columns):
+            return self
+        matrix, table = self.matrix.select(columns.tolist()), self.problem.table.select(columns.tolist())
+        return CodedTable(replace(self.problem, table=table), self.labels, matrix, Grower(matrix))
+
+
+class CodedTables:
+    """Coded tables, one for all trees whose parameters lead to the same codes.
+
+    >>> from spinney import DecisionTreeClassifier
+    >>> tables = CodedTables([[0.0], [1.0]], np.array([0, 1]), None, 1)
+    >>> tables.of(DecisionTreeClassifier()) is tables.of(DecisionTreeClassifier(max_depth=2))
+    True
+    """
+
+    def __init__(self, X: Any, y: NDArray[Any], weights: NDArray[np.float64] | None, n_threads: int) -> None:
+        self._X, self._rest = X, (y, weights, n_threads)
+        self._known: dict[tuple[Any, ...], CodedTable] = {}
+
+    def of(self, tree: _BaseTree) -> CodedTable:
+        """Return the coded table of a tree."""
+        check_parameters(type(tree).__name__, vars(tree), tree._parameter_rules)
+        # The criterion is part of the key because some check the targets in another way.
+        key = (tree.max_bins, repr(tree.categorical_features), getattr(tree, "criterion", None))
+        if key not in self._known:
+            self._known[key] = CodedTable.read(tree, tree._read(self._X), *self._rest)
+        return self._known[key]
+
+
+def fit_trees(
+    trees: Sequence[_BaseTree],
+    numbers: Sequence[int],
+    tables: CodedTables,
+    samples: BootstrapSamples,
+    oob_pruning: bool,
+    n_jobs: int | None,
+    title: str | None = None,
+) -> list[_BaseTree]:
+    """Fit each tree to the sample of its number; ``oob_pruning`` prunes it by its out-of-bag rows.
+
+    A title shows a progress bar.
+    """
+    jobs = [(tree, tables.of(tree), samples, t, oob_pruning) for tree, t in zip(trees, numbers, strict=True)]
+    return run_jobs(_fit_tree, jobs, n_jobs, title)
+
+
+def _fit_tree(tree: Any, whole: CodedTable, samples: BootstrapSamples, t: int, oob_pruning: bool) -> Any:
+    columns = samples.columns(t)
+    if not samples.all_columns:
+        select_parameters(tree, columns, whole.problem.table.schema.names)
+    coded = whole.select(columns)
+    weights = tree._weights(samples.member_weights(t), coded.labels)
+    seed, n_threads = draw_seed(tree.random_state), thread_count(tree.n_jobs)
+    problem = replace(coded.problem, weights=weights, seed=seed, n_threads=n_threads)
+    if oob_pruning:
+        validation = _out_of_bag_validation(tree, problem, coded.labels, samples, t)
+    else:
+        problem, validation = tree._divide(problem, None, coded.labels)
+    return tree._learn(problem, coded.grower, validation)
+
+
+def _out_of_bag_validation(
+    tree: Any, problem: Problem, labels: NDArray[Any], samples: BootstrapSamples, t: int
+) -> Validation | None:
+    """Return the rows to prune a tree by, None if it has no out-of-bag rows; set its ``pruning``."""
+    rows = samples.out_of_bag_rows(t)
+    tree.set_params(pruning="reduced-error" if len(rows) else None)
+    if not len(rows):
+        return None
+    weights = np.zeros(samples.n_rows)
+    weights[rows] = 1.0 if samples.weights is None else samples.weights[rows]
+    return Validation(problem.table, problem.y, tree._weights_like(weights, problem.y, problem, labels))
+
+
+def select_parameters(tree: _BaseTree, columns: NDArray[np.int64], names: Sequence[str]) -> None:
+    """Restrict ``categorical_features``, ``feature_costs`` and ``monotonic_cst`` to the columns of a sample.
+
+    names are those of all columns. Values that are wrong for the table are left as they are, for the tree to
+    report.
+
+    >>> from spinney import DecisionTreeClassifier
+    >>> tree = DecisionTreeClassifier(feature_costs={"b": 3.0}, categorical_features=["a", "c"])
+    >>> select_parameters(tree, np.array([1, 2]), ["a", "b", "c"])
+    >>> tree.feature_costs, tree.categorical_features
+    ([3.0, 1.0], [1])
+    """
+    selected: dict[str, Any] = {}
+    for name, default in _DEFAULTS.items():
+        given = getattr(tree, name, None)
+        if isinstance(given, Mapping) and set(given) <= set(names):
+            selected[name] = [given.get(names[j], default) for j in columns]
+        elif given is not None and not isinstance(given, Mapping | str) and len(given) == len(names):
+            selected[name] = [given[j] for j in columns]
+    categorical = _positions(tree.categorical_features, names)
+    if categorical is not None:
+        selected["categorical_features"] = [i for i, j in enumerate(columns.tolist()) if j in categorical]
+    tree.set_params(**selected)
+
+
+def _positions(chosen: Any, names: Sequence[str]) -> set[int] | None:
+    """Return the positions of ``categorical_features``, None if it lists none or is not valid."""
+    if chosen is None or isinstance(chosen, str):
+        return None
+    items = np.asarray(list(chosen), dtype=object).tolist()
+    if items and all(isinstance(item, bool | np.bool_) for item in items):
+        return {j for j, item in enumerate(items) if item} if len(items) == len(names) else None
+    position_of: dict[Any, int] = {j: j for j in range(len(names))} | {n: j for j, n in enumerate(names)}
+    return {position_of[item] for item in items} if all(item in position_of for item in items) else None
+
+
+# ---- prediction ----
+
+
+@dataclass(frozen=True, eq=False)
+class MergedTrees:
+    """The trees of all members as one predictor of the whole table."""
+
+    schema: Schema
+    unseen: Any
+    predictor: EnsemblePredictor
+
+    def mean(self, X: Any, owner: str, n_jobs: int | None) -> NDArray[np.float64]:
+        """Return the mean value of the trees.  -> (n_rows, n_outputs, width)"""
+        table = self.schema.read(X, self.unseen, owner)
+        return self.predictor.mean(table, thread_count(n_jobs))
+
+
+def merge_trees(members: list[Any], features: Columns, n_columns: int, classes: Any) -> MergedTrees | None:
+    """Merge the members; None unless all are trees that read the table in the same way and know all classes.
+
+    ``classes`` are the ``classes_`` of the ensemble, None in regression.
+    """
+    if not all(isinstance(member, _BaseTree) for member in members):
+        return None
+    first = members[0]
+    can_merge = all(
+        type(member) is type(first)
+        and member.unseen == first.unseen
+        and same_classes(vars(member).get("classes_"), classes)
+        for member in members
+    )
+    schema = _whole_schema(members, features, n_columns) if can_merge else None
+    if schema is None:
+        return None
+    trees = (
+        _renumber_features(member.tree_, columns, n_columns)
+        for member, columns in zip(members, features, strict=True)
+    )
+    return MergedTrees(schema, first.unseen, EnsemblePredictor(TreeEnsemble.from_trees(trees)))
+
+
+def _whole_schema(members: list[Any], features: Columns, n_columns: int) -> Schema | None:
+    """Return the schema of the whole table, None if members disagree or no member has some column."""
+    has_names = members[0].schema_.has_names
+    found: dict[int, Feature] = {}
+    for member, columns in zip(members, features, strict=True):
+        for j, feature in zip(columns.tolist(), member.schema_.features, strict=True):
+            # The first copy of a column has its name; which columns have missing values differs by sample.
+            known = found.setdefault(j, replace(feature, has_missing=False))
+            if replace(feature, name=known.name, has_missing=False) != known:
+                return None
+    if len(found) < n_columns:
+        return None
+    names = [found[j].name for j in range(n_columns)] if has_names else default_names(n_columns)
+    return Schema(tuple(replace(found[j], name=name) for j, name in enumerate(names)), has_names)
+
+
+def _renumber_features(tree: TreeArrays, columns: NDArray[np.int64], n_columns: int) -> TreeArrays:
+    """Return a tree over the columns of the whole table instead of those of its sample."""
+    if takes_all(columns, n_columns):
+        return tree
+    of_table = columns.astype(np.int32)
+    return replace(
+        tree,
+        feature=np.where(tree.feature >= 0, of_table[tree.feature], tree.feature),
+        term_feature=of_table[tree.term_feature],
+        n_features=n_columns,
+    )
