@@ -67,8 +67,8 @@ BoostOptions read_boost_options(const nb::dict& d) {
     o.learning_rate = nb::cast<double>(d["learning_rate"]);
     o.sampling = one_of<Sampling>({{"none", Sampling::none},
                                    {"uniform", Sampling::uniform},
-                                   {"gradient", Sampling::gradient},
-                                   {"variance", Sampling::variance}},
+                                   {"gradient", Sampling::goss},
+                                   {"variance", Sampling::mvs}},
                                   d["sampling"], Sampling::none);
     o.row_fraction = option<double>(d, "row_fraction", o.row_fraction);
     o.top_fraction = option<double>(d, "top_fraction", o.top_fraction);
@@ -142,7 +142,7 @@ class BoundBooster {
         const LossName name = checked(loss);
         std::vector<FlatTree> trees;
         run_interruptible(
-            [&](Interrupt& interrupt) { trees = booster_->run(name, parameter, n_rounds, interrupt); });
+            [&](Interrupt& interrupt) { trees = booster_->run({name, parameter}, n_rounds, interrupt); });
         return write_trees(std::move(trees));
     }
 
@@ -171,7 +171,7 @@ class BoundBooster {
         const LossName name = checked(loss);
         const double* given = weights ? weights->data() : nullptr;
         nb::gil_scoped_release unlock;
-        return booster_->mean_loss(name, parameter, given);
+        return booster_->mean_loss({name, parameter}, given);
     }
 
     nb::dict times() const {

@@ -11,7 +11,7 @@
 #include "bindings/interrupt.hpp"
 #include "bindings/register.hpp"
 #include "predict/stump_tables.hpp"
-#include "boost/stumps.hpp"
+#include "boost/stump_booster.hpp"
 
 using spinney::CodeMatrix;
 using spinney::Interrupt;
@@ -65,7 +65,7 @@ nb::dict learn(StumpBooster& self) {
     d["value"] = to_array(std::vector(found->value));
     d["sums"] = to_array(std::vector(found->sums));
     d["n_samples"] = to_array(std::vector(found->n_samples.begin(), found->n_samples.end()));
-    d["wrong"] = self.wrong_steps();
+    d["wrong"] = self.wrong_weight();
     d["total"] = self.total();
     return d;
 }
@@ -76,13 +76,13 @@ void reweight(StumpBooster& self, double factor, double least, double most, int 
 
 auto answers(const StumpBooster& self) {
     NewArray<std::int64_t> out({self.n_rows()});
-    self.answers(out.data);
+    self.predictions(out.data);
     return out.array;
 }
 
 auto steps(const StumpBooster& self) {
     NewArray<std::int64_t> out({self.n_rows()});
-    self.steps(out.data);
+    self.weights(out.data);
     return out.array;
 }
 

@@ -1,4 +1,4 @@
-// The parts that make up a booster, chosen by the caller, and the times of its phases.
+// The options of a booster, and the times of its phases.
 #pragma once
 
 #include <array>
@@ -7,18 +7,18 @@
 #include <limits>
 #include <vector>
 
-#include "grow/options.hpp"
 #include "core/thread_pool.hpp"
+#include "grow/options.hpp"
 
 namespace spinney {
 
-enum class Sampling : std::uint8_t { none, uniform, gradient, variance };
+enum class Sampling : std::uint8_t { none, uniform, goss, mvs };
 
 struct BoostOptions {
     int n_threads = 1;
     std::uint64_t seed = 0;
     std::uint64_t first_round = 0;
-    bool level_wise = false;  // else the leaf of greatest gain first
+    bool level_wise = false;  // else leaf-wise: the leaf of largest gain first
     Size max_leaf_nodes = std::numeric_limits<Size>::max();
     int max_depth = std::numeric_limits<int>::max();
     double min_samples_leaf = 1;  // sum of row weights

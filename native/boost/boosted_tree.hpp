@@ -1,4 +1,4 @@
-// What a boosted tree is grown on, and what it is while it grows.
+// The data that a boosted tree is grown on, and the tree while it grows.
 #pragma once
 
 #include <algorithm>
@@ -6,13 +6,13 @@
 #include <memory>
 #include <vector>
 
+#include "boost/gathered_rows.hpp"
 #include "grow/grown_tree.hpp"
 #include "split/newton.hpp"
-#include "boost/row_stores.hpp"
 
 namespace spinney {
 
-/// The table in the forms that boosting reads, made once for all trees.
+/// The table in the forms that boosting reads, built once for all trees.
 struct BoostTable {
     const CodeMatrix& x;
     Slots slots;
@@ -23,43 +23,56 @@ struct BoostTable {
 
     Size n_chunks() const { return (x.n_rows + kChunkRows - 1) / kChunkRows; }
     Size chunk_size(Size chunk) const { return std::min(kChunkRows, x.n_rows - chunk * kChunkRows); }
-    Size histogram_words() const { return slots.slots.size() * kSlotLines; }
+    Size histogram_size() const { return slots.slots.size() * kSlotLines; }
 };
 
-/// What one tree is grown on. Rows that only follow the tests are "out": they have no word.
+/// Target and weights of the rows, the same for all rounds.
+struct BoostTarget {
+    std::vector<double> y;
+    std::vector<double> weights;  // empty: all ones
+    bool integer_weights = true;  // a row of weight 2 is then the row twice
+    double total_weight = 0;
+
+    const double* weights_or_null() const { return weights.empty() ? nullptr : weights.data(); }
+    double weight(Size row) const { return weights.empty() ? 1.0 : weights[row]; }
+
+    /// values (n,); row_weights (n,) or null
+    void set(const double* values, const double* row_weights, Size n);
+};
+
+/// The rows of one tree. Rows that were not drawn follow the splits only: they have no packed gradient.
 struct BoostRows {
-    std::vector<LocalRow> ids;        // (n_rows,): in each chunk first the rows that count, then those out
-    std::vector<std::uint32_t> n_in;  // (n_chunks,)
-    std::vector<Stat> words;          // (n_rows,) packed sums
-    std::vector<Stat> weights;        // (n_rows,) in steps; empty: every row weighs 1
+    std::vector<LocalRow> ids;        // (n_rows,): per chunk first the drawn rows, then the others
+    std::vector<std::uint32_t> n_in;  // (n_chunks,): drawn rows
+    std::vector<Stat> packed;         // (n_rows,): packed gradient and hessian
+    std::vector<Stat> weights;        // (n_rows,) in units of weight_unit; empty: every row weighs 1
     double weight_unit = 1;
-    bool any_out = false;
+    bool any_out = false;  // some rows were not drawn
     NewtonUnits units;
-    // The least and the greatest hessian, in steps, for a step of weight.
-    double least_ratio = 1, greatest_ratio = 1;
+    double min_hessian_ratio = 1, max_hessian_ratio = 1;  // of a row: hessian per weight, in units
 };
 
-/// The part of a chunk's list that belongs to a node.
+/// The part of a chunk's list of rows that belongs to a node.
 struct ChunkRange {
     LocalRow begin = 0, end = 0, out_begin = 0, out_end = 0;
     Size size() const { return static_cast<Size>(end - begin); }
 };
 static_assert(kChunkRows <= 65535);
 
-/// A node of a boosted tree, and what is needed to divide it.
+/// A node of a boosted tree, and its best split.
 struct BoostNode {
     Node id = 0;
     int depth = 0;
     std::uint64_t address = 0, path = 0;
-    double lower = kImpossible, upper = -kImpossible;  // of its value, in real numbers
-    std::vector<std::uint32_t> groups;                 // interaction sets that its path is within
+    double lower = kImpossible, upper = -kImpossible;  // bounds of its value, from monotonic constraints
+    std::vector<std::uint32_t> groups;                 // interaction sets that contain its path
     Stat total = 0, weight = 0;
     Size n_rows = 0;
     std::unique_ptr<Stat[]> histogram;
-    int store = RowStores::kTable;  // where its rows' codes and words are
+    int copy = GatheredRows::kTable;  // where the codes of its rows are
     NewtonCut best;
     std::int32_t feature = -1;
-    double gain = 0;  // of the best cut, in real numbers
+    double gain = 0;  // of the best split
 };
 
 struct BoostedTree {

@@ -1,43 +1,19 @@
-// The leaf values of losses that Newton's step does not fit: weighted quantiles of the residuals.
+// Leaf values of losses that a Newton step does not fit: weighted quantiles of the residuals.
 #pragma once
 
-#include <algorithm>
 #include <span>
 #include <utility>
-
-#include "core/types.hpp"
-#include "core/exponential.hpp"
 
 namespace spinney {
 
 /// A residual and its weight.
 using Residual = std::pair<double, double>;
 
-/// The least residual at which the cumulated weight reaches α of the total; where it is reached exactly, the
-/// middle of that residual and the next. The residuals are put in order.
-inline double weighted_quantile(std::span<Residual> residuals, double alpha) {
-    if (residuals.empty()) return 0;
-    std::sort(residuals.begin(), residuals.end());
-    double total = 0, below = 0;
-    for (const auto& [r, w] : residuals) total += w;
-    const double wanted = alpha * total, slack = 1e-12 * total;
-    for (Size i = 0; i + 1 < residuals.size(); ++i) {
-        below += residuals[i].second;
-        if (below > wanted + slack) return residuals[i].first;
-        if (below >= wanted - slack) return residuals[i].first / 2 + residuals[i + 1].first / 2;
-    }
-    return residuals.back().first;
-}
+/// The smallest residual at which the cumulative weight reaches alpha of the total; where it is reached
+/// exactly, the midpoint of that residual and the next. Sorts the residuals.
+double weighted_quantile(std::span<Residual> residuals, double alpha);
 
-/// One step towards the minimum of Huber's loss, from the median.
-inline double huber_step(std::span<Residual> residuals, double delta) {
-    const double median = weighted_quantile(residuals, 0.5);
-    double sum = 0, total = 0;
-    for (const auto& [r, w] : residuals) {
-        sum += w * hold(r - median, -delta, delta);
-        total += w;
-    }
-    return total > 0 ? median + sum / total : median;
-}
+/// One step towards the minimum of the Huber loss, from the median. Sorts the residuals.
+double huber_step(std::span<Residual> residuals, double delta);
 
 }  // namespace spinney

@@ -1,12 +1,11 @@
-// The losses of gradient boosting: value, gradient and hessian in the score of one row.
-//
-// V is double, or Lanes for eight rows at once; both have the same bits. Row weights are not in here.
+// The losses of gradient boosting: value, gradient and hessian in the raw score.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
+#include <span>
+#include <vector>
 
-#include "core/exponential.hpp"
+#include "core/types.hpp"
 
 namespace spinney {
 
@@ -23,140 +22,37 @@ enum class LossName : std::uint8_t {
     exponential
 };
 
-/// A gradient and a hessian.
-template <class V>
-struct Slopes {
-    V gradient, hessian;
+/// A loss and its parameter: the level of a quantile, delta of Huber, the power of Tweedie.
+struct Loss {
+    LossName name = LossName::squared;
+    double parameter = 0;
 };
 
-struct SquaredLoss {
-    explicit SquaredLoss(double = 0) {}
-    template <class V>
-    [[gnu::always_inline]] Slopes<V> slopes(V s, V y) const {
-        return {s - y, every<V>(1.0)};
-    }
-    double value(double s, double y) const { return 0.5 * (s - y) * (s - y); }
+/// Sums over the rows with weight, of absolute gradients and of hessians, each times the weight of the row.
+struct GradientSums {
+    double gradient = 0, hessian = 0;
 };
 
-/// Absolute error is the quantile loss of ½, doubled.
-struct QuantileLoss {
-    double alpha, factor;
-    explicit QuantileLoss(double level, double scale = 1.0) : alpha(level), factor(scale) {}
-    template <class V>
-    [[gnu::always_inline]] Slopes<V> slopes(V s, V y) const {
-        const V below = every<V>(-alpha * factor), above = every<V>((1.0 - alpha) * factor);
-        return {where(y > s, below, where(y < s, above, every<V>(0.0))), every<V>(1.0)};
-    }
-    double value(double s, double y) const {
-        return factor * (y > s ? alpha * (y - s) : (1.0 - alpha) * (s - y));
-    }
+/// Smaller hessians are raised to this: every row has one.
+inline constexpr double kMinHessian = 1e-16;
+
+/// Targets, weights and raw scores, borrowed.
+struct LossRows {
+    const double* y;                              // (n_rows,)
+    const double* weights;                        // (n_rows,), null: all ones
+    std::span<const std::vector<double>> scores;  // (n_scores,) of (n_rows,)
+    const double* log_sum_exp;                    // (n_rows,), softmax only
 };
 
-struct HuberLoss {
-    double delta;
-    explicit HuberLoss(double width) : delta(width) {}
-    template <class V>
-    [[gnu::always_inline]] Slopes<V> slopes(V s, V y) const {
-        return {hold(s - y, -delta, delta), every<V>(1.0)};
-    }
-    double value(double s, double y) const {
-        const double r = std::abs(s - y);
-        return r <= delta ? 0.5 * r * r : delta * (r - 0.5 * delta);
-    }
-};
+/// Write gradients and hessians of rows [begin, end) in score k, and return their weighted sums.
+/// gradient, hessian (n_rows,), without weights
+GradientSums compute_gradients(const Loss& loss, const LossRows& rows, Size k, Size begin, Size end,
+                               double* gradient, double* hessian);
 
-struct PoissonLoss {
-    explicit PoissonLoss(double = 0) {}
-    template <class V>
-    [[gnu::always_inline]] Slopes<V> slopes(V s, V y) const {
-        const V mean = exp_same_bits(s);
-        return {mean - y, mean};
-    }
-    double value(double s, double y) const { return exp_same_bits(s) - y * s; }
-};
+/// Write ln Σ e^score of rows [begin, end).  out (n_rows,)
+void compute_log_sum_exp(double* out, std::span<const std::vector<double>> scores, Size begin, Size end);
 
-struct GammaLoss {
-    explicit GammaLoss(double = 0) {}
-    template <class V>
-    [[gnu::always_inline]] Slopes<V> slopes(V s, V y) const {
-        const V ratio = y * exp_same_bits(-s);
-        return {1.0 - ratio, ratio};
-    }
-    double value(double s, double y) const { return s + y * exp_same_bits(-s); }
-};
-
-struct TweedieLoss {
-    double power;
-    explicit TweedieLoss(double p) : power(p) {}
-    template <class V>
-    [[gnu::always_inline]] Slopes<V> slopes(V s, V y) const {
-        const V a = exp_same_bits(s * (2.0 - power)), b = y * exp_same_bits(s * (1.0 - power));
-        return {a - b, a * (2.0 - power) - b * (1.0 - power)};
-    }
-    double value(double s, double y) const {
-        return exp_same_bits(s * (2.0 - power)) / (2.0 - power) -
-               y * exp_same_bits(s * (1.0 - power)) / (1.0 - power);
-    }
-};
-
-/// Classes 0 and 1; the score is the log odds.
-struct LogLoss {
-    explicit LogLoss(double = 0) {}
-    template <class V>
-    [[gnu::always_inline]] Slopes<V> slopes(V s, V y) const {
-        const V p = 1.0 / (1.0 + exp_same_bits(-s));
-        return {p - y, p * (1.0 - p)};
-    }
-    double value(double s, double y) const {
-        return std::max(s, 0.0) - y * s + log_same_bits(1.0 + exp_same_bits(-std::abs(s)));
-    }
-};
-
-/// Classes 0 and 1; the score is half the log odds.
-struct ExponentialLoss {
-    explicit ExponentialLoss(double = 0) {}
-    template <class V>
-    [[gnu::always_inline]] Slopes<V> slopes(V s, V y) const {
-        const V sign = 2.0 * y - 1.0, e = exp_same_bits(-sign * s);
-        return {-sign * e, e};
-    }
-    double value(double s, double y) const { return exp_same_bits((1.0 - 2.0 * y) * s); }
-};
-
-/// One class of several: `normaliser` is ln Σ e^score over the classes.
-struct SoftmaxLoss {
-    double own;  // the class whose score this is
-    explicit SoftmaxLoss(double k) : own(k) {}
-    template <class V>
-    [[gnu::always_inline]] Slopes<V> slopes(V s, V y, V normaliser) const {
-        const V p = exp_same_bits(s - normaliser);
-        return {p - where(y == own, every<V>(1.0), every<V>(0.0)), p * (1.0 - p)};
-    }
-};
-
-/// Call f with the loss of one score as a type of its own. Softmax has several scores and is no such loss.
-template <class F>
-decltype(auto) with_loss(LossName name, double parameter, F&& f) {
-    switch (name) {
-        case LossName::absolute:
-            return f(QuantileLoss(0.5, 2.0));
-        case LossName::quantile:
-            return f(QuantileLoss(parameter));
-        case LossName::huber:
-            return f(HuberLoss(parameter));
-        case LossName::poisson:
-            return f(PoissonLoss());
-        case LossName::gamma:
-            return f(GammaLoss());
-        case LossName::tweedie:
-            return f(TweedieLoss(parameter));
-        case LossName::log:
-            return f(LogLoss());
-        case LossName::exponential:
-            return f(ExponentialLoss());
-        default:
-            return f(SquaredLoss());
-    }
-}
+/// The loss of one row, without its weight.
+double loss_of_row(const Loss& loss, const LossRows& rows, Size row);
 
 }  // namespace spinney

@@ -1,8 +1,4 @@
-// The grower of boosted trees: few leaves, packed sums, all threads on one node.
-//
-// A node's rows are a range of each chunk's list of row numbers, in ascending order. The smaller child's
-// histogram is built from its rows, the larger child's is what is left of the parent's.
-#pragma once
+#include "boost/boosted_grower.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,57 +6,54 @@
 #include <memory>
 #include <vector>
 
-#include "boost/boost_columns.hpp"
-#include "boost/boost_options.hpp"
-#include "boost/boosted_tree.hpp"
+#include "boost/column_sampling.hpp"
 #include "boost/partition.hpp"
+#include "core/random.hpp"
 #include "grow/grow_common.hpp"
 #include "grow/histogram_pool.hpp"
-#include "split/newton.hpp"
-#include "boost/row_stores.hpp"
 
 namespace spinney {
 
-class BoostedGrower {
+class BoostedGrower::Impl {
   public:
-    BoostedGrower(const BoostTable& table, const BoostOptions& options, PhaseTimes& times)
+    Impl(const BoostTable& table, const BoostOptions& options, PhaseTimes& times)
         : table_(table),
           o_(options),
           times_(times),
           n_chunks_(table.n_chunks()),
-          stores_(table.rows, table.x.n_rows),
+          gathered_(table.rows, table.x.n_rows),
           scratch_(static_cast<Size>(options.n_threads)),
-          pool_(table.histogram_words()),
+          pool_(table.histogram_size()),
           columns_(options, table.x.columns.size()) {
         const Size d = table.x.columns.size();
         found_[0].resize(d);
         found_[1].resize(d);
         allowed_[0].resize(d);
         allowed_[1].resize(d);
-        constexpr Size most_words = Size{1} << 26;
-        keep_histograms_ = std::min<Size>(o_.max_leaf_nodes, 4096) * table.histogram_words() <= most_words;
+        constexpr Size max_kept = Size{1} << 26;  // sums
+        keeps_histograms_ = std::min<Size>(o_.max_leaf_nodes, 4096) * table.histogram_size() <= max_kept;
     }
 
     BoostedTree grow(BoostRows& rows, std::uint64_t address, Interrupt& interrupt) {
         rows_ = &rows;
         tree_ = {};
-        stores_.clear();
+        gathered_.clear();
         tree_.fragment.add(1, 0);
         columns_.draw(address);
-        make_root(address);
+        add_root(address);
         std::vector<Node> open;
-        meet(open, 0);
+        enqueue(open, 0);
         Size n_leaves = 1;
         while (!open.empty() && n_leaves < o_.max_leaf_nodes) {
             interrupt.poll();
-            const Node id = take_next(open);
-            const Node first = divide(id);
+            const Node id = pop_best(open);
+            const Node first = split_node(id);
             ++n_leaves;
             if (n_leaves < o_.max_leaf_nodes) search_children(id, first);
-            for (const Node child : {first, first + 1}) meet(open, child);
+            for (const Node child : {first, first + 1}) enqueue(open, child);
         }
-        for (const Node id : open) leave(id);
-        for (LedgerRow& row : tree_.fragment.ledger)  // what a leaf could have been divided by was not chosen
+        for (const Node id : open) finalize_leaf(id);
+        for (LedgerRow& row : tree_.fragment.ledger)  // the candidates of a leaf were not chosen
             row.chosen = row.chosen && tree_.fragment.nodes[static_cast<Size>(row.node)].n_children > 0;
         return std::move(tree_);
     }
@@ -69,22 +62,22 @@ class BoostedGrower {
     struct Scratch {
         NewtonSearch search;
         std::unique_ptr<Stat[]> histogram;  // all zero between nodes
-        GatheredRows block;
+        RowBuffer buffer;
         std::array<Stat, kSlotLines> lines, weights{};
-        std::vector<LocalRow> right;
+        std::vector<LocalRow> spare;
     };
 
-    static constexpr Size kSmall = 2048;    // rows: below it, other threads are not worth waking
-    static constexpr Size kManySlots = 64;  // to search them is worth it with any number of rows
+    static constexpr Size kSmall = 2048;      // fewer rows are handled by one thread
+    static constexpr Size kManyBundles = 64;  // so many are searched by all threads, with any number of rows
 
     BoostNode& node(Node id) { return tree_.nodes[static_cast<Size>(id)]; }
     ChunkRange* ranges(Node id) { return tree_.ranges.data() + static_cast<Size>(id) * n_chunks_; }
     int threads_for(Size rows) const { return rows < kSmall ? 1 : o_.n_threads; }
-    Scratch& scratch(int slot) { return scratch_[static_cast<Size>(slot)]; }
+    Scratch& scratch(int thread) { return scratch_[static_cast<Size>(thread)]; }
 
     // --- nodes ---
 
-    void make_root(std::uint64_t address) {
+    void add_root(std::uint64_t address) {
         tree_.nodes.resize(1);
         tree_.ranges.resize(n_chunks_);
         BoostNode& root = node(0);
@@ -96,38 +89,38 @@ class BoostedGrower {
             ranges(0)[c] = {0, in, in, static_cast<LocalRow>(table_.chunk_size(c))};
             root.n_rows += in;
         }
-        if (may_be_divided_by_depth(root)) {
+        if (within_depth(root)) {
             root.histogram = pool_.take();
             times_.time(Phase::histogram, [&] { build(root); });
             times_.time(Phase::split, [&] { merge_and_search(nullptr, &root, nullptr); });
         }
     }
 
-    bool may_be_divided_by_depth(const BoostNode& n) const {
+    bool within_depth(const BoostNode& n) const {
         return n.depth < o_.max_depth && n.n_rows >= 2 && o_.max_leaf_nodes > 1;
     }
 
-    /// Could both children be large enough?
-    bool may_be_divided(const BoostNode& n) const {
+    /// Whether both children could be large enough.
+    bool splittable(const BoostNode& n) const {
         const double weight = static_cast<double>(n.weight) * rows_->weight_unit;
-        return may_be_divided_by_depth(n) && weight >= 2 * o_.min_samples_leaf &&
+        return within_depth(n) && weight >= 2 * o_.min_samples_leaf &&
                static_cast<double>(hessian_of(n.total)) * rows_->units.hessian >= 2 * o_.min_hessian;
     }
 
-    void meet(std::vector<Node>& open, Node id) {
+    void enqueue(std::vector<Node>& open, Node id) {
         BoostNode& n = node(id);
-        if (n.feature < 0) return leave(id);
-        if (!keep_histograms_) give(n);
+        if (n.feature < 0) return finalize_leaf(id);
+        if (!keeps_histograms_) release(n);
         open.push_back(id);
     }
 
-    void leave(Node id) {
-        give(node(id));
+    void finalize_leaf(Node id) {
+        release(node(id));
         tree_.leaves.push_back(id);
     }
 
-    /// Best first: the greatest gain, of equal ones the first; level-wise: nodes as they were made.
-    Node take_next(std::vector<Node>& open) {
+    /// Leaf-wise: the largest gain, the first of ties; level-wise: in the order of creation.
+    Node pop_best(std::vector<Node>& open) {
         Size best = 0;
         for (Size i = 1; i < open.size() && !o_.level_wise; ++i)
             if (node(open[i]).gain > node(open[best]).gain) best = i;
@@ -138,44 +131,51 @@ class BoostedGrower {
 
     // --- histograms ---
 
-    void give(BoostNode& n) { pool_.give(std::move(n.histogram)); }
+    void release(BoostNode& n) { pool_.give(std::move(n.histogram)); }
 
-    /// Add the node's rows: slot 0 into its histogram, other threads into their own, which are merged later.
+    /// Add the rows of a node: thread 0 into its histogram, the others into their own, which are merged
+    /// later.
     void build(BoostNode& n) {
         const ChunkRange* range = ranges(n.id);
         const int n_threads = threads_for(n.n_rows);
         const Size n_parts = n_threads == 1 ? 1 : std::min<Size>(n_chunks_, 8 * static_cast<Size>(n_threads));
-        parted_ = n_threads > 1;
-        const int from = n.store;
-        if (n.n_rows < table_.x.n_rows && (n.id == 0 || may_be_divided(n)))
-            n.store = stores_.open(from, n.n_rows, n_chunks_, [&](Size c) { return range[c].size(); });
-        Pool::shared().parallel_for(n_threads, n_parts, [&](Size part, int slot) {
-            Stat* hist = slot > 0 ? own_histogram(slot) : n.histogram.get();
-            GatheredRows& block = scratch(slot).block;
+        thread_parts_ = n_threads > 1;
+        const int from = n.copy;
+        if (n.n_rows < table_.x.n_rows && (n.id == 0 || splittable(n)))
+            n.copy = gathered_.reserve(from, n.n_rows, chunk_sizes(n.id));
+        Pool::shared().parallel_for(n_threads, n_parts, [&](Size part, int thread) {
+            Stat* hist = thread > 0 ? own_histogram(thread) : n.histogram.get();
+            RowBuffer& buffer = scratch(thread).buffer;
             for (Size c = part * n_chunks_ / n_parts; c < (part + 1) * n_chunks_ / n_parts; ++c) {
                 const Size size = range[c].size();
                 const LocalRow* ids = rows_->ids.data() + c * kChunkRows + range[c].begin;
                 if (n.n_rows == table_.x.n_rows)
-                    add_rows(hist, table_.rows, stores_.rows(from, c, rows_->words.data()), size);
-                else if (n.store != from)
-                    stores_.move(hist, from, n.store, c, ids, size, rows_->words.data());
+                    add_rows(hist, table_.rows, gathered_.rows(from, c, rows_->packed.data()), size);
+                else if (n.copy != from)
+                    gathered_.copy(hist, from, n.copy, c, ids, size, rows_->packed.data());
                 else
-                    stores_.collect(hist, block, from, c, ids, size, rows_->words.data());
+                    gathered_.collect(hist, buffer, from, c, ids, size, rows_->packed.data());
             }
-            stores_.flush(hist, block);
+            gathered_.flush(hist, buffer);
         });
     }
 
-    Stat* own_histogram(int slot) {
-        auto& own = scratch(slot).histogram;
-        if (!own) own.reset(new Stat[table_.histogram_words()]());
+    std::vector<Size> chunk_sizes(Node id) {
+        std::vector<Size> out(n_chunks_);
+        for (Size c = 0; c < n_chunks_; ++c) out[c] = ranges(id)[c].size();
+        return out;
+    }
+
+    Stat* own_histogram(int thread) {
+        auto& own = scratch(thread).histogram;
+        if (!own) own.reset(new Stat[table_.histogram_size()]());
         return own.get();
     }
 
     // --- search ---
 
-    /// Merge the threads' parts of `built`, take it away from the parent's histogram, which becomes the
-    /// other child's, and search both. parent and other may be null: then `built` stands alone.
+    /// Merge the threads' parts of `built`, obtain the other child's histogram by subtraction from the
+    /// parent's, and search both. parent and other may be null.
     void merge_and_search(BoostNode* parent, BoostNode* built, BoostNode* other) {
         if (parent && other) other->histogram = std::move(parent->histogram);
         const std::array<BoostNode*, 2> pair{built, other};
@@ -183,27 +183,27 @@ class BoostedGrower {
         std::array<bool, 2> searched{};
         for (Size i = 0; i < 2; ++i) {
             if (!pair[i]) continue;
-            if (pair[i]->id == 0) add_up_root(*pair[i]);
-            searched[i] = may_be_divided(*pair[i]);
+            if (pair[i]->id == 0) sum_root(*pair[i]);
+            searched[i] = splittable(*pair[i]);
             facts[i] = describe(*pair[i]);
             if (searched[i]) columns_.allow(allowed_[i], *pair[i]);
         }
-        const Size n_slots = table_.slots.slots.size();
+        const Size n_bundles = table_.slots.slots.size();
         const Size n_rows = built->n_rows + (other ? other->n_rows : 0);
-        const bool small = n_slots < 8 || (n_rows < 2 * kSmall && n_slots < kManySlots);
+        const bool small = n_bundles < 8 || (n_rows < 2 * kSmall && n_bundles < kManyBundles);
         const int n_threads = small ? 1 : o_.n_threads;
-        const Size n_tasks = n_threads == 1 ? 1 : std::min(n_slots, 2 * static_cast<Size>(n_threads));
-        Pool::shared().parallel_for(n_threads, n_tasks, [&](Size task, int slot) {
-            for (Size s = task * n_slots / n_tasks; s < (task + 1) * n_slots / n_tasks; ++s) {
-                if (parted_) merge(*built, s);
+        const Size n_tasks = n_threads == 1 ? 1 : std::min(n_bundles, 2 * static_cast<Size>(n_threads));
+        Pool::shared().parallel_for(n_threads, n_tasks, [&](Size task, int thread) {
+            for (Size s = task * n_bundles / n_tasks; s < (task + 1) * n_bundles / n_tasks; ++s) {
+                if (thread_parts_) merge(*built, s);
                 if (other) subtract(*other, *built, s);
                 for (Size i = 0; i < 2; ++i)
-                    if (searched[i]) search_slot(i, *pair[i], facts[i], s, slot);
+                    if (searched[i]) search_bundle(i, *pair[i], facts[i], s, thread);
             }
         });
-        parted_ = false;
+        thread_parts_ = false;
         for (Size i = 0; i < 2; ++i)
-            if (searched[i]) choose_cut(i, *pair[i], facts[i]);
+            if (searched[i]) choose_split(i, *pair[i], facts[i]);
     }
 
     void merge(BoostNode& n, Size s) {
@@ -212,26 +212,26 @@ class BoostedGrower {
         for (Size t = 1; t < scratch_.size(); ++t) {
             if (!scratch_[t].histogram) continue;
             Stat* from = scratch_[t].histogram.get() + s * kSlotLines;
-            add_lines(to, from, lines);
+            add_bins(to, from, lines);
             std::fill_n(from, lines, 0);
         }
     }
 
     void subtract(BoostNode& other, const BoostNode& built, Size s) {
-        take_lines(other.histogram.get() + s * kSlotLines, built.histogram.get() + s * kSlotLines,
-                   table_.slots.slots[s].n_lines);
+        subtract_bins(other.histogram.get() + s * kSlotLines, built.histogram.get() + s * kSlotLines,
+                      table_.slots.slots[s].n_lines);
     }
-    // Functions of their own, so that the compiler knows that nothing else changes meanwhile.
-    static void add_lines(Stat* __restrict to, const Stat* __restrict from, Size n) {
+    // Functions with __restrict parameters, so that the loops are vectorized.
+    static void add_bins(Stat* __restrict to, const Stat* __restrict from, Size n) {
         for (Size i = 0; i < n; ++i) to[i] += from[i];
     }
-    static void take_lines(Stat* __restrict to, const Stat* __restrict from, Size n) {
+    static void subtract_bins(Stat* __restrict to, const Stat* __restrict from, Size n) {
         for (Size i = 0; i < n; ++i) to[i] -= from[i];
     }
 
-    /// The root's total, which all other totals come from by subtraction.
-    void add_up_root(BoostNode& root) {
-        if (parted_) merge(root, 0);
+    /// Sum the root; all other totals follow by subtraction.
+    void sum_root(BoostNode& root) {
+        if (thread_parts_) merge(root, 0);
         root.total = 0;
         for (Size i = 0; i < table_.slots.slots[0].n_lines; ++i) root.total += root.histogram[i];
         root.weight = static_cast<Stat>(root.n_rows);
@@ -251,30 +251,31 @@ class BoostedGrower {
         out.category_l2 = o_.category_l2 / u.hessian;
         out.category_smoothing = o_.category_smoothing / u.hessian;
         out.categories = o_.categories;
-        const double steps = o_.min_samples_leaf / rows_->weight_unit;
-        out.min_weight = static_cast<Stat>(std::ceil(steps * (1 - 1e-12)));
-        out.sure_hessian = static_cast<Stat>(std::ceil(steps * rows_->greatest_ratio));
-        const double least = std::max(o_.min_hessian / u.hessian, std::floor(steps * rows_->least_ratio));
-        out.min_hessian = std::max<Stat>(1, static_cast<Stat>(std::ceil(least)));
+        const double units = o_.min_samples_leaf / rows_->weight_unit;
+        out.min_weight = static_cast<Stat>(std::ceil(units * (1 - 1e-12)));
+        out.sure_hessian = static_cast<Stat>(std::ceil(units * rows_->max_hessian_ratio));
+        const double min_hessian =
+            std::max(o_.min_hessian / u.hessian, std::floor(units * rows_->min_hessian_ratio));
+        out.min_hessian = std::max<Stat>(1, static_cast<Stat>(std::ceil(min_hessian)));
         out.bounded = !o_.monotone.empty();
         out.lower = n.lower / u.value();
         out.upper = n.upper / u.value();
         return out;
     }
 
-    void search_slot(Size child, const BoostNode& n, const NewtonNode& facts, Size s, int thread) {
+    void search_bundle(Size child, const BoostNode& n, const NewtonNode& facts, Size s, int thread) {
         const Slot& slot = table_.slots.slots[s];
         const Stat* lines = n.histogram.get() + s * kSlotLines;
         for (Size place = 0; place < slot.features.size(); ++place) {
             const std::uint32_t f = slot.features[place];
             if (!allowed_[child][f]) continue;
             found_[child][f] =
-                search_feature(f, own_lines(slot, place, lines, thread), nullptr, facts, thread);
+                search_feature(f, column_bins(slot, place, lines, thread), nullptr, facts, thread);
         }
     }
 
-    /// A column's lines, out of those of its slot.
-    const Stat* own_lines(const Slot& slot, Size place, const Stat* lines, int thread) {
+    /// The histogram of one column, out of that of its bundle.
+    const Stat* column_bins(const Slot& slot, Size place, const Stat* lines, int thread) {
         if (!slot.shared()) return lines;
         const CodeColumn& column = table_.x.columns[slot.features[place]];
         unpack(scratch(thread).lines.data(), column.n_bins + 1, slot, place, lines);
@@ -290,12 +291,12 @@ class BoostedGrower {
                                                   : search.categorical(lines, column.n_bins, weights, facts);
     }
 
-    /// Choose among the features. A cut in doubt (its hessian does not tell whether a child is too light) is
-    /// weighed only when it would win.
-    void choose_cut(Size child, BoostNode& n, const NewtonNode& facts) {
+    /// Choose among the features. Row weights are summed only for a split that would win and whose hessians
+    /// do not tell whether both children are heavy enough.
+    void choose_split(Size child, BoostNode& n, const NewtonNode& facts) {
         auto& found = found_[child];
         const double unit = rows_->units.gain();
-        const auto weigh = [&](std::uint32_t f) { found[f] = search_weighed(n, f, facts); };
+        const auto weigh = [&](std::uint32_t f) { found[f] = search_with_weights(n, f, facts); };
         if (o_.ledger)
             for (const std::uint32_t f : columns_.drawn())
                 if (allowed_[child][f] && !found[f].sure) weigh(f);
@@ -325,27 +326,27 @@ class BoostedGrower {
         if (o_.ledger) write_ledger(child, n, unit);
     }
 
-    /// Is the gain more than γ, and more than what rounding makes of none?
+    /// Whether the gain exceeds min_gain (γ) and rounding noise.
     bool worth(const NewtonCut& cut, const NewtonNode& facts) const {
         const double g = static_cast<double>(gradient_of(facts.total)),
                      h = static_cast<double>(hessian_of(facts.total)) + facts.l2;
         return cut.gain > 1e-12 * (g * g / h) && cut.gain * rows_->units.gain() > o_.min_gain && cut.gain > 0;
     }
 
-    NewtonCut search_weighed(const BoostNode& n, std::uint32_t f, const NewtonNode& facts) {
+    NewtonCut search_with_weights(const BoostNode& n, std::uint32_t f, const NewtonNode& facts) {
         const auto [s, place] = table_.slots.place_of[f];
-        const Stat* lines = own_lines(table_.slots.slots[s], place, n.histogram.get() + s * kSlotLines, 0);
+        const Stat* lines = column_bins(table_.slots.slots[s], place, n.histogram.get() + s * kSlotLines, 0);
         std::array<Stat, kSlotLines> weights{};
-        weigh_lines(weights, n, f);
+        sum_weights(weights, n, f);
         return search_feature(f, lines, weights.data(), facts, 0);
     }
 
-    /// The weight of the node's rows by code.
-    void weigh_lines(std::array<Stat, kSlotLines>& out, const BoostNode& n, std::uint32_t f) {
+    /// Sum the row weights of a node per bin code.
+    void sum_weights(std::array<Stat, kSlotLines>& out, const BoostNode& n, std::uint32_t f) {
         const ChunkRange* range = ranges(n.id);
         const int n_threads = threads_for(n.n_rows / 4);
-        Pool::shared().parallel_for(n_threads, n_threads == 1 ? 1 : n_chunks_, [&](Size task, int slot) {
-            auto& own = scratch(slot).weights;
+        Pool::shared().parallel_for(n_threads, n_threads == 1 ? 1 : n_chunks_, [&](Size task, int thread) {
+            auto& own = scratch(thread).weights;
             for (Size c = n_threads == 1 ? 0 : task; c < (n_threads == 1 ? n_chunks_ : task + 1); ++c) {
                 const std::uint8_t* codes = table_.x.columns[f].as<std::uint8_t>() + c * kChunkRows;
                 const LocalRow* ids = rows_->ids.data() + c * kChunkRows;
@@ -381,10 +382,10 @@ class BoostedGrower {
         return midpoint(column.greatest(bin), column.least(bin + 1));
     }
 
-    // --- division ---
+    // --- splits ---
 
-    /// Divide the node's rows; gives the first of the two children.
-    Node divide(Node id) {
+    /// Split a node and partition its rows; return the first of the two children.
+    Node split_node(Node id) {
         const Node first = add_children(id);
         times_.time(Phase::partition, [&] { partition(id, first); });
         return first;
@@ -396,7 +397,7 @@ class BoostedGrower {
         const CodeColumn& column = table_.x.columns[f];
         const Candidate c = make_candidate(node(id));
         tree_.fragment.set_test(id, c, column, 0);
-        fill_sides(c, column);
+        fill_goes_left(c, column);
         const Node first = tree_.fragment.nodes[static_cast<Size>(id)].first_child;
         tree_.nodes.resize(static_cast<Size>(first) + 2);
         tree_.ranges.resize((static_cast<Size>(first) + 2) * n_chunks_);
@@ -406,7 +407,7 @@ class BoostedGrower {
             const BoostNode& parent = node(id);
             child.id = first + side;
             child.depth = parent.depth + 1;
-            child.store = parent.store;
+            child.copy = parent.copy;
             child.address = mix(parent.address, static_cast<std::uint64_t>(side) + 1);
             child.path = mix(parent.path, static_cast<std::uint64_t>(side) + 1);
             child.total = side == 0 ? left : right;
@@ -441,19 +442,19 @@ class BoostedGrower {
         return c;
     }
 
-    /// Write for each code of the column whether it goes left.
-    void fill_sides(const Candidate& c, const CodeColumn& column) {
-        sides_.fill(0);
+    /// Mark the bin codes that go left.
+    void fill_goes_left(const Candidate& c, const CodeColumn& column) {
+        goes_left_.fill(0);
         if (c.test == Test::numeric)
-            std::fill_n(sides_.begin(), c.cut + 1, std::uint8_t{1});
+            std::fill_n(goes_left_.begin(), c.cut + 1, std::uint8_t{1});
         else {
             if (c.unseen_left) {
-                sides_.fill(1);
-                for (const Code code : c.seen) sides_[code] = 0;
+                goes_left_.fill(1);
+                for (const Code code : c.seen) goes_left_[code] = 0;
             }
-            for (const Code code : c.bins) sides_[code] = 1;
+            for (const Code code : c.bins) goes_left_[code] = 1;
         }
-        sides_[column.n_bins] = c.missing == 0;
+        goes_left_[column.n_bins] = c.missing == 0;
     }
 
     double value_of(const BoostNode& n, Stat sum) const {
@@ -477,13 +478,13 @@ class BoostedGrower {
         ChunkRange *left = ranges(first), *right = ranges(first + 1);
         const Size n_tasks = std::min<Size>(n_chunks_, 8 * static_cast<Size>(o_.n_threads));
         const int n_threads = threads_for(node(id).n_rows + (rows_->any_out ? kSmall : 0));
-        Pool::shared().parallel_for(n_threads, n_tasks, [&](Size task, int slot) {
+        Pool::shared().parallel_for(n_threads, n_tasks, [&](Size task, int thread) {
             for (Size c = task * n_chunks_ / n_tasks; c < (task + 1) * n_chunks_ / n_tasks; ++c) {
                 const ChunkRange& r = from[c];
                 LocalRow* ids = rows_->ids.data() + c * kChunkRows;
                 const std::uint8_t* own = codes + c * kChunkRows;
-                const LocalRow middle = divide_list(ids, r.begin, r.end, own, slot),
-                               out_middle = divide_list(ids, r.out_begin, r.out_end, own, slot);
+                const LocalRow middle = partition_list(ids, r.begin, r.end, own, thread),
+                               out_middle = partition_list(ids, r.out_begin, r.out_end, own, thread);
                 left[c] = {r.begin, middle, r.out_begin, out_middle};
                 right[c] = {middle, r.end, out_middle, r.out_end};
             }
@@ -497,11 +498,11 @@ class BoostedGrower {
         r.weight = node(id).weight - l.weight;
     }
 
-    /// Put the rows that go left first, each side in its old order.
-    LocalRow divide_list(LocalRow* ids, Size begin, Size end, const std::uint8_t* codes, int slot) {
-        auto& spare = scratch(slot).right;
+    /// Partition one list of rows; return where the right side begins.
+    LocalRow partition_list(LocalRow* ids, Size begin, Size end, const std::uint8_t* codes, int thread) {
+        auto& spare = scratch(thread).spare;
         if (spare.empty()) spare.resize(kSpareRows);
-        const Size n_left = divide_rows(ids + begin, end - begin, spare.data(), codes, sides_.data());
+        const Size n_left = partition_rows(ids + begin, end - begin, spare.data(), codes, goes_left_.data());
         return static_cast<LocalRow>(begin + n_left);
     }
 
@@ -519,7 +520,7 @@ class BoostedGrower {
         BoostNode &parent = node(id), &left = node(first), &right = node(first + 1);
         BoostNode& small = left.n_rows < right.n_rows ? left : right;
         BoostNode& large = left.n_rows < right.n_rows ? right : left;
-        const bool has_small = may_be_divided(small), has_large = may_be_divided(large);
+        const bool has_small = splittable(small), has_large = splittable(large);
         const auto build_and_search = [&](BoostNode& built, BoostNode* other) {
             built.histogram = pool_.take();
             times_.time(Phase::histogram, [&] { build(built); });
@@ -531,24 +532,32 @@ class BoostedGrower {
             if (has_small) build_and_search(small, nullptr);
             if (has_large) build_and_search(large, nullptr);
         }
-        give(parent);
+        release(parent);
     }
 
     const BoostTable& table_;
     const BoostOptions& o_;
     PhaseTimes& times_;
     Size n_chunks_;
-    RowStores stores_;
+    GatheredRows gathered_;
     std::vector<Scratch> scratch_;
     detail::HistogramPool pool_;
-    bool keep_histograms_ = true;
-    bool parted_ = false;  // threads hold parts of the histogram just built
-    BoostColumns columns_;
+    bool keeps_histograms_ = true;
+    bool thread_parts_ = false;  // the histogram just built is spread over threads
+    ColumnSampler columns_;
     std::array<std::vector<NewtonCut>, 2> found_;
     std::array<std::vector<std::uint8_t>, 2> allowed_;
-    std::array<std::uint8_t, kSlotLines> sides_{};
+    std::array<std::uint8_t, kSlotLines> goes_left_{};
     BoostRows* rows_ = nullptr;
     BoostedTree tree_;
 };
+
+BoostedGrower::BoostedGrower(const BoostTable& table, const BoostOptions& options, PhaseTimes& times)
+    : impl_(std::make_unique<Impl>(table, options, times)) {}
+BoostedGrower::~BoostedGrower() = default;
+
+BoostedTree BoostedGrower::grow(BoostRows& rows, std::uint64_t address, Interrupt& interrupt) {
+    return impl_->grow(rows, address, interrupt);
+}
 
 }  // namespace spinney

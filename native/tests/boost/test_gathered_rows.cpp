@@ -1,12 +1,12 @@
-// Tests how a booster finds a node's rows: lists divided in two, rows copied together, and their histograms.
+// Tests the rows of a boosted node: partition of lists, gathered copies, and their histograms.
 #include <algorithm>
 #include <numeric>
 #include <random>
 #include <vector>
 
-#include "tests/check.hpp"
+#include "boost/gathered_rows.hpp"
 #include "boost/partition.hpp"
-#include "boost/row_stores.hpp"
+#include "tests/check.hpp"
 
 using namespace spinney;
 
@@ -31,8 +31,8 @@ TEST(rows_are_divided_in_their_order) {
     std::vector<LocalRow> spare(kSpareRows);
     for (const Size n : {0, 1, 7, 8, 9, 64, 1001, 16384}) {
         for (const unsigned cut : {0u, 1u, 100u, 255u, 256u}) {
-            std::array<std::uint8_t, kSlotLines> sides{};
-            std::fill_n(sides.begin(), cut, std::uint8_t{1});
+            std::array<std::uint8_t, kSlotLines> goes_left{};
+            std::fill_n(goes_left.begin(), cut, std::uint8_t{1});
             std::vector<LocalRow> ids(kChunkRows), expected;
             std::iota(ids.begin(), ids.end(), LocalRow{0});
             std::shuffle(ids.begin(), ids.end(), random);
@@ -40,30 +40,30 @@ TEST(rows_are_divided_in_their_order) {
             expected = ids;
             const auto middle = std::stable_partition(expected.begin(), expected.end(),
                                                       [&](LocalRow id) { return codes[id] < cut; });
-            const Size n_left = divide_rows(ids.data(), n, spare.data(), codes.data(), sides.data());
+            const Size n_left = partition_rows(ids.data(), n, spare.data(), codes.data(), goes_left.data());
             CHECK_EQUAL(static_cast<std::ptrdiff_t>(n_left), middle - expected.begin());
             CHECK_EQUAL(ids, expected);
         }
     }
 }
 
-/// A table, words of its rows, and the stores of one tree.
+/// A table, packed of its rows, and the stores of one tree.
 struct Rows {
     CodeMatrix x;
     Slots slots;
     SlotRows table;
-    std::vector<Stat> words;
-    RowStores stores;
+    std::vector<Stat> packed;
+    GatheredRows gathered;
     Size n_chunks;
 
     Rows(Size n_rows, Size n_columns)
         : x(random_matrix(n_rows, n_columns)),
           slots(make_slots(x)),
           table(x, slots, 1),
-          words(n_rows),
-          stores(table, n_rows),
+          packed(n_rows),
+          gathered(table, n_rows),
           n_chunks((n_rows + kChunkRows - 1) / kChunkRows) {
-        for (Size r = 0; r < n_rows; ++r) words[r] = static_cast<Stat>(r * r % 1009) - 500;
+        for (Size r = 0; r < n_rows; ++r) packed[r] = static_cast<Stat>(r * r % 1009) - 500;
     }
 
     std::vector<Stat> naive(const std::vector<std::vector<LocalRow>>& ids) const {
@@ -72,25 +72,29 @@ struct Rows {
             for (const LocalRow id : ids[c])
                 for (Size s = 0; s < slots.slots.size(); ++s)
                     out[s * kSlotLines + slots.codes_of(s, x)[c * kChunkRows + id]] +=
-                        words[c * kChunkRows + id];
+                        packed[c * kChunkRows + id];
         return out;
     }
 
-    /// Build a node's histogram as a grower does; `store` is its parent's, and then its own.
-    std::vector<Stat> build(int& store, const std::vector<std::vector<LocalRow>>& ids) {
+    /// Build a node's histogram as a grower does; `copy` is that of the parent, then its own.
+    std::vector<Stat> build(int& copy, const std::vector<std::vector<LocalRow>>& ids) {
         Size n = 0;
-        for (const auto& list : ids) n += list.size();
-        std::vector<Stat> out(slots.slots.size() * kSlotLines, 0);
-        GatheredRows block;
-        const int from = store;
-        store = stores.open(from, n, n_chunks, [&](Size c) { return ids[c].size(); });
-        for (Size c = 0; c < n_chunks; ++c) {
-            if (store == from)
-                stores.collect(out.data(), block, from, c, ids[c].data(), ids[c].size(), words.data());
-            else
-                stores.move(out.data(), from, store, c, ids[c].data(), ids[c].size(), words.data());
+        std::vector<Size> sizes;
+        for (const auto& list : ids) {
+            n += list.size();
+            sizes.push_back(list.size());
         }
-        stores.flush(out.data(), block);
+        std::vector<Stat> out(slots.slots.size() * kSlotLines, 0);
+        RowBuffer buffer;
+        const int from = copy;
+        copy = gathered.reserve(from, n, sizes);
+        for (Size c = 0; c < n_chunks; ++c) {
+            if (copy == from)
+                gathered.collect(out.data(), buffer, from, c, ids[c].data(), ids[c].size(), packed.data());
+            else
+                gathered.copy(out.data(), from, copy, c, ids[c].data(), ids[c].size(), packed.data());
+        }
+        gathered.flush(out.data(), buffer);
         return out;
     }
 };
@@ -115,13 +119,13 @@ TEST(histograms_are_the_same_wherever_rows_are) {
             std::iota(all[c].begin(), all[c].end(), LocalRow{0});
         }
         for (int tree = 0; tree < 2; ++tree) {
-            rows.stores.clear();
-            int dense = RowStores::kTable, sparse = RowStores::kTable;
+            rows.gathered.clear();
+            int dense = GatheredRows::kTable, sparse = GatheredRows::kTable;
             const auto half = some(all, 0.5, random), tenth = some(all, 0.1, random);
             CHECK_EQUAL(rows.build(dense, half), rows.naive(half));
-            CHECK_EQUAL(dense, RowStores::kTable);
+            CHECK_EQUAL(dense, GatheredRows::kTable);
             CHECK_EQUAL(rows.build(sparse, tenth), rows.naive(tenth));
-            CHECK(sparse != RowStores::kTable);
+            CHECK(sparse != GatheredRows::kTable);
             // Descendants, out of the copy: with and without one of their own.
             int near = sparse, far = sparse;
             const auto most = some(tenth, 0.7, random), few = some(tenth, 0.1, random);
@@ -135,7 +139,7 @@ TEST(histograms_are_the_same_wherever_rows_are) {
 
 TEST(small_tables_are_not_copied) {
     Rows rows(1'000, 28);
-    CHECK_EQUAL(rows.stores.open(RowStores::kTable, 10, 1, [](Size) { return Size{10}; }), RowStores::kTable);
+    CHECK_EQUAL(rows.gathered.reserve(GatheredRows::kTable, 10, {10}), GatheredRows::kTable);
 }
 
 CHECK_MAIN

@@ -1,9 +1,9 @@
 // Boosted stumps: sums that follow the weights against growing a tree of depth 1 anew every round, and tables
 // of stumps against asking one stump after another.
-#include "tests/check.hpp"
+#include "boost/stump_booster.hpp"
 #include "grow/grow_tree.hpp"
 #include "predict/stump_tables.hpp"
-#include "boost/stumps.hpp"
+#include "tests/check.hpp"
 #include "tests/tables.hpp"
 
 using namespace spinney;
@@ -14,14 +14,14 @@ namespace {
 constexpr double least = 0x1.0p44, most = 0x1.0p53;
 constexpr int fresh = 48;
 
-struct Problem {
+struct WeightedRows {
     CodeMatrix x;
     std::vector<std::int32_t> classes;
     std::vector<std::int64_t> copies;
     std::vector<double> sizes;
     int n_classes;
 
-    Problem(std::uint64_t seed, Size n, int k, std::uint32_t max_bins, bool missing)
+    WeightedRows(std::uint64_t seed, Size n, int k, std::uint32_t max_bins, bool missing)
         : x(Table(seed, n, 5, 2, missing).codes(max_bins)), n_classes(k) {
         std::mt19937_64 g(seed + 1);
         const auto& first = x.columns[0];
@@ -42,7 +42,7 @@ struct Problem {
 };
 
 /// The stump as the general way in grows it.
-FlatTree grow_stump(const Problem& p, const std::vector<std::int64_t>& steps) {
+FlatTree grow_stump(const WeightedRows& p, const std::vector<std::int64_t>& steps) {
     const std::vector<double> weights(steps.begin(), steps.end());
     Target target;
     target.n_rows = p.x.n_rows;
@@ -76,74 +76,74 @@ TEST(every_round_finds_the_stump_that_a_tree_grown_anew_is) {
     for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(check::rounds(24)); ++seed) {
         const int k = seed % 3 == 0 ? 4 : 2;
         // Exact codes (0) of 700 rows are two bytes wide, which the tiles of bytes cannot hold.
-        const Problem p(seed, seed % 2 ? 700 : 90, k, seed % 4 < 2 ? 255 : 0, seed % 5 != 0);
+        const WeightedRows p(seed, seed % 2 ? 700 : 90, k, seed % 4 < 2 ? 255 : 0, seed % 5 != 0);
         StumpBooster one = p.open(1), three = p.open(3);
         Interrupt none;
-        std::vector<std::int64_t> steps(p.x.n_rows), other(p.x.n_rows), answers(p.x.n_rows);
+        std::vector<std::int64_t> steps(p.x.n_rows), other(p.x.n_rows), predictions(p.x.n_rows);
         for (int round = 0; round < 30; ++round) {
-            one.steps(steps.data());
+            one.weights(steps.data());
             const Stump& stump = one.learn(none);
             check_same(stump, grow_stump(p, steps), k);
             CHECK(three.learn(none).sums == stump.sums);
-            // The sums are those of the rows, and so is the weight that the answers get wrong.
-            one.answers(answers.data());
+            // The sums are those of the rows, and so is the weight that the predictions get wrong.
+            one.predictions(predictions.data());
             Stat total = 0, wrong = 0;
             for (Size r = 0; r < p.x.n_rows; ++r) {
                 total += steps[r];
-                if (answers[r] != p.classes[r]) wrong += steps[r];
+                if (predictions[r] != p.classes[r]) wrong += steps[r];
             }
             CHECK_EQUAL(one.total(), total);
-            CHECK_EQUAL(one.wrong_steps(), wrong);
+            CHECK_EQUAL(one.wrong_weight(), wrong);
             const double factor = round == 20 ? 1e12 : 3.0;  // the one that a rescaling must follow
             one.reweight(factor, least, most, fresh, none);
             three.reweight(factor, least, most, fresh, none);
-            one.steps(steps.data());
-            three.steps(other.data());
+            one.weights(steps.data());
+            three.weights(other.data());
             CHECK(steps == other);
         }
     }
 }
 
 TEST(weights_grow_where_the_stump_was_wrong_and_stay_within_bounds) {
-    const Problem p(7, 500, 2, 255, false);
+    const WeightedRows p(7, 500, 2, 255, false);
     StumpBooster booster = p.open(1);
     Interrupt none;
-    std::vector<std::int64_t> before(p.x.n_rows), after(p.x.n_rows), answers(p.x.n_rows);
+    std::vector<std::int64_t> before(p.x.n_rows), after(p.x.n_rows), predictions(p.x.n_rows);
     for (int round = 0; round < 60; ++round) {
         booster.learn(none);
-        booster.steps(before.data());
-        booster.answers(answers.data());
+        booster.weights(before.data());
+        booster.predictions(predictions.data());
         booster.reweight(2.0, least, most, fresh, none);
-        booster.steps(after.data());
+        booster.weights(after.data());
         Stat total = 0;
         double scale = 0;
         for (Size r = 0; r < p.x.n_rows; ++r) {
             total += after[r];
             CHECK_EQUAL(after[r] > 0, p.copies[r] > 0);
-            if (p.copies[r] > 0 && answers[r] == p.classes[r])
+            if (p.copies[r] > 0 && predictions[r] == p.classes[r])
                 scale = static_cast<double>(after[r]) / static_cast<double>(before[r]);
         }
         CHECK(static_cast<double>(total) < most);
         for (Size r = 0; r < p.x.n_rows; ++r) {
             if (p.copies[r] == 0) continue;
-            const double factor = scale * (answers[r] == p.classes[r] ? 1.0 : 2.0);
+            const double factor = scale * (predictions[r] == p.classes[r] ? 1.0 : 2.0);
             CHECK_CLOSE(static_cast<double>(after[r]) / static_cast<double>(before[r]) / factor, 1.0, 1e-6);
         }
     }
 }
 
 TEST(rows_all_of_one_class_give_a_leaf) {
-    Problem p(3, 50, 2, 255, true);
+    WeightedRows p(3, 50, 2, 255, true);
     std::fill(p.classes.begin(), p.classes.end(), 1);
     StumpBooster booster = p.open(1);
     Interrupt none;
     const Stump& stump = booster.learn(none);
     CHECK(!stump.best.found());
-    CHECK_EQUAL(stump.answer[0], 1);
-    CHECK_EQUAL(booster.wrong_steps(), 0);
-    std::vector<std::int64_t> answers(p.x.n_rows);
-    booster.answers(answers.data());
-    CHECK_EQUAL(answers[17], 1);
+    CHECK_EQUAL(stump.prediction[0], 1);
+    CHECK_EQUAL(booster.wrong_weight(), 0);
+    std::vector<std::int64_t> predictions(p.x.n_rows);
+    booster.predictions(predictions.data());
+    CHECK_EQUAL(predictions[17], 1);
 }
 
 TEST(tables_give_the_line_of_each_value) {

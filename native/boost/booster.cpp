@@ -1,0 +1,318 @@
+#include "boost/booster.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+#include "boost/boosted_grower.hpp"
+#include "boost/gradient_quantizer.hpp"
+#include "boost/leaf_quantiles.hpp"
+#include "core/random.hpp"
+
+namespace spinney {
+
+class Booster::Impl {
+  public:
+    Impl(const CodeMatrix& x, BoostOptions options)
+        : o_(std::move(options)),
+          table_(times_.time(Phase::prepare, [&] { return BoostTable(x, o_.n_threads); })),
+          quantizer_(table_, o_, target_),
+          grower_(table_, o_, times_),
+          round_(o_.first_round) {}
+
+    void set_rows(const double* y, const double* weights, const double* scores, Size n_scores) {
+        const Size n = table_.x.n_rows;
+        target_.set(y, weights, n);
+        quantizer_.set_weights();
+        scores_.assign(n_scores, std::vector<double>(n));
+        for (Size r = 0; r < n; ++r)
+            for (Size k = 0; k < n_scores; ++k) scores_[k][r] = scores[r * n_scores + k];
+        gradient_.resize(n);
+        hessian_.resize(n);
+        ready_ = true;
+    }
+
+    std::vector<FlatTree> run(const Loss& loss, Size n_rounds, Interrupt& interrupt) {
+        std::vector<FlatTree> out;
+        begin_round();
+        for (Size i = 0; i < n_rounds; ++i, ++round_) {
+            if (loss.name == LossName::softmax) times_.time(Phase::gradient, [&] { update_log_sum_exp(); });
+            for (Size k = 0; k < scores_.size(); ++k) {
+                const GradientSums sums = times_.time(Phase::gradient, [&] {
+                    return sum_chunks([&](Size begin, Size end) {
+                        return compute_gradients(loss, loss_rows(), k, begin, end, gradient_.data(),
+                                                 hessian_.data());
+                    });
+                });
+                out.push_back(grow(sums, k, loss, interrupt));
+            }
+        }
+        ready_ = true;
+        return out;
+    }
+
+    std::vector<FlatTree> step(const double* gradient, const double* hessian, Interrupt& interrupt) {
+        std::vector<FlatTree> out;
+        begin_round();
+        const Size n_scores = scores_.size();
+        for (Size k = 0; k < n_scores; ++k) {
+            const GradientSums sums = times_.time(Phase::gradient, [&] {
+                return sum_chunks([&](Size begin, Size end) {
+                    return copy_gradients(begin, end, gradient + k, hessian + k, n_scores);
+                });
+            });
+            out.push_back(grow(sums, k, {LossName::squared, 0}, interrupt));
+        }
+        ++round_;
+        ready_ = true;
+        return out;
+    }
+
+    double mean_loss(const Loss& loss, const double* weights) {
+        require_rows();
+        if (loss.name == LossName::softmax) update_log_sum_exp();
+        const LossRows rows = loss_rows();
+        double sum = 0, total = 0;
+        for (Size c = 0; c < table_.n_chunks(); ++c) {
+            double part = 0, weight = 0;
+            for (Size r = c * kChunkRows; r < c * kChunkRows + table_.chunk_size(c); ++r) {
+                const double w = weights ? weights[r] : target_.weight(r);
+                if (!(w > 0)) continue;
+                part += w * loss_of_row(loss, rows, r);
+                weight += w;
+            }
+            sum += part;
+            total += weight;
+        }
+        return sum / total;
+    }
+
+    const std::vector<std::vector<double>>& scores() const { return scores_; }
+    const PhaseTimes& times() const { return times_; }
+    std::uint64_t round() const { return round_; }
+    Size n_rows() const { return table_.x.n_rows; }
+
+  private:
+    /// Sums over the rows of a leaf, as real numbers.
+    struct LeafSums {
+        double gradient = 0, hessian = 0, weight = 0;
+    };
+
+    void require_rows() const {
+        if (!ready_) throw std::invalid_argument("call set_rows first; an interrupted booster has no rows");
+    }
+
+    void begin_round() {
+        require_rows();
+        ready_ = false;  // until the round is complete
+    }
+
+    LossRows loss_rows() const {
+        return {target_.y.data(), target_.weights_or_null(), scores_, log_sum_exp_.data()};
+    }
+
+    /// Sum over chunks in their order, for any number of threads.
+    template <class F>
+    GradientSums sum_chunks(F&& f) {
+        const Size n_chunks = table_.n_chunks();
+        std::vector<GradientSums> parts(n_chunks);
+        Pool::shared().parallel_for(o_.n_threads, n_chunks, [&](Size c, int) {
+            parts[c] = f(c * kChunkRows, c * kChunkRows + table_.chunk_size(c));
+        });
+        GradientSums out;
+        for (const GradientSums& part : parts) {
+            out.gradient += part.gradient;
+            out.hessian += part.hessian;
+        }
+        if (!std::isfinite(out.gradient) || !std::isfinite(out.hessian))
+            throw std::invalid_argument("the gradients of round " + std::to_string(round_) +
+                                        " are not finite; scale the target, or lower the learning rate");
+        return out;
+    }
+
+    /// The log-sum-exp of the scores stays fixed while the trees of a round are grown.
+    void update_log_sum_exp() {
+        log_sum_exp_.resize(table_.x.n_rows);
+        Pool::shared().parallel_for(o_.n_threads, table_.n_chunks(), [&](Size c, int) {
+            const Size begin = c * kChunkRows;
+            compute_log_sum_exp(log_sum_exp_.data(), scores_, begin, begin + table_.chunk_size(c));
+        });
+    }
+
+    GradientSums copy_gradients(Size begin, Size end, const double* gradient, const double* hessian,
+                                Size step) {
+        GradientSums out;
+        for (Size r = begin; r < end; ++r) {
+            gradient_[r] = gradient[r * step];
+            hessian_[r] = std::max(hessian[r * step], kMinHessian);
+            const double w = target_.weight(r);
+            if (!(w > 0)) continue;
+            out.gradient += w * std::abs(gradient_[r]);
+            out.hessian += w * hessian_[r];
+        }
+        return out;
+    }
+
+    FlatTree grow(const GradientSums& sums, Size k, const Loss& loss, Interrupt& interrupt) {
+        const std::uint64_t address = mix(mix(o_.seed, round_), k);
+        BoostRows& rows = times_.time(Phase::gradient, [&]() -> BoostRows& {
+            return quantizer_.quantize(gradient_.data(), hessian_.data(), sums, address);
+        });
+        BoostedTree tree = grower_.grow(rows, address, interrupt);
+        return times_.time(Phase::update, [&] {
+            const std::vector<LeafSums> leaf_sums = sum_leaves(tree, rows);
+            const std::vector<double> values = fit_leaves(tree, rows, leaf_sums, scores_[k], loss);
+            update_scores(scores_[k], tree, rows, values);
+            return flatten(tree, leaf_sums, values);
+        });
+    }
+
+    /// Sum unscaled gradients and hessians per leaf, in row order. With GOSS and MVS a leaf is fitted to all
+    /// rows: the sample served to find the splits.  -> (n_leaves,)
+    std::vector<LeafSums> sum_leaves(const BoostedTree& tree, const BoostRows& rows) {
+        const Size n_leaves = tree.leaves.size(), n_chunks = table_.n_chunks();
+        const bool all = o_.sampling == Sampling::goss || o_.sampling == Sampling::mvs;
+        std::vector<LeafSums> parts(n_chunks * n_leaves), out(n_leaves);
+        Pool::shared().parallel_for(o_.n_threads, n_chunks, [&](Size c, int) {
+            const LocalRow* ids = rows.ids.data() + c * kChunkRows;
+            for (Size i = 0; i < n_leaves; ++i) {
+                const ChunkRange& range = tree.ranges[static_cast<Size>(tree.leaves[i]) * n_chunks + c];
+                LeafSums& sum = parts[c * n_leaves + i];
+                add_list(sum, c * kChunkRows, ids + range.begin, ids + range.end, true);
+                if (all) add_list(sum, c * kChunkRows, ids + range.out_begin, ids + range.out_end, false);
+            }
+        });
+        for (Size c = 0; c < n_chunks; ++c)
+            for (Size i = 0; i < n_leaves; ++i) {
+                out[i].gradient += parts[c * n_leaves + i].gradient;
+                out[i].hessian += parts[c * n_leaves + i].hessian;
+                out[i].weight += parts[c * n_leaves + i].weight;
+            }
+        return out;
+    }
+
+    void add_list(LeafSums& sum, Size first_row, const LocalRow* id, const LocalRow* end, bool drawn) const {
+        const double *g = gradient_.data() + first_row, *h = hessian_.data() + first_row;
+        if (target_.weights.empty()) {
+            if (drawn) sum.weight += static_cast<double>(end - id);
+            for (; id < end; ++id) {
+                sum.gradient += g[*id];
+                sum.hessian += h[*id];
+            }
+            return;
+        }
+        const double* w = target_.weights.data() + first_row;
+        for (; id < end; ++id) {
+            sum.gradient += w[*id] * g[*id];
+            sum.hessian += w[*id] * h[*id];
+            if (drawn) sum.weight += w[*id];
+        }
+    }
+
+    /// Leaf values, learning rate included: a Newton step, or a quantile of the residuals.  -> (n_leaves,)
+    std::vector<double> fit_leaves(const BoostedTree& tree, const BoostRows& rows,
+                                   const std::vector<LeafSums>& sums, const std::vector<double>& scores,
+                                   const Loss& loss) {
+        std::vector<double> out(tree.leaves.size());
+        const bool by_quantile = loss.name == LossName::absolute || loss.name == LossName::quantile ||
+                                 loss.name == LossName::huber;
+        Pool::shared().parallel_for(by_quantile ? o_.n_threads : 1, out.size(), [&](Size i, int) {
+            const BoostNode& leaf = tree.nodes[static_cast<Size>(tree.leaves[i])];
+            const double value = by_quantile ? fit_quantile(tree, rows, leaf, scores, loss)
+                                             : -sums[i].gradient / (sums[i].hessian + o_.l2);
+            const double finite = std::isfinite(value) ? value : 0.0;
+            out[i] = o_.learning_rate * std::clamp(finite, leaf.lower, leaf.upper);
+        });
+        return out;
+    }
+
+    double fit_quantile(const BoostedTree& tree, const BoostRows& rows, const BoostNode& leaf,
+                        const std::vector<double>& scores, const Loss& loss) const {
+        std::vector<Residual> residuals;
+        residuals.reserve(leaf.n_rows);
+        const Size n_chunks = table_.n_chunks();
+        for (Size c = 0; c < n_chunks; ++c) {
+            const ChunkRange& range = tree.ranges[static_cast<Size>(leaf.id) * n_chunks + c];
+            for (Size i = range.begin; i < range.end; ++i) {
+                const Size r = c * kChunkRows + rows.ids[c * kChunkRows + i];
+                residuals.emplace_back(target_.y[r] - scores[r], target_.weight(r));
+            }
+        }
+        if (loss.name == LossName::huber) return huber_step(residuals, loss.parameter);
+        return weighted_quantile(residuals, loss.name == LossName::absolute ? 0.5 : loss.parameter);
+    }
+
+    void update_scores(std::vector<double>& scores, const BoostedTree& tree, const BoostRows& rows,
+                       const std::vector<double>& values) {
+        const Size n_chunks = table_.n_chunks();
+        Pool::shared().parallel_for(o_.n_threads, n_chunks, [&](Size c, int) {
+            const LocalRow* ids = rows.ids.data() + c * kChunkRows;
+            double* own = scores.data() + c * kChunkRows;
+            for (Size i = 0; i < values.size(); ++i) {
+                const ChunkRange& range = tree.ranges[static_cast<Size>(tree.leaves[i]) * n_chunks + c];
+                for (Size j = range.begin; j < range.end; ++j) own[ids[j]] += values[i];
+                for (Size j = range.out_begin; j < range.out_end; ++j) own[ids[j]] += values[i];
+            }
+        });
+    }
+
+    /// The value of an inner node is the weighted mean of its leaves; its impurity is the gain of its split.
+    static FlatTree flatten(BoostedTree& tree, const std::vector<LeafSums>& sums,
+                            const std::vector<double>& values) {
+        std::vector<double> value(tree.nodes.size(), 0.0), weight(tree.nodes.size(), 0.0);
+        for (Size i = 0; i < values.size(); ++i) {
+            value[static_cast<Size>(tree.leaves[i])] = values[i];
+            weight[static_cast<Size>(tree.leaves[i])] = sums[i].weight;
+        }
+        // Children come after their parents.
+        for (Size i = tree.nodes.size(); i-- > 0;) {
+            GrownNode& n = tree.fragment.nodes[i];
+            n.n_samples = static_cast<std::int64_t>(tree.nodes[i].n_rows);
+            if (n.n_children == 0) continue;
+            const Size a = static_cast<Size>(n.first_child), b = a + 1;
+            weight[i] = weight[a] + weight[b];
+            value[i] = weight[i] > 0 ? value[a] + (value[b] - value[a]) * (weight[b] / weight[i]) : value[a];
+        }
+        FlatTree out;
+        for (const Place& place : lay_out(out, std::vector<Fragment>{std::move(tree.fragment)})) {
+            const auto i = static_cast<Size>(place.node);
+            out.value.push_back(value[i]);
+            out.weight.push_back(weight[i]);
+            out.impurity.push_back(out.kind[out.impurity.size()] ? tree.nodes[i].gain : 0.0);
+        }
+        return out;
+    }
+
+    BoostOptions o_;
+    PhaseTimes times_;
+    BoostTable table_;
+    BoostTarget target_;
+    GradientQuantizer quantizer_;
+    BoostedGrower grower_;
+    std::uint64_t round_;
+    bool ready_ = false;
+    std::vector<std::vector<double>> scores_;  // (n_scores,) of (n_rows,)
+    std::vector<double> gradient_, hessian_, log_sum_exp_;
+};
+
+Booster::Booster(const CodeMatrix& x, BoostOptions options)
+    : impl_(std::make_unique<Impl>(x, std::move(options))) {}
+Booster::~Booster() = default;
+
+void Booster::set_rows(const double* y, const double* weights, const double* scores, Size n_scores) {
+    impl_->set_rows(y, weights, scores, n_scores);
+}
+std::vector<FlatTree> Booster::run(const Loss& loss, Size n_rounds, Interrupt& interrupt) {
+    return impl_->run(loss, n_rounds, interrupt);
+}
+std::vector<FlatTree> Booster::step(const double* gradient, const double* hessian, Interrupt& interrupt) {
+    return impl_->step(gradient, hessian, interrupt);
+}
+double Booster::mean_loss(const Loss& loss, const double* weights) { return impl_->mean_loss(loss, weights); }
+const std::vector<std::vector<double>>& Booster::scores() const { return impl_->scores(); }
+const PhaseTimes& Booster::times() const { return impl_->times(); }
+std::uint64_t Booster::round() const { return impl_->round(); }
+Size Booster::n_rows() const { return impl_->n_rows(); }
+
+}  // namespace spinney

@@ -1,0 +1,165 @@
+#include "boost/gradient_quantizer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "grow/grow_common.hpp"
+#include "simd/register_loops.hpp"
+
+namespace spinney {
+
+void BoostTarget::set(const double* values, const double* row_weights, Size n) {
+    y.assign(values, values + n);
+    weights.clear();
+    total_weight = static_cast<double>(n);
+    integer_weights = true;
+    if (!row_weights || std::all_of(row_weights, row_weights + n, [](double w) { return w == 1.0; })) return;
+    weights.assign(row_weights, row_weights + n);
+    total_weight = 0;
+    for (const double w : weights) {
+        total_weight += w;
+        integer_weights = integer_weights && w == std::floor(w);
+    }
+    integer_weights = integer_weights && total_weight < 0x1.0p28;
+}
+
+struct GradientQuantizer::Ratios {
+    double min = std::numeric_limits<double>::infinity(), max = 0;
+    void add(double ratio) {
+        min = std::min(min, ratio);
+        max = std::max(max, ratio);
+    }
+    void add(const Ratios& other) {
+        min = std::min(min, other.min);
+        max = std::max(max, other.max);
+    }
+};
+
+GradientQuantizer::GradientQuantizer(const BoostTable& table, const BoostOptions& options,
+                                     const BoostTarget& target)
+    : table_(table), o_(options), target_(target), sampler_(table, options, target) {
+    rows_.ids.resize(table.x.n_rows);
+    rows_.packed.resize(table.x.n_rows);
+    rows_.n_in.resize(table.n_chunks());
+}
+
+void GradientQuantizer::set_weights() {
+    rows_.weights.clear();
+    rows_.weight_unit = 1;
+    if (target_.weights.empty()) return;
+    if (!target_.integer_weights) rows_.weight_unit = 1 / detail::power_of_two_scale(target_.total_weight);
+    rows_.weights.reserve(target_.weights.size());
+    for (const double w : target_.weights)
+        rows_.weights.push_back(w > 0 ? std::max<Stat>(1, std::llround(w / rows_.weight_unit)) : Stat{0});
+}
+
+BoostRows& GradientQuantizer::quantize(const double* gradient, const double* hessian, GradientSums sums,
+                                       std::uint64_t address) {
+    gradient_ = gradient;
+    hessian_ = hessian;
+    multiplier_.clear();
+    if (o_.sampling != Sampling::none) sums = sampler_.draw(multiplier_, gradient, hessian, sums, address);
+    set_units(sums);
+    const Size n_chunks = table_.n_chunks();
+    const bool all_once = target_.weights.empty() && multiplier_.empty();
+    std::vector<Ratios> ratios(n_chunks);
+    Pool::shared().parallel_for(o_.n_threads, n_chunks, [&](Size c, int) {
+        ratios[c] = all_once ? quantize_all(c) : quantize_some(c);
+    });
+    Ratios all;
+    rows_.any_out = false;
+    for (Size c = 0; c < n_chunks; ++c) {
+        all.add(ratios[c]);
+        rows_.any_out = rows_.any_out || rows_.n_in[c] < table_.chunk_size(c);
+    }
+    rows_.min_hessian_ratio = all.min;
+    rows_.max_hessian_ratio = all.max;
+    return rows_;
+}
+
+/// Choose the finest powers of two for which no sum overflows its 32 bits.
+void GradientQuantizer::set_units(const GradientSums& sums) {
+    const auto fit = [](double sum, double max) {
+        if (!(sum > 0)) return 1.0;
+        return std::ldexp(1.0, std::clamp(std::ilogb(max / sum), -1000, 1000));
+    };
+    // Rounding adds up to half a unit per row to gradients, and up to one to hessians, which are at least 1.
+    const auto n_rows = static_cast<double>(table_.x.n_rows);
+    const double slack = target_.integer_weights ? std::max(target_.total_weight, n_rows) : n_rows;
+    gradient_scale_ = fit(sums.gradient, 0x1.0p31 - 2 - slack);
+    hessian_scale_ = fit(sums.hessian, 0x1.0p32 - 2 - slack);
+    rows_.units = {1 / gradient_scale_, 1 / hessian_scale_};
+}
+
+/// Quantize a chunk in which every row counts once.
+GradientQuantizer::Ratios GradientQuantizer::quantize_all(Size chunk) {
+    const Size begin = chunk * kChunkRows, n = table_.chunk_size(chunk);
+    rows_.n_in[chunk] = static_cast<std::uint32_t>(n);
+    for (Size i = 0; i < n; ++i) rows_.ids[begin + i] = static_cast<LocalRow>(i);
+    Register min = every<Register>(0x1.0p40), max{};
+    for_registers(begin, begin + n, [&](Size r, Size m, Size) {
+        // Adding 1.5 · 2^52 rounds to an integer, which is then in the low bits.
+        constexpr double rounder = 0x1.8p52;
+        const Register g = load_register(gradient_ + r, m) * gradient_scale_ + rounder;
+        Register h = load_register(hessian_ + r, m) * hessian_scale_ + rounder;
+        h = where(h < rounder + 1, every<Register>(rounder + 1), h);
+        const StatRegister zero = detail::bits_of(every<Register>(rounder));
+        store_register(rows_.packed.data() + r,
+                       ((detail::bits_of(g) - zero) << 32) + (detail::bits_of(h) - zero), m);
+        h -= rounder;
+        for (Size i = m; i < kRegister; ++i) h[i] = h[0];
+        min = where(h < min, h, min);
+        max = where(h > max, h, max);
+    });
+    Ratios out;
+    for (Size i = 0; i < kRegister; ++i) {
+        out.add(min[i]);
+        if (max[i] > 0) out.add(max[i]);
+    }
+    return out;
+}
+
+/// Quantize a chunk whose rows have weights or were drawn.
+GradientQuantizer::Ratios GradientQuantizer::quantize_some(Size chunk) {
+    const Size begin = chunk * kChunkRows, n_in = list_rows(chunk);
+    const LocalRow* ids = rows_.ids.data() + begin;
+    Ratios out;
+    for (Size i = 0; i < n_in; ++i) {
+        const Size r = begin + ids[i];
+        const double w = target_.weight(r), m = multiplier_.empty() ? 1.0 : multiplier_[r];
+        const bool repeated = target_.integer_weights && m == 1.0;
+        const double inside = repeated ? 1.0 : w * m;
+        const Stat outside = repeated ? static_cast<Stat>(w) : 1;
+        const Stat g = outside * std::llrint(inside * gradient_[r] * gradient_scale_);
+        const Stat h = outside * std::max<Stat>(1, std::llrint(inside * hessian_[r] * hessian_scale_));
+        rows_.packed[r] = pack(g, h);
+        out.add(static_cast<double>(h) /
+                (rows_.weights.empty() ? 1.0 : static_cast<double>(rows_.weights[r])));
+    }
+    return out;
+}
+
+/// List the rows of a chunk, first those that count; return how many do. Without branches: which rows were
+/// drawn is unpredictable.
+Size GradientQuantizer::list_rows(Size chunk) {
+    const Size begin = chunk * kChunkRows, n = table_.chunk_size(chunk);
+    std::array<LocalRow, kChunkRows> out;
+    LocalRow* ids = rows_.ids.data() + begin;
+    const double* weights = target_.weights_or_null();
+    const double* multiplier = multiplier_.empty() ? nullptr : multiplier_.data();
+    Size n_in = 0, n_out = 0;
+    for (Size i = 0; i < n; ++i) {
+        const double w = weights ? weights[begin + i] : 1.0, m = multiplier ? multiplier[begin + i] : 1.0;
+        const bool counts = w * m > 0;
+        ids[n_in] = out[n_out] = static_cast<LocalRow>(i);
+        n_in += counts;
+        n_out += !counts;
+    }
+    std::copy_n(out.begin(), n_out, ids + n_in);
+    rows_.n_in[chunk] = static_cast<std::uint32_t>(n_in);
+    return n_in;
+}
+
+}  // namespace spinney

@@ -1,0 +1,44 @@
+// Gradients and hessians of one tree as integers, both packed into 64 bits.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "boost/boosted_tree.hpp"
+#include "boost/row_sampling.hpp"
+
+namespace spinney {
+
+/// Scales gradients and hessians to packed integers, so that histogram sums are exact in any order.
+class GradientQuantizer {
+  public:
+    GradientQuantizer(const BoostTable& table, const BoostOptions& options, const BoostTarget& target);
+
+    /// Scale the row weights, once for all trees.
+    void set_weights();
+
+    /// Draw the rows of a tree and quantize their gradients.  gradient, hessian (n_rows,); sums: those of all
+    /// rows; address: of the tree's random draws
+    BoostRows& quantize(const double* gradient, const double* hessian, GradientSums sums,
+                        std::uint64_t address);
+
+  private:
+    struct Ratios;  // hessian per weight, in units
+
+    void set_units(const GradientSums& sums);
+    Ratios quantize_all(Size chunk);
+    Ratios quantize_some(Size chunk);
+    Size list_rows(Size chunk);
+
+    const BoostTable& table_;
+    const BoostOptions& o_;
+    const BoostTarget& target_;
+    RowSampler sampler_;
+    const double *gradient_ = nullptr, *hessian_ = nullptr;
+    double gradient_scale_ = 1, hessian_scale_ = 1;
+    std::vector<double>
+        multiplier_;  // (n_rows,) when rows are drawn: 0 not drawn, else how many it stands for
+    BoostRows rows_;
+};
+
+}  // namespace spinney

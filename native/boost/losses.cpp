@@ -1,0 +1,203 @@
+#include "boost/losses.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "simd/register_loops.hpp"
+
+namespace spinney {
+
+namespace {
+
+// The losses. V is double, or a register of rows; both give the same bits. Row weights are applied outside.
+
+template <class V>
+struct GradientPair {
+    V gradient, hessian;
+};
+
+struct SquaredLoss {
+    explicit SquaredLoss(double = 0) {}
+    template <class V>
+    [[gnu::always_inline]] GradientPair<V> gradients(V s, V y) const {
+        return {s - y, every<V>(1.0)};
+    }
+    double value(double s, double y) const { return 0.5 * (s - y) * (s - y); }
+};
+
+/// Absolute error is the quantile loss at ½, doubled.
+struct QuantileLoss {
+    double alpha, factor;
+    explicit QuantileLoss(double level, double scale = 1.0) : alpha(level), factor(scale) {}
+    template <class V>
+    [[gnu::always_inline]] GradientPair<V> gradients(V s, V y) const {
+        const V below = every<V>(-alpha * factor), above = every<V>((1.0 - alpha) * factor);
+        return {where(y > s, below, where(y < s, above, every<V>(0.0))), every<V>(1.0)};
+    }
+    double value(double s, double y) const {
+        return factor * (y > s ? alpha * (y - s) : (1.0 - alpha) * (s - y));
+    }
+};
+
+struct HuberLoss {
+    double delta;
+    explicit HuberLoss(double width) : delta(width) {}
+    template <class V>
+    [[gnu::always_inline]] GradientPair<V> gradients(V s, V y) const {
+        return {hold(s - y, -delta, delta), every<V>(1.0)};
+    }
+    double value(double s, double y) const {
+        const double r = std::abs(s - y);
+        return r <= delta ? 0.5 * r * r : delta * (r - 0.5 * delta);
+    }
+};
+
+struct PoissonLoss {
+    explicit PoissonLoss(double = 0) {}
+    template <class V>
+    [[gnu::always_inline]] GradientPair<V> gradients(V s, V y) const {
+        const V mean = exp_same_bits(s);
+        return {mean - y, mean};
+    }
+    double value(double s, double y) const { return exp_same_bits(s) - y * s; }
+};
+
+struct GammaLoss {
+    explicit GammaLoss(double = 0) {}
+    template <class V>
+    [[gnu::always_inline]] GradientPair<V> gradients(V s, V y) const {
+        const V ratio = y * exp_same_bits(-s);
+        return {1.0 - ratio, ratio};
+    }
+    double value(double s, double y) const { return s + y * exp_same_bits(-s); }
+};
+
+struct TweedieLoss {
+    double power;
+    explicit TweedieLoss(double p) : power(p) {}
+    template <class V>
+    [[gnu::always_inline]] GradientPair<V> gradients(V s, V y) const {
+        const V a = exp_same_bits(s * (2.0 - power)), b = y * exp_same_bits(s * (1.0 - power));
+        return {a - b, a * (2.0 - power) - b * (1.0 - power)};
+    }
+    double value(double s, double y) const {
+        return exp_same_bits(s * (2.0 - power)) / (2.0 - power) -
+               y * exp_same_bits(s * (1.0 - power)) / (1.0 - power);
+    }
+};
+
+/// Classes 0 and 1; the score is the log odds.
+struct LogLoss {
+    explicit LogLoss(double = 0) {}
+    template <class V>
+    [[gnu::always_inline]] GradientPair<V> gradients(V s, V y) const {
+        const V p = 1.0 / (1.0 + exp_same_bits(-s));
+        return {p - y, p * (1.0 - p)};
+    }
+    double value(double s, double y) const {
+        return std::max(s, 0.0) - y * s + log_same_bits(1.0 + exp_same_bits(-std::abs(s)));
+    }
+};
+
+/// Classes 0 and 1; the score is half the log odds.
+struct ExponentialLoss {
+    explicit ExponentialLoss(double = 0) {}
+    template <class V>
+    [[gnu::always_inline]] GradientPair<V> gradients(V s, V y) const {
+        const V sign = 2.0 * y - 1.0, e = exp_same_bits(-sign * s);
+        return {-sign * e, e};
+    }
+    double value(double s, double y) const { return exp_same_bits((1.0 - 2.0 * y) * s); }
+};
+
+/// One class of several: `log_sum_exp` is ln Σ e^score over the classes.
+struct SoftmaxLoss {
+    double own;  // the class whose score this is
+    explicit SoftmaxLoss(double k) : own(k) {}
+    template <class V>
+    [[gnu::always_inline]] GradientPair<V> gradients(V s, V y, V log_sum_exp) const {
+        const V p = exp_same_bits(s - log_sum_exp);
+        return {p - where(y == own, every<V>(1.0), every<V>(0.0)), p * (1.0 - p)};
+    }
+};
+
+/// Call f with the loss of one score as a type of its own; softmax has several scores and is not among them.
+template <class F>
+decltype(auto) with_loss(const Loss& loss, F&& f) {
+    switch (loss.name) {
+        case LossName::absolute:
+            return f(QuantileLoss(0.5, 2.0));
+        case LossName::quantile:
+            return f(QuantileLoss(loss.parameter));
+        case LossName::huber:
+            return f(HuberLoss(loss.parameter));
+        case LossName::poisson:
+            return f(PoissonLoss());
+        case LossName::gamma:
+            return f(GammaLoss());
+        case LossName::tweedie:
+            return f(TweedieLoss(loss.parameter));
+        case LossName::log:
+            return f(LogLoss());
+        case LossName::exponential:
+            return f(ExponentialLoss());
+        default:
+            return f(SquaredLoss());
+    }
+}
+
+template <class F>
+GradientSums write_gradients(const LossRows& rows, Size begin, Size end, double* gradient, double* hessian,
+                             F&& gradients_of) {
+    LaneSums gradients, hessians;
+    for_registers(begin, end, [&](Size r, Size n, Size part) {
+        GradientPair<Register> pair = gradients_of(r, n);
+        pair.hessian = where(pair.hessian < kMinHessian, every<Register>(kMinHessian), pair.hessian);
+        store_register(gradient + r, pair.gradient, n);
+        store_register(hessian + r, pair.hessian, n);
+        Register w = rows.weights ? load_register(rows.weights + r, n) : every<Register>(1.0);
+        for (Size i = n; i < kRegister; ++i) w[i] = 0;
+        gradients.parts[part] += w * where(pair.gradient < 0.0, -pair.gradient, pair.gradient);
+        hessians.parts[part] += w * pair.hessian;
+    });
+    return {gradients.total(), hessians.total()};
+}
+
+}  // namespace
+
+GradientSums compute_gradients(const Loss& loss, const LossRows& rows, Size k, Size begin, Size end,
+                               double* gradient, double* hessian) {
+    const double *y = rows.y, *s = rows.scores[k].data(), *z = rows.log_sum_exp;
+    if (loss.name == LossName::softmax) {
+        const SoftmaxLoss softmax(static_cast<double>(k));
+        return write_gradients(rows, begin, end, gradient, hessian, [=](Size r, Size n) {
+            return softmax.gradients(load_register(s + r, n), load_register(y + r, n),
+                                     load_register(z + r, n));
+        });
+    }
+    return with_loss(loss, [&](auto one) {
+        return write_gradients(rows, begin, end, gradient, hessian, [=](Size r, Size n) {
+            return one.gradients(load_register(s + r, n), load_register(y + r, n));
+        });
+    });
+}
+
+void compute_log_sum_exp(double* out, std::span<const std::vector<double>> scores, Size begin, Size end) {
+    for_registers(begin, end, [&](Size r, Size n, Size) {
+        Register max = load_register(scores[0].data() + r, n), sum{};
+        for (const auto& one : scores) {
+            const Register s = load_register(one.data() + r, n);
+            max = where(s > max, s, max);
+        }
+        for (const auto& one : scores) sum += exp_same_bits(load_register(one.data() + r, n) - max);
+        store_register(out + r, max + log_same_bits(sum), n);
+    });
+}
+
+double loss_of_row(const Loss& loss, const LossRows& rows, Size r) {
+    if (loss.name == LossName::softmax)
+        return rows.log_sum_exp[r] - rows.scores[static_cast<Size>(rows.y[r])][r];
+    return with_loss(loss, [&](auto one) { return one.value(rows.scores[0][r], rows.y[r]); });
+}
+
+}  // namespace spinney
