@@ -1,15 +1,28 @@
-"""Rows and predictions as JSON, exact: Python writes the shortest text that gives the same float again."""
+"""What golden model files must predict: the rows once for all models, the predictions per format version.
 
-from typing import Any
+- `rows.json`: the tables by name, exact, as Python writes the shortest text that gives the same float again.
+- `v<version>/models.json`: class and table of each model.
+- `v<version>/expected.npz`: the predictions, one array per model and method.
+"""
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+HERE = Path(__file__).parent
+ROWS = HERE / "rows.json"
 METHODS = ("predict", "predict_proba", "decision_function")
 
 
-def plain(array: NDArray[Any]) -> Any:
-    return array.tolist()
+class Expectation(NamedTuple):
+    """Class of a model, name of its table, and its predictions per method."""
+
+    cls: str
+    rows: str
+    expected: dict[str, NDArray[Any]]
 
 
 def plain_rows(rows: Any) -> dict[str, Any]:
@@ -34,3 +47,42 @@ def rows_from(described: dict[str, Any]) -> Any:
         numeric = described["dtypes"][name].startswith(("int", "float", "bool"))
         frame[name] = pd.Series(values, dtype=described["dtypes"][name] if numeric else object)
     return pd.DataFrame(frame)
+
+
+def read_rows() -> dict[str, Any]:
+    """Return the tables by name, as `plain_rows` describes them."""
+    tables: dict[str, Any] = json.loads(ROWS.read_text())
+    return tables
+
+
+def name_of_rows(rows: Any) -> str:
+    """Return the name of a table that is stored already."""
+    described = plain_rows(rows)
+    return next(name for name, stored in read_rows().items() if stored == described)
+
+
+def read_expectations(folder: Path) -> dict[str, Expectation]:
+    """Return the expectations of a format version by the names of the model files."""
+    if not (folder / "models.json").exists():
+        return {}
+    models = json.loads((folder / "models.json").read_text())
+    found = {name: Expectation(model["class"], model["rows"], {}) for name, model in models.items()}
+    with np.load(folder / "expected.npz") as arrays:
+        for key in arrays.files:
+            name, _, method = key.rpartition("/")
+            found[name].expected[method] = arrays[key]
+    return found
+
+
+def write_expectations(folder: Path, found: dict[str, Expectation]) -> None:
+    """Store the expectations of a format version, sorted by name."""
+    found = dict(sorted(found.items()))
+    models = [
+        f"{json.dumps(name)}: {json.dumps({'class': model.cls, 'rows': model.rows})}"
+        for name, model in found.items()
+    ]
+    (folder / "models.json").write_text("{\n" + ",\n".join(models) + "\n}\n")
+    arrays = {
+        f"{name}/{method}": array for name, model in found.items() for method, array in model.expected.items()
+    }
+    np.savez_compressed(folder / "expected.npz", **arrays)

@@ -1,53 +1,57 @@
-"""Save the learners of today beside their predictions, for every later version to load.
+"""Save models of the current version and their predictions, for every later version to load.
 
     python tests/golden/make_golden.py [name ...]
 
-A file that is there already is never written again: it stands for what some user has on disk.
+A file that exists is never overwritten: it stands for what users have on disk.
 """
 
-import json
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from fuzz.subjects import Subject, learners, toys
-from golden.expectations import METHODS, plain, plain_rows
+from golden.expectations import (
+    HERE,
+    METHODS,
+    Expectation,
+    name_of_rows,
+    read_expectations,
+    write_expectations,
+)
 from spinney.io import save
 from spinney.io.container import VERSION
 
 MAX_ROWS = 50
 
 
-def make(subject: Subject, folder: Path) -> bool:
-    """Write `name.spinney` and `name.json`; return whether they were new."""
+def make(subject: Subject, folder: Path) -> Expectation | None:
+    """Save a model and return what it predicts; None if there is a file of it or nothing to predict."""
     path = folder / f"{subject.name}.spinney"
-    if path.exists():
-        return False
-    model, rows = subject.fit(), subject.rows()
-    if rows is None:
-        return False
-    rows = rows[:MAX_ROWS]
-    expected: dict[str, Any] = {
-        method: plain(np.asarray(getattr(model, method)(rows)))
-        for method in METHODS
-        if hasattr(model, method)
+    rows = subject.rows()
+    if path.exists() or rows is None:
+        return None
+    model, rows = subject.fit(), rows[:MAX_ROWS]
+    expected = {
+        method: np.asarray(getattr(model, method)(rows)) for method in METHODS if hasattr(model, method)
     }
-    content = {"class": type(model).__name__, "rows": plain_rows(rows), "expected": expected}
-    folder.mkdir(exist_ok=True)
-    path.with_suffix(".json").write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n")
     save(model, path)
-    return True
+    return Expectation(type(model).__name__, name_of_rows(rows), expected)
 
 
 def main() -> None:
-    folder = Path(__file__).parent / f"v{VERSION}"
+    folder = HERE / f"v{VERSION}"
+    folder.mkdir(exist_ok=True)
+    found = read_expectations(folder)
     for subject in [*toys(), *learners()]:
-        if (not sys.argv[1:] or subject.name in sys.argv[1:]) and make(subject, folder):
-            print(f"wrote {subject.name}")
+        if not sys.argv[1:] or subject.name in sys.argv[1:]:
+            expectation = make(subject, folder)
+            if expectation is not None:
+                found[subject.name] = expectation
+                print(f"wrote {subject.name}")
+    write_expectations(folder, found)
 
 
 if __name__ == "__main__":

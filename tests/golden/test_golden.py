@@ -1,6 +1,7 @@
-"""Old files load for ever: every model ever kept here gives the predictions it gave when it was saved."""
+"""Old files load for ever: every model stored here predicts what it predicted when it was saved."""
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -9,16 +10,23 @@ import pytest
 
 import contracts.learners  # noqa: F401  (defines the learners)
 import persistence.toys  # noqa: F401  (defines the toy classes that some files hold)
-from golden.expectations import plain, plain_rows, rows_from
+from golden.expectations import (
+    HERE,
+    METHODS,
+    Expectation,
+    plain_rows,
+    read_expectations,
+    read_rows,
+    rows_from,
+)
 from spinney.io import dumps, load
 from spinney.io.container import VERSION, decode, encode
 from spinney.io.document import Tagged
 
-HERE = Path(__file__).parent
-FILES = sorted(HERE.glob("v*/*.spinney"))
-MODELS = [path for path in FILES if path.with_suffix(".json").exists()]
+VERSIONS = sorted(HERE.glob("v*"))
+MODELS = [(folder, name) for folder in VERSIONS for name in read_expectations(folder)]
 
-# Their answers pass through NumPy's exponentials or matrix products, whose last bits are the processor's.
+# Their predictions depend on NumPy's exponentials or matrix products, whose last bits vary by processor.
 ROUNDING = ("AdaBoost", "GradientBoosting", "NegativeCorrelation", "OutputCode", "Stacking")
 
 EVERY_KIND: dict[str, Any] = {
@@ -39,29 +47,40 @@ EVERY_KIND: dict[str, Any] = {
 }
 
 
-def name_of(path: Path) -> str:
-    return f"{path.parent.name}/{path.stem}"
+@cache
+def expectations(folder: Path) -> dict[str, Expectation]:
+    return read_expectations(folder)
 
 
-@pytest.mark.parametrize("path", MODELS, ids=name_of)
-def test_an_old_model_predicts_as_it_did(path: Path) -> None:
-    content = json.loads(path.with_suffix(".json").read_text())
-    model = load(path)
-    assert type(model).__name__ == content["class"]
-    rows = rows_from(content["rows"])
-    assert content["expected"]
-    for method, expected in content["expected"].items():
+each_model = pytest.mark.parametrize(
+    ("folder", "name"), [pytest.param(*model, id=f"{model[0].name}/{model[1]}") for model in MODELS]
+)
+
+
+@each_model
+def test_an_old_model_predicts_as_it_did(folder: Path, name: str) -> None:
+    cls, table, expected = expectations(folder)[name]
+    model = load(folder / f"{name}.spinney")
+    assert type(model).__name__ == cls
+    rows = rows_from(read_rows()[table])
+    assert set(expected) == {method for method in METHODS if hasattr(model, method)}
+    for method, values in expected.items():
         found = np.asarray(getattr(model, method)(rows))
-        if found.dtype.kind == "f" and content["class"].startswith(ROUNDING):
-            np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+        if found.dtype.kind == "f" and cls.startswith(ROUNDING):
+            np.testing.assert_allclose(found, values, rtol=1e-10, atol=1e-12)
         else:
-            assert plain(found) == expected
+            assert found.tolist() == values.tolist()
 
 
-@pytest.mark.parametrize("path", MODELS, ids=name_of)
-def test_an_old_model_can_be_saved_again(path: Path) -> None:
-    model = load(path)
+@each_model
+def test_an_old_model_can_be_saved_again(folder: Path, name: str) -> None:
+    model = load(folder / f"{name}.spinney")
     assert dumps(load(dumps(model))) == dumps(model)
+
+
+def test_every_golden_file_has_an_expectation() -> None:
+    files = {(path.parent, path.stem) for path in HERE.glob("v*/*.spinney")}
+    assert files == {*MODELS, (HERE / "v1", "every_kind")}
 
 
 def test_every_kind_of_value_has_the_bytes_it_had() -> None:
@@ -72,7 +91,7 @@ def test_every_kind_of_value_has_the_bytes_it_had() -> None:
 
 
 def test_there_is_a_model_of_every_format_version() -> None:
-    assert {path.parent.name for path in MODELS} == {f"v{version}" for version in range(1, VERSION + 1)}
+    assert {folder.name for folder, _ in MODELS} == {f"v{version}" for version in range(1, VERSION + 1)}
 
 
 def test_the_rows_beside_a_file_are_exact() -> None:
