@@ -36,7 +36,6 @@ UNFINISHED = {
     "spinney.bagging",
     "spinney.data",
     "spinney.datasets",
-    "spinney.diversity",
     "spinney.ensembles",
     "spinney.forests",
     "spinney.gradient_boosting",

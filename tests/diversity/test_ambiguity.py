@@ -11,9 +11,8 @@ from diversity.tables import problems, random_votes
 from spinney.core.errors import InputError
 from spinney.diversity import error_ambiguity, kohavi_wolpert
 from spinney.diversity.ambiguity import vote_ambiguity
-from spinney.diversity.cloud import errors_of
-from spinney.diversity.counting import count_pairs
-from spinney.diversity.votes import read_votes
+from spinney.diversity.pairwise import errors_of
+from spinney.diversity.votes import count_pairs, read_votes
 
 NUMBERS = st.floats(-1e6, 1e6)
 
@@ -103,7 +102,7 @@ def test_the_table_has_one_row_a_row():
         (([[1.0, np.nan]], [1.0]), {}, "A prediction is nan in column 1, row 0"),
         (([1.0, 2.0], [1.0, 2.0]), {}, r"shape \(2,\)"),
         (([[1.0, 2.0]], [1.0, 2.0]), {}, "1 rows, y has 2"),
-        (([[1.0, 2.0]], [[1.0, 2.0]]), {}, "y has 2 outputs where the predictions have 1"),
+        (([[1.0, 2.0]], [[1.0, 2.0]]), {}, "y has 2 outputs, but the predictions have 1"),
         (([[1e200, 2.0]], [1.0]), {}, "infinite"),
         (([[1.0, 2.0]], [1.0]), {"weights": [1.0]}, "2 members"),
         (([[1.0, 2.0]], [1.0]), {"weights": [1.0, -1.0]}, "at least 0"),
@@ -118,7 +117,7 @@ def test_bad_input_is_named(arguments, options, message):
 
 def of_votes(predictions, y, weights=None):
     votes = read_votes(predictions, y, sample_weight=weights)
-    return vote_ambiguity(votes, count_pairs(votes), errors_of(count_pairs(votes.judged())))
+    return vote_ambiguity(votes, count_pairs(votes), errors_of(count_pairs(votes.correctness())))
 
 
 @given(problems())

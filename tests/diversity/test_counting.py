@@ -4,9 +4,15 @@ import numpy as np
 import pytest
 
 from diversity.tables import random_votes
-from spinney.diversity import counting, kappa
-from spinney.diversity.counting import agreements_by_bits, agreements_by_products, count_pairs, pair_table
-from spinney.diversity.votes import read_votes
+from spinney.diversity import kappa
+from spinney.diversity import votes as counting
+from spinney.diversity.votes import (
+    agreements_by_bits,
+    agreements_by_products,
+    count_pairs,
+    pair_table,
+    read_votes,
+)
 
 
 def naive_agreements(predictions, weights):
@@ -43,7 +49,7 @@ def test_weights_are_added_exactly(n_classes, greatest):
 @pytest.mark.parametrize("share", [0.0, 0.05, 2.0])  # all by products, some listed, all listed
 @pytest.mark.parametrize("n_classes", [3, 12])
 def test_pairs_are_listed_or_multiplied_to_the_same_sum(share, n_classes, monkeypatch):
-    monkeypatch.setattr(counting, "_LISTED_SHARE", share)
+    monkeypatch.setattr(counting, "_LISTED_FRACTION", share)
     monkeypatch.setattr(counting, "_STRIPE", 3)
     predictions, _ = random_votes(150, 8, n_classes)
     weights = np.random.default_rng(2).integers(1, 2**40, 150)

@@ -185,7 +185,7 @@ def test_several_outputs_come_last():
 def test_stages_of_a_sum_are_refused(make):
     for classes in (2, 3):
         rows = classes > TARGET
-        with pytest.raises(InputError, match="do not answer for themselves"):
+        with pytest.raises(InputError, match="do not predict by themselves"):
             member_predictions(make().fit(X[rows], TARGET[rows]), X)
 
 
@@ -199,7 +199,7 @@ def test_stages_of_a_sum_are_refused(make):
 )
 def test_parts_of_a_code_are_refused(model):
     y = TARGET[:, None] if isinstance(model, MultiOutputClassifier) else TARGET
-    with pytest.raises(InputError, match="do not answer for themselves"):
+    with pytest.raises(InputError, match="do not predict by themselves"):
         member_predictions(model.fit(X, y), X)
 
 

@@ -28,7 +28,7 @@ def test_labels_of_any_kind_become_codes_in_ascending_order(kind):
     assert votes.classes.tolist() == ["a", "b", "c", "d"]
     assert votes.codes.tolist() == [[1, 2, 0], [0, 2, 1]]
     assert votes.truth.tolist() == [2, 2, 3]
-    assert votes.judged().codes.tolist() == [[0, 1, 0], [0, 1, 0]]
+    assert votes.correctness().codes.tolist() == [[0, 1, 0], [0, 1, 0]]
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint64, np.float32, ">i4", bool])
@@ -86,16 +86,16 @@ def test_whole_weights_stay_as_they_are():
 @pytest.mark.parametrize(
     ("predictions", "message"),
     [
-        ([[0, 1.5]], r"The prediction 1\.5 is no label in column 1, row 0"),
-        ([[0.0, 1.0], [np.nan, 1.0]], r"The prediction nan is no label in column 0, row 1"),
-        ([[0.0, 1.0], [1.0, np.inf]], r"The prediction inf is no label in column 1, row 1"),
-        (np.array([["a", None]], dtype=object), r"The prediction None is no label in column 1, row 0"),
+        ([[0, 1.5]], r"The prediction 1\.5 is not a label in column 1, row 0"),
+        ([[0.0, 1.0], [np.nan, 1.0]], r"The prediction nan is not a label in column 0, row 1"),
+        ([[0.0, 1.0], [1.0, np.inf]], r"The prediction inf is not a label in column 1, row 1"),
+        (np.array([["a", None]], dtype=object), r"The prediction None is not a label in column 1, row 0"),
         (np.array([["a", 1]], dtype=object), "labels of the types int, str"),
         ([0, 1, 0], r"shape \(3,\).*n_rows, n_members"),
         (np.zeros((2, 2, 2)), r"shape \(2, 2, 2\)"),
         (np.empty((0, 2)), "no rows"),
         (np.empty((2, 0)), "0 columns"),
-        ([["a"], ["a", "b"]], "no matrix"),
+        ([["a"], ["a", "b"]], "not a matrix"),
     ],
 )
 def test_bad_predictions_are_named(predictions, message):

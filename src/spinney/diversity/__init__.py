@@ -1,25 +1,25 @@
-"""Measures of how differently the members of an ensemble err."""
+"""Measures of the diversity of an ensemble: how differently its members predict and err."""
 
-from spinney.diversity.ambiguity import ErrorAmbiguity, error_ambiguity
-from spinney.diversity.cloud import KappaErrorPoints, kappa_error
+from spinney.diversity.ambiguity import ErrorAmbiguity, ensemble_error, error_ambiguity
 from spinney.diversity.diagnosis import Diagnosis, RegressionDiagnosis, diagnose
 from spinney.diversity.members import member_predictions
-from spinney.diversity.pairwise import (
-    correlation,
-    disagreement,
-    double_fault,
-    kappa,
-    pair_mean,
-    q_statistic,
-)
-from spinney.diversity.voting_error import ensemble_error
-from spinney.diversity.whole import (
+from spinney.diversity.non_pairwise import (
     coincident_failure,
     difficulty,
     entropy,
     generalized_diversity,
     interrater,
     kohavi_wolpert,
+)
+from spinney.diversity.pairwise import (
+    KappaErrorPoints,
+    correlation,
+    disagreement,
+    double_fault,
+    kappa,
+    kappa_error,
+    pair_mean,
+    q_statistic,
 )
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""A diagnosis: everything that can be told of an ensemble's members, as one plain record."""
+"""Diagnosis of an ensemble: all measures of the accuracy and diversity of its members in one record."""
 
 from __future__ import annotations
 
@@ -13,49 +13,57 @@ from sklearn.base import is_regressor
 from spinney.core.errors import InputError, show_value
 from spinney.core.frames import to_frame
 from spinney.core.parameters import check_weights
+from spinney.diversity import non_pairwise, pairwise
 from spinney.diversity.ambiguity import (
     ErrorAmbiguity,
+    ensemble_error,
     error_ambiguity,
-    read_numbers,
+    read_values,
     residuals_of,
     vote_ambiguity,
 )
-from spinney.diversity.cloud import KappaErrorPoints, errors_of, points_of
-from spinney.diversity.counting import count_pairs, pair_table
 from spinney.diversity.members import member_weights
-from spinney.diversity.pairwise import (
-    correlation_of,
-    disagreement_of,
-    double_fault_of,
-    judge,
-    kappa_of,
-    pair_mean,
-    q_statistic_of,
-)
-from spinney.diversity.votes import Votes, check_size, read_matrix, read_votes
-from spinney.diversity.voting_error import ensemble_error
-from spinney.diversity.whole import (
-    by_row,
-    coincident_failure_of,
-    difficulty_of,
-    entropy_of_judged,
-    generalized_diversity_of,
-    interrater_of,
-    kohavi_wolpert_of,
-)
+from spinney.diversity.pairwise import KappaErrorPoints, pair_mean
+from spinney.diversity.votes import Votes, check_size, count_pairs, pair_table, read_matrix, read_votes
 
 Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
-    """Hold what can be told of the members of an ensemble of classifiers.
+    """Accuracy and diversity of the members of an ensemble of classifiers.
 
-    ``error`` is that of the whole ensemble, ``error_by_member`` (n_members,) that of each member. κ and
-    disagreement are of labels, the other measures of right and wrong answers. Pairwise measures are matrices
-    (n_members, n_members). ``independent_error`` is what so many voters with the mean error would have if
-    they erred independently, ``hoeffding_bound`` the bound on it. ``ambiguity`` takes the votes apart, E =
-    Ē − Ā, as vectors of 0 and 1. Rows of weight 0 are left out, also of what is by row.
+    κ and disagreement compare labels, the other measures correct and wrong predictions. Rows of weight 0 are
+    left out.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of rows.
+    n_members : int
+        Number of members.
+    error : float
+        Error rate of the ensemble.
+    error_by_member : ndarray of shape (n_members,)
+        Error rate of each member.
+    disagreement, kappa, correlation, q_statistic, double_fault : ndarray of shape (n_members, n_members)
+        The pairwise measures, see the functions of these names.
+    entropy, kohavi_wolpert, interrater, difficulty, generalized_diversity, coincident_failure : float
+        The non-pairwise measures, see the functions of these names.
+    ambiguity : ErrorAmbiguity
+        Decomposition E = Ē − Ā of the votes as one-hot vectors.
+    kappa_error : KappaErrorPoints
+        Points of the κ–error diagram.
+    independent_error : float
+        Expected error of as many independent voters with the mean error of the members.
+    hoeffding_bound : float
+        Hoeffding's upper bound on `independent_error`.
+
+    Examples
+    --------
+    >>> diagnosis = diagnose([["a", "a"], ["a", "b"], ["b", "b"]], None, ["a", "a", "b"])
+    >>> diagnosis.to_frame("member")["error"].round(3).tolist()
+    [0.0, 0.333]
     """
 
     n_rows: int
@@ -79,21 +87,55 @@ class Diagnosis:
     hoeffding_bound: float
 
     def to_frame(self, by: str = "measure") -> Any:
-        """Give a data frame: one row a "measure" (pairwise ones averaged), a "pair", or a "member".
+        """Return the measures as a data frame.
 
-        The column more_diverse tells which way a measure goes as the members differ more.
+        Parameters
+        ----------
+        by : {"measure", "pair", "member"}, default="measure"
+            What a row is: a measure (pairwise ones averaged), a pair of members, or a member.
+
+        Returns
+        -------
+        DataFrame
+            The measures. The column more_diverse says whether higher or lower values are more diverse.
         """
         return _tables(self, by, _CLASSIFICATION)
 
 
 @dataclass(frozen=True, eq=False)
 class RegressionDiagnosis:
-    """Hold what can be told of the members of an ensemble of regressors, in squared errors.
+    """Accuracy and diversity of the members of an ensemble of regressors, in squared errors.
 
-    ``error`` is that of the whole ensemble; ``ambiguity`` takes apart that of the members' weighted mean, E =
-    Ē − Ā. ``correlation`` (n_members, n_members) is that of the members' errors; 0 with one whose error never
-    changes. The error of the plain mean is ``squared_bias`` + ``error_variance``, and the latter is
-    σ²/T + (T − 1) c / T, from the members' mean ``variance`` σ² and the mean ``covariance`` c of two.
+    The error of the unweighted mean of the members is `squared_bias` + `error_variance`.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of rows.
+    n_members : int
+        Number of members.
+    error : float
+        Mean squared error of the ensemble.
+    error_by_member : ndarray of shape (n_members,)
+        Mean squared error of each member.
+    correlation : ndarray of shape (n_members, n_members)
+        Correlation of the members' errors; 0 with a member whose error is constant.
+    ambiguity : ErrorAmbiguity
+        Decomposition E = Ē − Ā of the error of the members' weighted mean.
+    squared_bias : float
+        Squared mean error of the members' mean.
+    variance : float
+        σ², the mean variance of the members' errors.
+    covariance : float
+        c, the mean covariance of two members' errors.
+    error_variance : float
+        σ²/T + (T − 1) c / T, the variance of the error of the mean of T members.
+
+    Examples
+    --------
+    >>> diagnosis = diagnose([[1.0, 3.0], [2.0, 2.5]], None, [2.5, 2.0])
+    >>> diagnosis.n_members, diagnosis.error
+    (2, 0.15625)
     """
 
     n_rows: int
@@ -108,11 +150,22 @@ class RegressionDiagnosis:
     error_variance: float
 
     def to_frame(self, by: str = "measure") -> Any:
-        """Give a data frame: one row a "measure" (pairwise ones averaged), a "pair", or a "member"."""
+        """Return the measures as a data frame.
+
+        Parameters
+        ----------
+        by : {"measure", "pair", "member"}, default="measure"
+            What a row is: a measure (pairwise ones averaged), a pair of members, or a member.
+
+        Returns
+        -------
+        DataFrame
+            The measures. The column more_diverse says whether higher or lower values are more diverse.
+        """
         return _tables(self, by, _REGRESSION)
 
 
-# The measures of the table, in its order: which way each goes as the members differ more.
+# Measures in the order of the table, and whether higher or lower values are more diverse.
 _CLASSIFICATION = {
     "error": "",
     "mean_error": "",
@@ -146,13 +199,29 @@ _REGRESSION = {
 def diagnose(
     ensemble: Any, X: Any, y: Any, *, weights: Any = None, sample_weight: Any = None
 ) -> Diagnosis | RegressionDiagnosis:
-    """Measure everything at once: how accurate the members of a fitted ensemble are, and how diverse.
+    """Compute all measures of the accuracy and diversity of the members of an ensemble.
 
-    ``ensemble`` is a fitted ensemble, a list of fitted estimators (their vote or mean is the ensemble), or,
-    with X None, a matrix of predictions (n_rows, n_members), of regressors if y has numbers that are not
-    whole. Classifiers give a :class:`Diagnosis`, regressors a :class:`RegressionDiagnosis`. Take rows that
-    the ensemble was not fitted to. ``weights`` are those of regressors, as in :func:`error_ambiguity`.
+    Parameters
+    ----------
+    ensemble : estimator, list of estimators, or array-like of shape (n_rows, n_members)
+        A fitted ensemble, a list of fitted estimators (whose vote or mean is the ensemble), or, if `X` is
+        None, a matrix of predictions.
+    X : table or None
+        Rows to predict. Use rows that the ensemble was not fitted to.
+    y : array-like of shape (n_rows,)
+        True labels or values. A matrix of predictions is taken as one of regressors if `y` has fractions.
+    weights : array-like of shape (n_members,), optional
+        Weights of regressors in their mean, as in :func:`error_ambiguity`.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weights of the rows.
 
+    Returns
+    -------
+    Diagnosis or RegressionDiagnosis
+        The measures, of classifiers or of regressors.
+
+    Examples
+    --------
     >>> diagnosis = diagnose([["a", "a"], ["a", "b"], ["b", "b"], ["a", "b"]], None, ["a", "a", "b", "b"])
     >>> diagnosis.error_by_member.tolist(), diagnosis.generalized_diversity
     ([0.25, 0.25], 1.0)
@@ -160,9 +229,7 @@ def diagnose(
     if _is_regression(ensemble, X, y):
         return _diagnose_regressors(ensemble, X, y, weights, sample_weight)
     if weights is not None:
-        raise InputError(
-            "weights are those of regressors in their mean; classifiers are measured one by one."
-        )
+        raise InputError("weights are those of regressors in their mean; the votes of classifiers have none.")
     return _diagnose_classifiers(ensemble, X, y, sample_weight)
 
 
@@ -179,39 +246,39 @@ def _is_regression(ensemble: Any, X: Any, y: Any) -> bool:
 
 def _diagnose_classifiers(ensemble: Any, X: Any, y: Any, sample_weight: Any) -> Diagnosis:
     votes = read_votes(ensemble, y, X, sample_weight, min_members=2)
-    judged = judge(votes, y)
-    of_labels, of_right = count_pairs(votes), count_pairs(judged)
-    table, errors = pair_table(of_right), errors_of(of_right)
+    correct = votes.correctness()
+    of_labels, of_correct = count_pairs(votes), count_pairs(correct)
+    table, errors = pair_table(of_correct), pairwise.errors_of(of_correct)
     mean_error = float(errors.mean())
     return Diagnosis(
         n_rows=votes.n_rows,
         n_members=votes.n_members,
-        error=_whole_error(ensemble, X, y, sample_weight, votes),
+        error=_ensemble_error(ensemble, X, y, sample_weight, votes),
         error_by_member=errors,
-        disagreement=disagreement_of(of_labels),
-        kappa=kappa_of(of_labels),
-        correlation=correlation_of(table),
-        q_statistic=q_statistic_of(table),
-        double_fault=double_fault_of(of_right),
-        entropy=entropy_of_judged(judged),
-        kohavi_wolpert=kohavi_wolpert_of(judged),
-        interrater=interrater_of(judged),
-        difficulty=difficulty_of(judged),
-        generalized_diversity=generalized_diversity_of(judged),
-        coincident_failure=coincident_failure_of(judged),
+        disagreement=pairwise.disagreement_of(of_labels),
+        kappa=pairwise.kappa_of(of_labels),
+        correlation=pairwise.correlation_of(table),
+        q_statistic=pairwise.q_statistic_of(table),
+        double_fault=pairwise.double_fault_of(of_correct),
+        entropy=non_pairwise.entropy_of_correct(correct),
+        kohavi_wolpert=non_pairwise.kohavi_wolpert_of(correct),
+        interrater=non_pairwise.interrater_of(correct),
+        difficulty=non_pairwise.difficulty_of(correct),
+        generalized_diversity=non_pairwise.generalized_diversity_of(correct),
+        coincident_failure=non_pairwise.coincident_failure_of(correct),
         ambiguity=vote_ambiguity(votes, of_labels, errors),
-        kappa_error=points_of(of_labels, errors),
+        kappa_error=pairwise.points_of(of_labels, errors),
         independent_error=ensemble_error(votes.n_members, mean_error),
         hoeffding_bound=ensemble_error(votes.n_members, mean_error, "hoeffding"),
     )
 
 
-def _whole_error(ensemble: Any, X: Any, y: Any, sample_weight: Any, votes: Votes) -> float:
-    """Give the error of the ensemble's own answers, or of the class with most votes, the first of equals."""
+def _ensemble_error(ensemble: Any, X: Any, y: Any, sample_weight: Any, votes: Votes) -> float:
+    """Error rate of the ensemble's own predictions, or of the plurality vote (the first class of a tie)."""
     if X is not None and hasattr(ensemble, "predict"):
         own = read_votes(np.asarray(ensemble.predict(X))[:, None], y, None, sample_weight)
         return own.mean(own.codes[0] != own.truth)
-    chosen = by_row(votes, lambda shares: shares.argmax(axis=1).astype(np.float64))
+    chosen = non_pairwise.by_row(votes, lambda counts: counts.argmax(axis=1).astype(np.float64))
     return votes.mean(chosen != votes.truth)
 
 
@@ -223,7 +290,7 @@ def _diagnose_regressors(
 ) -> RegressionDiagnosis:
     if weights is None and X is not None:
         weights = member_weights(ensemble)
-    values = read_numbers(read_matrix(ensemble, X))
+    values = read_values(read_matrix(ensemble, X))
     n_rows, n_members, _ = values.shape
     check_size(n_rows, n_members, 2)
     ambiguity = error_ambiguity(values, y, weights=weights, sample_weight=sample_weight)
@@ -249,18 +316,18 @@ def _diagnose_regressors(
 
 
 def _moments(residuals: Matrix, row_weights: Matrix | None) -> tuple[float, Matrix]:
-    """Give the squared mean error of the members' mean, and the covariances of their errors.
+    """Squared mean error of the members' mean, and the covariances of their errors.
 
     residuals (n_rows, n_members, n_outputs) -> covariances (n_members, n_members), averaged over outputs
     """
-    shares = np.full(len(residuals), 1 / len(residuals)) if row_weights is None else row_weights
-    shares = shares / shares.sum()
-    means = np.einsum("i,itk->tk", shares, residuals)
+    weights = np.ones(len(residuals)) if row_weights is None else row_weights
+    weights = weights / weights.sum()
+    means = np.einsum("i,itk->tk", weights, residuals)
     bias = float(np.mean(means.mean(axis=0) ** 2))
     covariances = np.zeros((residuals.shape[1],) * 2)
     for output in range(residuals.shape[2]):
         centred = residuals[:, :, output] - means[:, output]
-        covariances += centred.T @ (centred * shares[:, None]) / residuals.shape[2]
+        covariances += centred.T @ (centred * weights[:, None]) / residuals.shape[2]
     return bias, (covariances + covariances.T) / 2
 
 
@@ -309,6 +376,6 @@ def _summary(record: Any, name: str) -> float:
 
 
 def _mean_with_others(matrix: Matrix) -> Matrix:
-    """Average each member's measure with the other members.  -> (n_members,)"""
+    """Mean of each member's measure with the other members.  -> (n_members,)"""
     mean: Matrix = (matrix.sum(axis=1) - np.diagonal(matrix)) / (len(matrix) - 1)
     return mean

@@ -1,25 +1,45 @@
-"""Measures of two members, for all pairs at once: each gives a symmetric matrix (n_members, n_members)."""
+"""Pairwise diversity measures: symmetric matrices (n_members, n_members), and the κ–error diagram."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spinney.core.errors import InputError, show_values
-from spinney.diversity.counting import PairCounts, PairTable, count_pairs, pair_table
-from spinney.diversity.votes import Votes, read_votes
+from spinney.core.frames import to_frame
+from spinney.diversity.votes import PairCounts, PairTable, Votes, count_pairs, pair_table, read_votes
 
 Matrix = NDArray[np.float64]
 
 
 def disagreement(predictions: Any, y: Any = None, *, X: Any = None, sample_weight: Any = None) -> Matrix:
-    """Give the share of rows that two members answer differently, (b + c) / m; 0 to 1, more is more diverse.
+    """Compute the disagreement of each two members: the proportion of rows they predict differently.
 
-    Without y the answers are labels, of any number of classes; with y they are right or wrong, which is the
-    same for two classes. ``predictions`` is a matrix (n_rows, n_members), or a fitted ensemble with ``X``.
+    It is (b + c) / m for m rows, where b and c count the rows that only one of the two predicts as the second
+    class (without y) or correctly (with y). From 0 to 1; higher is more diverse.
 
+    Parameters
+    ----------
+    predictions : array-like of shape (n_rows, n_members), or fitted ensemble
+        Predicted labels of any number of classes, or an ensemble that predicts them for `X`.
+    y : array-like of shape (n_rows,), optional
+        True labels. If given, predictions are compared as correct or wrong, otherwise as labels. For two
+        classes both are the same.
+    X : table, optional
+        Rows to predict, if `predictions` is an ensemble.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weights of the rows.
+
+    Returns
+    -------
+    ndarray of shape (n_members, n_members)
+        The disagreement, 0 on the diagonal.
+
+    Examples
+    --------
     >>> disagreement([["a", "a"], ["a", "b"], ["c", "c"], ["b", "c"]]).tolist()
     [[0.0, 0.5], [0.5, 0.0]]
     """
@@ -27,12 +47,30 @@ def disagreement(predictions: Any, y: Any = None, *, X: Any = None, sample_weigh
 
 
 def kappa(predictions: Any, y: Any = None, *, X: Any = None, sample_weight: Any = None) -> Matrix:
-    """Give κ = (p1 − p2) / (1 − p2): the agreement p1 of two members beyond p2, that by chance alone.
+    """Compute Cohen's κ = (p1 − p2) / (1 − p2) of each two members.
 
-    p2 is the sum over classes of the product of both members' shares of votes. 1 is full agreement, 0 no more
-    than by chance, below 0 less; less is more diverse. Without y the answers are labels, of any number of
-    classes; with y they are right or wrong. Where p2 = 1 (both always give one and the same answer) κ is 1.
+    p1 is the observed agreement and p2 the agreement expected by chance: the sum over classes of the product
+    of both members' proportions of votes. 1 is full agreement, 0 as much as by chance, below 0 less; lower is
+    more diverse. κ is 1 where p2 = 1, that is where both always predict one and the same class.
 
+    Parameters
+    ----------
+    predictions : array-like of shape (n_rows, n_members), or fitted ensemble
+        Predicted labels of any number of classes, or an ensemble that predicts them for `X`.
+    y : array-like of shape (n_rows,), optional
+        True labels. If given, predictions are compared as correct or wrong, otherwise as labels.
+    X : table, optional
+        Rows to predict, if `predictions` is an ensemble.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weights of the rows.
+
+    Returns
+    -------
+    ndarray of shape (n_members, n_members)
+        κ of each pair, 1 on the diagonal.
+
+    Examples
+    --------
     >>> kappa([[1, 1], [1, 1], [0, 0], [1, 0]]).tolist()
     [[1.0, 0.5], [0.5, 1.0]]
     """
@@ -40,12 +78,31 @@ def kappa(predictions: Any, y: Any = None, *, X: Any = None, sample_weight: Any 
 
 
 def correlation(predictions: Any, y: Any = None, *, X: Any = None, sample_weight: Any = None) -> Matrix:
-    """Give ρ = (ad − bc) / √((a+b)(a+c)(c+d)(b+d)), the correlation of two members; less is more diverse.
+    """Compute the correlation ρ = (ad − bc) / √((a+b)(a+c)(c+d)(b+d)) of each two members.
 
-    With y the table a, b, c, d counts who is right; without, it counts the labels, of which there must be two
-    (either may be called "+"). A member that always gives the same answer has no correlation: ρ is then 1
-    where both always agree, −1 where they never do, and 0 otherwise.
+    a, b, c and d are the cells of the 2×2 table of the two members. Lower is more diverse. A member that
+    always predicts the same has no correlation: ρ is then 1 where both always agree, −1 where they never do,
+    and 0 otherwise.
 
+    Parameters
+    ----------
+    predictions : array-like of shape (n_rows, n_members), or fitted ensemble
+        Predicted labels, or an ensemble that predicts them for `X`.
+    y : array-like of shape (n_rows,), optional
+        True labels. If given, the table counts who is correct; otherwise it counts labels, of which there
+        must be two (either may be the positive one).
+    X : table, optional
+        Rows to predict, if `predictions` is an ensemble.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weights of the rows.
+
+    Returns
+    -------
+    ndarray of shape (n_members, n_members)
+        ρ of each pair, from −1 to 1.
+
+    Examples
+    --------
     >>> correlation([[1, 1], [1, 0], [0, 1], [0, 0]]).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
@@ -53,11 +110,30 @@ def correlation(predictions: Any, y: Any = None, *, X: Any = None, sample_weight
 
 
 def q_statistic(predictions: Any, y: Any = None, *, X: Any = None, sample_weight: Any = None) -> Matrix:
-    """Give Yule's Q = (ad − bc) / (ad + bc) of two members; it has the sign of ρ, and |Q| ≥ |ρ|.
+    """Compute Yule's Q = (ad − bc) / (ad + bc) of each two members.
 
-    The table is that of :func:`correlation`, and so are the values where ad + bc = 0, which is where a member
-    always gives the same answer.
+    It has the sign of :func:`correlation`, and its absolute value is at least that of ρ. Lower is more
+    diverse. Where ad + bc = 0, a member always predicts the same, and Q is as ρ is there.
 
+    Parameters
+    ----------
+    predictions : array-like of shape (n_rows, n_members), or fitted ensemble
+        Predicted labels, or an ensemble that predicts them for `X`.
+    y : array-like of shape (n_rows,), optional
+        True labels. If given, the table counts who is correct; otherwise it counts labels, of which there
+        must be two.
+    X : table, optional
+        Rows to predict, if `predictions` is an ensemble.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weights of the rows.
+
+    Returns
+    -------
+    ndarray of shape (n_members, n_members)
+        Q of each pair, from −1 to 1.
+
+    Examples
+    --------
     >>> q_statistic([[1, 1], [1, 1], [1, 1], [1, 0], [0, 1], [0, 0]]).tolist()
     [[1.0, 0.5], [0.5, 1.0]]
     """
@@ -65,18 +141,47 @@ def q_statistic(predictions: Any, y: Any = None, *, X: Any = None, sample_weight
 
 
 def double_fault(predictions: Any, y: Any, *, X: Any = None, sample_weight: Any = None) -> Matrix:
-    """Give the share of rows that both of two members get wrong; less is better. The diagonal is their error.
+    """Compute the proportion of rows that both of two members predict wrongly; lower is better.
 
+    Parameters
+    ----------
+    predictions : array-like of shape (n_rows, n_members), or fitted ensemble
+        Predicted labels of any number of classes, or an ensemble that predicts them for `X`.
+    y : array-like of shape (n_rows,)
+        True labels.
+    X : table, optional
+        Rows to predict, if `predictions` is an ensemble.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weights of the rows.
+
+    Returns
+    -------
+    ndarray of shape (n_members, n_members)
+        The double fault of each pair; the errors of the members on the diagonal.
+
+    Examples
+    --------
     >>> double_fault([["a", "a"], ["b", "b"], ["b", "c"], ["a", "c"]], ["a", "a", "a", "a"]).tolist()
     [[0.5, 0.5], [0.5, 0.75]]
     """
-    counts = count_pairs(judge(read_votes(predictions, y, X, sample_weight), y))
-    return double_fault_of(counts)
+    return double_fault_of(count_pairs(read_votes(predictions, y, X, sample_weight).correctness()))
 
 
 def pair_mean(matrix: ArrayLike) -> float:
     """Average a pairwise measure over the pairs of different members.
 
+    Parameters
+    ----------
+    matrix : array-like of shape (n_members, n_members)
+        A symmetric matrix, as :func:`kappa` and the other pairwise measures return.
+
+    Returns
+    -------
+    float
+        The mean of the entries above the diagonal.
+
+    Examples
+    --------
     >>> pair_mean([[1.0, 0.25, 0.5], [0.25, 1.0, 0.75], [0.5, 0.75, 1.0]])
     0.5
     """
@@ -88,50 +193,142 @@ def pair_mean(matrix: ArrayLike) -> float:
     return float(square[np.triu_indices(len(square), 1)].mean())
 
 
+@dataclass(frozen=True, eq=False)
+class KappaErrorPoints:
+    """Points of the κ–error diagram, one per pair of members.
+
+    Attributes
+    ----------
+    first : ndarray of shape (n_pairs,)
+        Index of the first member of each pair.
+    second : ndarray of shape (n_pairs,)
+        Index of the second member; larger than `first`.
+    kappa : ndarray of shape (n_pairs,)
+        κ of the two members' labels.
+    error : ndarray of shape (n_pairs,)
+        Mean of the two members' error rates.
+    mean_kappa : float
+        Mean of `kappa` over the pairs.
+    mean_error : float
+        Mean of `error` over the pairs, which is the mean error of the members.
+
+    Examples
+    --------
+    >>> kappa_error([[1, 1], [1, 0], [0, 0]], [1, 1, 0]).to_frame().shape
+    (1, 4)
+    """
+
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    kappa: NDArray[np.float64]
+    error: NDArray[np.float64]
+
+    @property
+    def mean_kappa(self) -> float:
+        """Mean of κ over the pairs."""
+        return float(self.kappa.mean())
+
+    @property
+    def mean_error(self) -> float:
+        """Mean of the error over the pairs, which is that over the members."""
+        return float(self.error.mean())
+
+    def to_frame(self) -> Any:
+        """Return the points as a data frame.
+
+        Returns
+        -------
+        DataFrame
+            One row per pair, with the columns first, second, kappa, error.
+        """
+        return to_frame(vars(self))
+
+
+def kappa_error(predictions: Any, y: Any, *, X: Any = None, sample_weight: Any = None) -> KappaErrorPoints:
+    """Compute the points of the κ–error diagram [1]_: κ and mean error of each pair of members.
+
+    Points further left belong to more diverse members, lower ones to more accurate members.
+    :func:`spinney.plotting.plot_kappa_error` draws them.
+
+    Parameters
+    ----------
+    predictions : array-like of shape (n_rows, n_members), or fitted ensemble
+        Predicted labels, or an ensemble that predicts them for `X`; at least two members.
+    y : array-like of shape (n_rows,)
+        True labels.
+    X : table, optional
+        Rows to predict, if `predictions` is an ensemble.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weights of the rows.
+
+    Returns
+    -------
+    KappaErrorPoints
+        One point per pair.
+
+    References
+    ----------
+    .. [1] D. D. Margineantu and T. G. Dietterich, "Pruning adaptive boosting", ICML 1997.
+
+    Examples
+    --------
+    >>> points = kappa_error([[1, 1], [1, 1], [0, 0], [1, 0]], [1, 1, 0, 0])
+    >>> points.kappa.tolist(), points.error.tolist()
+    ([0.5], [0.125])
+    """
+    votes = read_votes(predictions, y, X, sample_weight, min_members=2)
+    return points_of(count_pairs(votes), errors_of(count_pairs(votes.correctness())))
+
+
 # ---- from counts ----
 
 
-def judge(votes: Votes, y: Any) -> Votes:
-    """Turn votes for classes into right and wrong ones, for measures that have no other meaning."""
-    if y is None:
-        raise InputError(
-            "This measure is of right and wrong answers, and y is None", fix="Give the true labels as y."
-        )
-    return votes.judged()
+def errors_of(correct: PairCounts) -> NDArray[np.float64]:
+    """Error rate of each member, from counts of correct and wrong predictions.  -> (n_members,)"""
+    return correct.by_class[:, 0] / correct.total
+
+
+def points_of(labels: PairCounts, errors: NDArray[np.float64]) -> KappaErrorPoints:
+    """Points of the κ–error diagram, from counts of labels and the members' errors (n_members,)."""
+    first, second = np.triu_indices(len(errors), 1)
+    return KappaErrorPoints(
+        first, second, kappa_of(labels)[first, second], (errors[first] + errors[second]) / 2
+    )
 
 
 def disagreement_of(counts: PairCounts) -> Matrix:
-    """Give the disagreement from counts."""
+    """Disagreement, from counts."""
     return (counts.total - counts.agree) / counts.total
 
 
 def kappa_of(counts: PairCounts) -> Matrix:
-    """Give κ from counts."""
-    shares = counts.by_class / counts.total
-    observed, by_chance = counts.agree / counts.total, shares @ shares.T
-    # Told by counts, not by the rounded 1 − p2: a constant member has all its votes in one class.
+    """Cohen's κ, from counts."""
+    proportions = counts.by_class / counts.total
+    observed, by_chance = counts.agree / counts.total, proportions @ proportions.T
+    # By counts, not by the rounded 1 − p2: a constant member has all its votes in one class.
     constant = (counts.by_class == counts.total).astype(np.float64)
-    no_chance = constant @ constant.T > 0
-    return np.where(no_chance, 1.0, (observed - by_chance) / np.where(no_chance, 1.0, 1.0 - by_chance))
+    both_constant = constant @ constant.T > 0
+    below = np.where(both_constant, 1.0, 1.0 - by_chance)
+    return np.where(both_constant, 1.0, (observed - by_chance) / below)
 
 
 def correlation_of(table: PairTable) -> Matrix:
-    """Give ρ from the table of two answers."""
+    """Correlation ρ, from the 2×2 table."""
     a, b, c, d = table.a, table.b, table.c, table.d
-    # Two roots of two factors: four counts multiplied could overflow.
+    # Two roots of two factors: the product of four counts could overflow.
     spread = np.sqrt((a + b) * (c + d)) * np.sqrt((a + c) * (b + d))
     return _ratio(a * d - b * c, spread, table)
 
 
 def q_statistic_of(table: PairTable) -> Matrix:
-    """Give Q from the table of two answers."""
+    """Yule's Q, from the 2×2 table."""
     ad, bc = table.a * table.d, table.b * table.c
     return _ratio(ad - bc, ad + bc, table)
 
 
-def double_fault_of(counts: PairCounts) -> Matrix:
-    """Give the double fault from counts of right and wrong answers."""
-    return pair_table(counts).d / counts.total
+def double_fault_of(correct: PairCounts) -> Matrix:
+    """Double fault, from counts of correct and wrong predictions."""
+    return pair_table(correct).d / correct.total
 
 
 def _ratio(above: Matrix, below: Matrix, table: PairTable) -> Matrix:
@@ -142,19 +339,22 @@ def _ratio(above: Matrix, below: Matrix, table: PairTable) -> Matrix:
     return np.where(defined, above / np.where(defined, below, 1.0), otherwise)
 
 
-def _count(predictions: Any, y: Any, X: Any, sample_weight: Any) -> PairCounts:
+def _votes(predictions: Any, y: Any, X: Any, sample_weight: Any) -> Votes:
+    """Votes for labels, or, with y, for correct and wrong."""
     votes = read_votes(predictions, y, X, sample_weight)
-    return count_pairs(votes if y is None else votes.judged())
+    return votes if y is None else votes.correctness()
+
+
+def _count(predictions: Any, y: Any, X: Any, sample_weight: Any) -> PairCounts:
+    return count_pairs(_votes(predictions, y, X, sample_weight))
 
 
 def _two_class_table(predictions: Any, y: Any, X: Any, sample_weight: Any) -> PairTable:
-    votes = read_votes(predictions, y, X, sample_weight)
-    if y is not None:
-        votes = votes.judged()
-    elif len(votes.classes) > 2:
+    votes = _votes(predictions, y, X, sample_weight)
+    if len(votes.classes) > 2:
         raise InputError(
-            f"This measure is of two answers, and the predictions have {len(votes.classes)} labels: "
+            f"This measure is for two classes, and the predictions have {len(votes.classes)} labels: "
             f"{show_values(votes.classes.tolist())}",
-            fix="Give the true labels as y, to measure which answers are right.",
+            fix="Give the true labels as y, to compare which predictions are correct.",
         )
     return pair_table(count_pairs(votes))

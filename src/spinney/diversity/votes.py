@@ -1,4 +1,4 @@
-"""Votes: what each member answers to each row, as codes, with the true answers and the weights of rows."""
+"""Votes: the predicted labels of all members as codes, and exact counts of how often each two agree."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from spinney.core.errors import InputError, show_value
 from spinney.core.parameters import check_weights
@@ -16,15 +17,22 @@ from spinney.diversity.members import member_predictions
 
 _BLOCK_VALUES = 1 << 20
 _FEW_LABELS = 16
-_EXACT_BITS = 53  # whole numbers of so many bits are exact in float64, and so are their sums
+_EXACT_BITS = 53  # integers of so many bits are exact in float64, and so are their sums
+# Block sizes such that the arrays made from a block stay in the second-level cache.
+_BITS_BLOCK = 1 << 23
+_PRODUCT_BLOCK = 1 << 20
+_EXACT_FLOAT32 = 2.0**24  # sums of integers up to here are exact in float32
+_STRIPE = 128  # members multiplied with all later ones at a time: half of a symmetric matrix
+_LISTED_FRACTION = 0.005  # listing a pair takes about 200 times as long as a matrix product does
 
 
 @dataclass(frozen=True, eq=False)
 class Votes:
-    """Hold the class that each member votes for, as codes (n_members, n_rows), and what they stand for.
+    """Predicted classes of all members.
 
-    ``truth`` holds the codes of y, or None. ``weights`` are whole numbers whose sum float64 holds exactly, or
-    None: no sum over rows depends on its order then. All measures are ratios, so their scale drops out.
+    codes (n_members, n_rows) are indices into ``classes``; ``truth`` (n_rows,) has the codes of y, or is
+    None. ``weights`` (n_rows,) are integers whose sum is exact in float64, or None, so no sum depends on the
+    order of the rows. All measures are ratios, so the scale of the weights does not matter.
     """
 
     codes: NDArray[Any]
@@ -34,53 +42,48 @@ class Votes:
 
     @property
     def n_members(self) -> int:
-        """Count the members."""
+        """Number of members."""
         return int(self.codes.shape[0])
 
     @property
     def n_rows(self) -> int:
-        """Count the rows that have a weight above 0."""
+        """Number of rows with a weight above 0."""
         return int(self.codes.shape[1])
 
     @property
     def total(self) -> float:
-        """Give the weight of all rows together."""
+        """Sum of the weights of all rows."""
         return float(self.n_rows if self.weights is None else self.weights.sum())
 
     def mean(self, by_row: NDArray[Any]) -> float:
-        """Average over rows, by weight.  by_row (n_rows,)"""
+        """Weighted mean over rows.  by_row (n_rows,)"""
         return float(np.average(by_row, weights=self.weights))
 
-    def judged(self) -> Votes:
-        """Turn the votes for classes into votes that are wrong (0) or right (1)."""
-        right = self.codes == self.truth
-        return Votes(right.view(np.uint8), np.array(["wrong", "right"]), None, self.weights)
+    def correctness(self) -> Votes:
+        """Return votes of the classes wrong (0) and correct (1)."""
+        if self.truth is None:
+            raise InputError(
+                "This measure compares correct and wrong predictions, and y is None",
+                fix="Give the true labels as y.",
+            )
+        correct = self.codes == self.truth
+        return Votes(correct.view(np.uint8), np.array(["wrong", "correct"]), None, self.weights)
 
     def blocks(self, values: int = _BLOCK_VALUES) -> Iterator[slice]:
-        """Cut the rows into blocks of about so many votes, to bound the memory of what is made from them."""
+        """Yield blocks of rows with about so many votes, to bound the memory of arrays made from them."""
         yield from _blocks(self.n_rows, max(1, values // self.n_members))
 
 
 def read_votes(
-    predictions: Any,
-    y: Any = None,
-    X: Any = None,
-    sample_weight: Any = None,
-    *,
-    min_members: int = 1,
+    predictions: Any, y: Any = None, X: Any = None, sample_weight: Any = None, *, min_members: int = 1
 ) -> Votes:
-    """Read predictions (n_rows, n_members), or those of a fitted ensemble for X, and y where it is given.
+    """Read predictions (n_rows, n_members), or those of a fitted ensemble for X, and y if it is given.
 
     >>> votes = read_votes([["a", "b"], ["b", "b"]], ["a", "b"])
     >>> votes.codes.tolist(), votes.truth.tolist()
     ([[0, 1], [1, 1]], [0, 1])
     """
-    matrix = read_matrix(predictions, X)
-    if matrix.ndim != 2:
-        raise InputError(
-            f"The predictions have the shape {matrix.shape}",
-            fix="Give one row a row of the data and one column a member, (n_rows, n_members).",
-        )
+    matrix = read_matrix(predictions, X, (2,))
     n_rows, n_members = matrix.shape
     check_size(n_rows, n_members, min_members)
     truth = None if y is None else read_target(y, n_rows)
@@ -88,8 +91,8 @@ def read_votes(
         raise InputError(f"y has {truth.shape[1]} outputs; diversity is measured for one output at a time.")
     weights = check_weights(sample_weight, n_rows)
     if weights is not None:
-        # Whole numbers first: a weight that is nothing beside the others adds no label.
-        weights = _whole(weights)
+        # Integers first: a row whose weight is negligible beside the others adds no label.
+        weights = _integer_weights(weights)
         kept = weights > 0
         if not kept.all():
             matrix, weights = matrix[kept], weights[kept]
@@ -97,40 +100,47 @@ def read_votes(
     return _encode(matrix, truth, weights)
 
 
-def read_matrix(predictions: Any, X: Any) -> NDArray[Any]:
-    """Give the predictions as an array; those of a fitted ensemble are made from X."""
+def read_matrix(predictions: Any, X: Any, n_axes: tuple[int, ...] = (2, 3)) -> NDArray[Any]:
+    """Return the predictions as an array; those of a fitted ensemble are computed from X."""
     if X is not None:
-        return member_predictions(predictions, X)
-    model = predictions[0] if isinstance(predictions, list | tuple) and predictions else predictions
-    if hasattr(model, "predict"):
+        matrix = member_predictions(predictions, X)
+    else:
+        model = predictions[0] if isinstance(predictions, list | tuple) and predictions else predictions
+        if hasattr(model, "predict"):
+            raise InputError(
+                f"To measure a fitted {type(model).__name__}, rows to predict are needed",
+                fix="Give them as X=….",
+            )
+        try:
+            matrix = np.asarray(predictions)
+        except ValueError as error:
+            raise InputError(f"The predictions are not a matrix (n_rows, n_members): {error}.") from None
+    if matrix.ndim not in n_axes:
         raise InputError(
-            f"To measure a fitted {type(model).__name__}, rows to predict are needed",
-            fix="Give them as X=….",
+            f"The predictions have the shape {matrix.shape}",
+            fix="Give one row per row of the data and one column per member, (n_rows, n_members).",
         )
-    try:
-        return np.asarray(predictions)
-    except ValueError as error:
-        raise InputError(f"The predictions are no matrix (n_rows, n_members): {error}.") from None
+    return matrix
 
 
 def check_size(n_rows: int, n_members: int, min_members: int = 1) -> None:
-    """Raise an error where there is nothing to measure."""
+    """Raise an error if there are no rows or too few members."""
     if n_rows == 0:
         raise InputError("The predictions have no rows.")
     if n_members < min_members:
         raise InputError(
             f"The predictions have {n_members} column{'s' if n_members != 1 else ''}",
             fix=f"This measure needs at least {min_members} member{'s' if min_members != 1 else ''}, "
-            "one a column.",
+            "one per column.",
         )
 
 
-def _whole(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scale weights to whole numbers whose sum is exact; weights that are such numbers stay as they are."""
+def _integer_weights(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scale weights to integers whose sum is exact; weights that are such integers stay as they are."""
     total = float(weights.sum())
     if total < 2.0**_EXACT_BITS and np.all(weights == np.trunc(weights)):
         return weights
-    # A power of two, so that scaling itself is exact; one bit is left for what rounding adds.
+    # A power of two, so that scaling itself is exact; one bit is left for rounding.
     _, exponent = np.frexp(total)
     return np.rint(np.ldexp(weights, _EXACT_BITS - 1 - int(exponent)))
 
@@ -144,7 +154,7 @@ def _blocks(n_rows: int, size: int) -> Iterator[slice]:
 
 
 def _encode(matrix: NDArray[Any], truth: NDArray[Any] | None, weights: NDArray[np.float64] | None) -> Votes:
-    """Give each label a code; blocks of rows are turned in one go, each a contiguous piece of memory."""
+    """Encode labels (n_rows, n_members) as codes (n_members, n_rows), block by block of rows."""
     n_rows, n_members = matrix.shape
     code_of: dict[Any, int] = {}
     codes = np.empty((n_members, n_rows), dtype=np.uint8)
@@ -162,53 +172,53 @@ def _encode(matrix: NDArray[Any], truth: NDArray[Any] | None, weights: NDArray[n
 
 
 def _codes(block: NDArray[Any], code_of: dict[Any, int], first_row: int) -> NDArray[np.int32]:
-    """Code a block (n_rows, n_members), adding to code_of the labels that are new."""
+    """Encode a block (n_rows, n_members) and add new labels to code_of."""
     flat = block.ravel()
     if flat.dtype.kind == "f":
         wrong = ~(flat == np.trunc(flat)) | np.isinf(flat)
         if wrong.any():
             _refuse(flat, int(np.argmax(wrong)), block.shape[1], first_row)
-    labels, places = _distinct(flat)
-    missing = _missing(labels)
+    labels, indices = _distinct(flat)
+    missing = _first_missing(labels)
     if missing is not None:
-        _refuse(flat, int(np.argmax(places == missing)), block.shape[1], first_row)
+        _refuse(flat, int(np.argmax(indices == missing)), block.shape[1], first_row)
     table = np.array([code_of.setdefault(label, len(code_of)) for label in labels], dtype=np.int32)
-    codes: NDArray[np.int32] = table[places].reshape(block.shape)
+    codes: NDArray[np.int32] = table[indices].reshape(block.shape)
     return codes
 
 
 def _distinct(flat: NDArray[Any]) -> tuple[list[Any], NDArray[Any]]:
-    """Give the distinct labels, and the place of each entry's label among them."""
+    """Return the distinct labels, and the index of each entry's label among them."""
     if flat.dtype.kind in "biuf":
         encoded = encode_classes(flat)
         return encoded.classes[0].tolist(), encoded.codes[:, 0]
     if flat.dtype.kind in "US":
-        labels, places = _compared(flat)
-        if places.min() >= 0:
-            return labels, places
+        labels, indices = _compared(flat)
+        if indices.min() >= 0:
+            return labels, indices
     # Looking labels up takes a fraction of the time of sorting them.
     items = flat.tolist()
     labels = list(dict.fromkeys(items))
-    place_of = {label: place for place, label in enumerate(labels)}
-    return labels, np.fromiter(map(place_of.__getitem__, items), np.int32, len(items))
+    index_of = {label: index for index, label in enumerate(labels)}
+    return labels, np.fromiter(map(index_of.__getitem__, items), np.int32, len(items))
 
 
 def _compared(flat: NDArray[Any]) -> tuple[list[Any], NDArray[np.int32]]:
-    """Find labels by comparing all entries with one after another; those beyond the first few stay at −1.
+    """Find labels by comparing all entries with one label after another; −1 beyond the first few labels.
 
-    Ten times as fast as making a Python object of each text.
+    Ten times as fast as creating a Python string for each entry.
     """
     labels: list[Any] = []
-    places = np.full(len(flat), -1, dtype=np.int32)
-    while len(labels) < _FEW_LABELS and places.min() < 0:
-        label = flat[np.argmin(places)]
-        places[flat == label] = len(labels)
+    indices = np.full(len(flat), -1, dtype=np.int32)
+    while len(labels) < _FEW_LABELS and indices.min() < 0:
+        label = flat[np.argmin(indices)]
+        indices[flat == label] = len(labels)
         labels.append(label.item())
-    return labels, places
+    return labels, indices
 
 
-def _missing(labels: list[Any]) -> int | None:
-    """Give the place of the first label that is None, NaN or the like."""
+def _first_missing(labels: list[Any]) -> int | None:
+    """Index of the first label that is None, NaN or the like."""
     try:
         read_target(np.fromiter(labels, dtype=object, count=len(labels)), len(labels))
     except InputError as error:
@@ -216,31 +226,184 @@ def _missing(labels: list[Any]) -> int | None:
     return None
 
 
-def _refuse(flat: NDArray[Any], place: int, n_members: int, first_row: int) -> None:
-    value = flat[place]
+def _refuse(flat: NDArray[Any], index: int, n_members: int, first_row: int) -> None:
+    value = flat[index].item() if isinstance(flat[index], np.generic) else flat[index]
     raise InputError(
-        f"The prediction {show_value(value.item() if isinstance(value, np.generic) else value)} is no label",
-        column=place % n_members,
-        row=first_row + place // n_members,
-        fix="Give every member's label for every row; for regression there is error_ambiguity.",
+        f"The prediction {show_value(value)} is not a label",
+        column=index % n_members,
+        row=first_row + index // n_members,
+        fix="Give every member's label for every row; for regression use error_ambiguity.",
     )
 
 
 def _ascending(labels: list[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Give the rank of each label, and the labels in ascending order."""
+    """Return the rank of each label, and the labels in ascending order."""
     try:
         order = sorted(range(len(labels)), key=labels.__getitem__)
     except TypeError:
-        kinds = sorted({type(label).__name__ for label in labels})
+        types = sorted({type(label).__name__ for label in labels})
         raise InputError(
-            f"The predictions and y hold labels of the types {', '.join(kinds)}, which cannot be compared",
+            f"The predictions and y have labels of the types {', '.join(types)}, which cannot be compared",
             fix="Convert the labels to one type, numbers or strings.",
         ) from None
     ranks = np.empty(len(labels), dtype=np.int64)
     ranks[order] = np.arange(len(labels))
-    classes = np.array([labels[place] for place in order])
-    return ranks, classes
+    return ranks, np.array([labels[index] for index in order])
 
 
 def _code_type(n_classes: int) -> type[np.unsignedinteger[Any]]:
     return np.uint8 if n_classes <= 1 << 8 else np.uint16 if n_classes <= 1 << 16 else np.uint32
+
+
+# ---- counts of pairs ----
+
+
+@dataclass(frozen=True, eq=False)
+class PairCounts:
+    """Weight of all rows, of those where two members agree, and of each member's votes per class.
+
+    agree (n_members, n_members); by_class (n_members, n_classes). Integers, so nothing is rounded.
+    """
+
+    total: float
+    agree: NDArray[np.float64]
+    by_class: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class PairTable:
+    """2×2 tables of all pairs: the weight of rows by who votes for the second of two classes.
+
+    Both (a), only the first member (b), only the second (c), neither (d); each (n_members, n_members).
+    """
+
+    a: NDArray[np.float64]
+    b: NDArray[np.float64]
+    c: NDArray[np.float64]
+    d: NDArray[np.float64]
+
+
+def count_pairs(votes: Votes) -> PairCounts:
+    """Count the agreements of all pairs of members.
+
+    >>> count_pairs(read_votes([[0, 0], [0, 1], [1, 1]])).agree.tolist()
+    [[3.0, 2.0], [2.0, 3.0]]
+    """
+    by_bits = votes.weights is None and hasattr(np, "bitwise_count")  # NumPy 2
+    agree = agreements_by_bits(votes) if by_bits else agreements_by_products(votes)
+    return PairCounts(votes.total, agree, votes_by_class(votes))
+
+
+def pair_table(counts: PairCounts) -> PairTable:
+    """Compute the 2×2 table of each pair for votes of two classes.
+
+    >>> table = pair_table(count_pairs(read_votes([[1, 1], [1, 0], [0, 0], [0, 0]])))
+    >>> [float(cell[0, 1]) for cell in (table.a, table.b, table.c, table.d)]
+    [1.0, 1.0, 0.0, 2.0]
+    """
+    # A single class is the first of two: nobody votes for the second.
+    second = counts.by_class[:, 1] if counts.by_class.shape[1] > 1 else np.zeros(len(counts.by_class))
+    a = (counts.agree - counts.total + second[:, None] + second[None, :]) / 2
+    b, c = second[:, None] - a, second[None, :] - a
+    return PairTable(a, b, c, counts.total - a - b - c)
+
+
+def agreements_by_bits(votes: Votes) -> NDArray[np.float64]:
+    """Count the rows where two members agree, for rows without weights.  -> (n_members, n_members)
+
+    Codes are split into bit planes, 64 rows per machine word: two votes differ where any plane does. The
+    cost grows with the logarithm of the number of classes.
+    """
+    n_planes = max(1, int(len(votes.classes) - 1).bit_length())
+    differ = np.zeros((votes.n_members, votes.n_members), dtype=np.int64)
+    for rows in votes.blocks(_BITS_BLOCK):
+        planes = [_pack_bits((votes.codes[:, rows] >> plane) & 1) for plane in range(n_planes)]
+        for member in range(votes.n_members - 1):
+            unequal = planes[0][member] ^ planes[0][member + 1 :]
+            for plane in planes[1:]:
+                unequal |= plane[member] ^ plane[member + 1 :]
+            differ[member, member + 1 :] += np.bitwise_count(unequal).sum(axis=1, dtype=np.int64)
+    return votes.total - (differ + differ.T).astype(np.float64)
+
+
+def _pack_bits(bits: NDArray[np.generic]) -> NDArray[np.uint64]:
+    """Pack bits (n_members, n_rows) into 64-bit words, padded with 0."""
+    packed = np.packbits(bits.astype(np.uint8, copy=False), axis=1)
+    return np.ascontiguousarray(np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8)))).view(np.uint64)
+
+
+def agreements_by_products(votes: Votes) -> NDArray[np.float64]:
+    """Sum the weight of rows where two members agree.  -> (n_members, n_members)
+
+    Classes are ranked within each row by their number of votes: one matrix product for the first classes of
+    all rows, one for the second, until so few votes are left that pairs of them are listed. So the cost
+    hardly grows with the number of classes. Two classes need one product.
+    """
+    n_classes, both = len(votes.classes), np.zeros((votes.n_members, votes.n_members))
+    for rows in votes.blocks(_PRODUCT_BLOCK):
+        weights = np.ones(rows.stop - rows.start) if votes.weights is None else votes.weights[rows]
+        codes = votes.codes[:, rows]
+        if n_classes == 2:
+            _add_product(both, codes == 1, weights)
+            continue
+        ranks, sizes = _rank_by_size(codes, n_classes)
+        # Squared votes per row: the number of pairs that listing them would visit.
+        pairs = np.square(sizes, dtype=np.float64).mean(axis=0)
+        n_dense = int(np.count_nonzero(pairs > _LISTED_FRACTION * votes.n_members**2))
+        for rank in range(n_dense):
+            _add_product(both, ranks == rank, weights)
+        both += _listed_pairs(ranks, n_dense, n_classes, weights)
+    # Only the upper triangle is complete.
+    both = np.triu(both) + np.triu(both, 1).T
+    if n_classes == 2:
+        second = np.diagonal(both)
+        return np.asarray(votes.total - second[:, None] - second[None, :] + 2 * both)
+    return both
+
+
+def _add_product(both: NDArray[np.float64], chosen: NDArray[np.bool_], weights: NDArray[np.float64]) -> None:
+    """Add the weight of the rows that two members have chosen to the upper triangle of `both`.
+
+    both (n_members, n_members); chosen (n_members, n_rows); weights (n_rows,)
+    """
+    exact = np.float32 if weights.sum() <= _EXACT_FLOAT32 else np.float64
+    values = chosen.astype(exact)
+    weighted = values * weights.astype(exact)
+    for begin in range(0, len(values), _STRIPE):
+        both[begin : begin + _STRIPE, begin:] += values[begin : begin + _STRIPE] @ weighted[begin:].T
+
+
+def _rank_by_size(codes: NDArray[Any], n_classes: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Rank the class of each vote within its row by number of votes; return ranks and sorted numbers.
+
+    codes (n_members, n_rows) -> ranks (n_members, n_rows), sizes (n_rows, n_classes), descending per row
+    """
+    n_rows = codes.shape[1]
+    cells = codes + np.arange(0, n_rows * n_classes, n_classes, dtype=np.int32)
+    counts = np.bincount(cells.ravel(), minlength=n_rows * n_classes).reshape(n_rows, n_classes)
+    order = np.argsort(-counts, axis=1, kind="stable")
+    rank_of = np.empty((n_rows, n_classes), dtype=np.int32)
+    np.put_along_axis(rank_of, order, np.arange(n_classes, dtype=np.int32)[None, :], axis=1)
+    return rank_of.ravel()[cells], np.take_along_axis(counts, order, axis=1)
+
+
+def _listed_pairs(
+    ranks: NDArray[np.int32], first: int, n_classes: int, weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Sum the weight of rows where two members vote for the same class, for classes from a rank on."""
+    n_members, n_rows = ranks.shape
+    left = ranks >= first
+    rows = np.nonzero(left)[1]
+    cells = rows * n_classes + ranks[left]
+    begin = np.append(0, np.cumsum(left.sum(axis=1)))
+    shape = (n_members, n_rows * n_classes)
+    ones = sparse.csr_array((np.ones(len(cells)), cells, begin), shape=shape)
+    weighted = sparse.csr_array((weights[rows], cells, begin), shape=shape)
+    return np.asarray((ones @ weighted.T).toarray())
+
+
+def votes_by_class(votes: Votes) -> NDArray[np.float64]:
+    """Sum the weight of each member's votes per class.  -> (n_members, n_classes)"""
+    n_classes = len(votes.classes)
+    sums = [np.bincount(codes, votes.weights, n_classes) for codes in votes.codes]
+    return np.array(sums, dtype=np.float64)

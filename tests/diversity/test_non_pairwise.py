@@ -14,8 +14,8 @@ from spinney.diversity import (
     generalized_diversity,
     interrater,
     kohavi_wolpert,
+    non_pairwise,
     pair_mean,
-    whole,
 )
 
 OF_RIGHT = {
@@ -71,7 +71,7 @@ def test_blocks_do_not_change_the_measures(monkeypatch):
     measures = [*OF_RIGHT, interrater]
     expected = [measure(predictions, y) for measure in measures]
     labels = [measure(predictions) for measure in (entropy, kohavi_wolpert, interrater)]
-    monkeypatch.setattr(whole, "_BLOCK", 50)
+    monkeypatch.setattr(non_pairwise, "_BLOCK", 50)
     np.testing.assert_allclose([measure(predictions, y) for measure in measures], expected, rtol=1e-13)
     np.testing.assert_allclose(
         [measure(predictions) for measure in (entropy, kohavi_wolpert, interrater)], labels, rtol=1e-13
