@@ -17,7 +17,7 @@ from spinney.data.table import Table
 from spinney.io import Persistent
 
 
-class Estimator(BaseEstimator, Persistent, metaclass=ABCMeta):  # type: ignore[misc]
+class Estimator(BaseEstimator, Persistent, metaclass=ABCMeta, persistent_name=""):  # type: ignore[misc]
     """Base class of estimators: parameters, and fitted attributes that change all at once.
 
     A subclass
@@ -85,7 +85,7 @@ def _fitted_names(cls: type) -> frozenset[str]:
     return frozenset(name for base in cls.__mro__ for what in lists for name in vars(base).get(what, ()))
 
 
-class TableEstimator(Estimator):
+class TableEstimator(Estimator, persistent_name=""):
     """Base class of estimators that read tables themselves, and keep their schema as ``schema_``.
 
     It has ``n_features_in_`` and ``feature_names_in_``, scikit-learn's tags for the inputs that a `Table`

@@ -59,6 +59,6 @@ def test_members_obey_the_parameters_of_their_columns(more):
 
 
 def test_a_wrong_name_is_refused_as_ever():
-    with pytest.raises(ValueError, match="'z', which is no column"):
+    with pytest.raises(ValueError, match="'z', which is not a column"):
         pattern = sp.DecisionTreeClassifier(feature_costs={"z": 1.0})
         sp.BaggingClassifier(pattern, max_features=1).fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])

@@ -44,7 +44,7 @@ def test_trees_are_pruned_by_the_rows_they_left_out():
         out = np.setdiff1d(np.arange(300), rows)
         alone = clone(exact).set_params(pruning="reduced-error", random_state=tree.random_state)
         counts = np.bincount(rows, minlength=300)
-        alone.fit(X, noisy, counts, validation_set=(X.iloc[out], noisy[out]))
+        alone.fit(X, noisy, counts, eval_set=(X.iloc[out], noisy[out]))
         assert dumps(alone) == dumps(tree)
         assert tree.get_n_leaves() < whole.get_n_leaves()
         assert tree.score(X.iloc[out], noisy[out]) > whole.score(X.iloc[out], noisy[out])
@@ -59,7 +59,7 @@ def test_pruning_rows_keep_their_weights_and_their_columns():
         out = (counts == 0) & (weights > 0)
         part = X.iloc[:, model.estimators_features_[t]]
         alone = sp.DecisionTreeRegressor(pruning="reduced-error", random_state=tree.random_state)
-        alone.fit(part, y, counts, validation_set=(part[out], y[out], weights[out]))
+        alone.fit(part, y, counts, eval_set=(part[out], y[out], weights[out]))
         assert dumps(alone) == dumps(tree)
 
 

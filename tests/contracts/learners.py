@@ -53,7 +53,7 @@ OF_TREES = [
     _learner(sp.DecisionTreeRegressor, "reduced", pruning="reduced-error", random_state=0),
     _learner(sp.ID3Classifier),
     _learner(sp.C45Classifier),
-    _learner(sp.C45Classifier, "subset", subset=True, pruning=None, ledger="thresholds"),
+    _learner(sp.C45Classifier, "subset", categorical_split="subset", pruning=None, ledger="full"),
     _learner(sp.ObliqueTreeClassifier, random_state=0),
     _learner(sp.ObliqueTreeRegressor, random_state=0),
     _learner(sp.RandomForestClassifier, n_estimators=9, random_state=0),

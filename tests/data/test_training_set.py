@@ -39,6 +39,17 @@ def test_class_weights_multiply_row_weights():
     assert training.weights.tolist() == [6.0, 1.0, 0.0, 1.0]
     assert training.n_weighted == 3
     assert replace(training, weights=None).full_weights.tolist() == [1.0] * 4
+    assert replace(training, weights=None).n_weighted == 4
+
+
+def test_the_target_is_classes_or_values():
+    training = TrainingSet.read(read_table(X), ["b", "a", "b", "a"], task="classification")
+    weights = np.ones(4)
+    target = training.target(weights)
+    assert target.classes is training.y and target.values is None and target.n_classes == (2,)
+    assert target.weights is weights
+    regression = TrainingSet.read(read_table(X), [1.0, 2.0, 3.0, 4.0], task="regression")
+    assert regression.target(None).classes is None and regression.target(None).values is regression.y
 
 
 def test_coding_tells_which_features_have_missing_values():

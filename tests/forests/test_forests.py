@@ -16,6 +16,7 @@ from spinney.core.errors import InputError, ModelFileError
 from spinney.core.seeds import draw_seed
 from spinney.data.schema import read_table
 from spinney.data.target import read_target
+from spinney.data.weights import apply_class_weights
 from spinney.io import dumps, loads
 from spinney.tree.pruning import cost_complexity
 
@@ -46,11 +47,11 @@ def tree_alone(forest, X, y, weights, member, **params):
     """Grow one tree by the seed of a member, which in a forest also decides between equal features."""
     tree = tree_of(forest, random_state=member.random_state, **params)
     labels = read_target(y, len(y))
-    coded = CodedTable.read(tree, tree._read(X), labels, None, 1)
+    coded = CodedTable.read(tree, X, labels, None, 1)
     seed = draw_seed(member.random_state)
-    own = tree._weights(np.asarray(weights, dtype=float), labels)
+    own = apply_class_weights(np.asarray(weights, dtype=float), tree.class_weight, labels)
     problem = replace(coded.problem, weights=own, seed=seed)
-    plan = replace(tree._plan(problem), tie_seed=seed)
+    plan = replace(tree.grow_plan(problem), tie_seed=seed)
     return coded.grower.grow(problem.target(own), plan).tree
 
 

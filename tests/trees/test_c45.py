@@ -49,7 +49,7 @@ def test_missing_values_are_rows_in_parts():
 
 def test_every_candidate_threshold_is_in_the_ledger():
     X, y = load_watermelon3()
-    model = C45Classifier(ledger="thresholds", pruning=None, min_samples_leaf=1).fit(X, y)
+    model = C45Classifier(ledger="full", pruning=None, min_samples_leaf=1).fit(X, y)
     density = [r for r in model.ledger_.to_records() if r["node"] == 0 and r["feature"] == "density"]
     values = np.unique(X["density"])
     assert sorted(r["threshold"] for r in density) == pytest.approx((values[:-1] + values[1:]) / 2)
@@ -68,7 +68,7 @@ def test_pessimistic_pruning_makes_a_smaller_tree_that_generalises_better():
 def test_categories_in_two_sets():
     X = np.array([["a"], ["b"], ["c"], ["d"]] * 6, dtype=object)
     y = [0, 1, 0, 1] * 6
-    subset = C45Classifier(subset=True).fit(X, y)
+    subset = C45Classifier(categorical_split="subset").fit(X, y)
     assert subset.tree_.n_children[0] == 2
     assert subset.score(X, y) == 1.0
     assert C45Classifier().fit(X, y).tree_.n_children[0] == 4

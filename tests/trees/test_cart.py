@@ -304,7 +304,7 @@ def test_the_ledger_does_not_change_the_tree():
     X, y = stairs()
     X[::9, 1] = np.nan
     plain = DecisionTreeClassifier().fit(X, y)
-    for ledger in (True, "thresholds"):
+    for ledger in (True, "full"):
         assert same_tree(plain.tree_, DecisionTreeClassifier(ledger=ledger).fit(X, y).tree_)
     assert not hasattr(plain, "ledger_")
 

@@ -8,7 +8,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from spinney import DecisionTreeClassifier, DecisionTreeRegressor, ID3Classifier
 from spinney.tree import pruning
 from spinney.tree.tree_arrays import TreeArrays
-from spinney.trees.pruning import Validation, _losses_along_path, follow, losses
+from spinney.trees.pruning import ValidationRows, _losses_along_path, follow, losses
 from trees.reference import noisy, same_tree
 
 METHODS = ["pre", "reduced-error", "pessimistic", "cost-complexity"]
@@ -25,36 +25,34 @@ def test_every_method_makes_a_smaller_tree_that_generalises_better(estimator, me
     assert pruned.score(X_new, y_new) > full.score(X_new, y_new)
 
 
-def test_the_validation_set_decides():
+def test_the_eval_set_decides():
     X, y = noisy()
     X_new, y_new = noisy(400, seed=1)
     full = DecisionTreeClassifier().fit(X, y)
-    pruned = DecisionTreeClassifier(pruning="reduced-error").fit(X, y, validation_set=(X_new, y_new))
+    pruned = DecisionTreeClassifier(pruning="reduced-error").fit(X, y, eval_set=(X_new, y_new))
     assert pruned.score(X_new, y_new) >= full.score(X_new, y_new)
     assert pruned.get_n_leaves() < full.get_n_leaves()
     # Where the training rows themselves judge, nothing is cut that helps on them.
-    same = DecisionTreeClassifier(pruning="reduced-error").fit(X, y, validation_set=(X, y))
+    same = DecisionTreeClassifier(pruning="reduced-error").fit(X, y, eval_set=(X, y))
     assert same.score(X, y) == full.score(X, y)
     # A weight of 0 takes a row out of the judging.
     weights = np.r_[np.ones(200), np.zeros(200)]
-    some = DecisionTreeClassifier(pruning="reduced-error").fit(X, y, validation_set=(X_new, y_new, weights))
-    half = DecisionTreeClassifier(pruning="reduced-error").fit(
-        X, y, validation_set=(X_new[:200], y_new[:200])
-    )
+    some = DecisionTreeClassifier(pruning="reduced-error").fit(X, y, eval_set=(X_new, y_new, weights))
+    half = DecisionTreeClassifier(pruning="reduced-error").fit(X, y, eval_set=(X_new[:200], y_new[:200]))
     assert_array_equal(some.predict(X), half.predict(X))
 
 
-def test_a_validation_set_is_read_like_new_data():
+def test_a_eval_set_is_read_like_new_data():
     X = pd.DataFrame({"c": ["a", "b", "c"] * 10})
     y = ["x", "y", "x"] * 10
     new = pd.DataFrame({"c": ["b", "unheard", "a"]})
-    model = DecisionTreeClassifier(pruning="pre").fit(X, y, validation_set=(new, ["y", "x", "never"]))
+    model = DecisionTreeClassifier(pruning="pre").fit(X, y, eval_set=(new, ["y", "x", "never"]))
     assert model.predict(new).tolist()[0] == "y"
     for bad in ((new,), (new, ["y"]), "both", (new, ["x", "y", None])):
         with pytest.raises(ValueError):
-            DecisionTreeClassifier(pruning="pre").fit(X, y, validation_set=bad)
+            DecisionTreeClassifier(pruning="pre").fit(X, y, eval_set=bad)
     with pytest.raises(ValueError, match="does not use one"):
-        DecisionTreeClassifier().fit(X, y, validation_set=(new, ["y", "x", "x"]))
+        DecisionTreeClassifier().fit(X, y, eval_set=(new, ["y", "x", "x"]))
 
 
 def test_held_out_rows_are_not_grown_on():
@@ -97,7 +95,7 @@ def test_losses_along_the_path_are_those_of_the_pruned_trees():
     X, y = noisy(300)
     X_new, y_new = noisy(300, seed=2)
     model = DecisionTreeClassifier().fit(X, y)
-    judged = Validation(model.schema_.read(X_new), y_new[:, None], np.ones(300))
+    judged = ValidationRows(model.schema_.read(X_new), y_new[:, None], np.ones(300))
     alphas = pruning.cost_complexity_path(model.tree_)[0]
     found = _losses_along_path(model.tree_, *losses(model.tree_, judged, "classification", 1), alphas)
     for alpha, loss in zip(alphas[:: len(alphas) // 10], found[:: len(alphas) // 10], strict=True):
@@ -122,7 +120,7 @@ def test_pruning_with_unbranched_categories():
     X = rng.integers(0, 6, size=(200, 3))
     y = (X[:, 0] > 2) ^ (rng.random(200) < 0.2)
     X_new = rng.integers(0, 8, size=(100, 3))
-    model = ID3Classifier(pruning="reduced-error").fit(X, y, validation_set=(X_new, X_new[:, 0] > 2))
+    model = ID3Classifier(pruning="reduced-error").fit(X, y, eval_set=(X_new, X_new[:, 0] > 2))
     full = ID3Classifier().fit(X, y)
     truth = X_new[:, 0] > 2
     assert model.score(X_new, truth) >= full.score(X_new, truth)
@@ -134,20 +132,20 @@ def test_validation_rows_are_weighted_by_class_like_training_rows(method):
     X_new, y_new = noisy(200, seed=2)
     by_class = {0: 1.0, 1: 6.0}
     weighted = DecisionTreeClassifier(pruning=method, class_weight=by_class).fit(
-        X, y, validation_set=(X_new, y_new)
+        X, y, eval_set=(X_new, y_new)
     )
     by_hand = DecisionTreeClassifier(pruning=method).fit(
         X,
         y,
         np.where(y == 1, 6.0, 1.0),
-        validation_set=(X_new, y_new, np.where(y_new == 1, 6.0, 1.0)),
+        eval_set=(X_new, y_new, np.where(y_new == 1, 6.0, 1.0)),
     )
     unweighted = DecisionTreeClassifier(pruning=method).fit(
-        X, y, np.where(y == 1, 6.0, 1.0), validation_set=(X_new, y_new)
+        X, y, np.where(y == 1, 6.0, 1.0), eval_set=(X_new, y_new)
     )
     assert same_tree(weighted.tree_, by_hand.tree_)
     assert method == "pre" or not same_tree(weighted.tree_, unweighted.tree_)
-    with pytest.raises(ValueError, match="rows of the validation_set is 0"):
+    with pytest.raises(ValueError, match="rows of the eval_set is 0"):
         DecisionTreeClassifier(pruning=method, class_weight={0: 0.0, 1: 1.0}).fit(
-            X, y, validation_set=(X_new[y_new == 0], y_new[y_new == 0])
+            X, y, eval_set=(X_new[y_new == 0], y_new[y_new == 0])
         )

@@ -22,13 +22,13 @@ from spinney.core.parameters import check_parameters
 from spinney.core.seeds import draw_seed
 from spinney.data.schema import read_table
 from spinney.data.table import Table
+from spinney.data.training_set import TrainingSet
 from spinney.members.base_estimators import make_member
 from spinney.members.fitting import fit_member, takes_weights
 from spinney.members.tables import count_rows, take_rows
 from spinney.tree.grower import Grower, code_table
-from spinney.trees.base import _BaseTree
+from spinney.trees.base import BaseTree
 from spinney.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
-from spinney.trees.fitted import Problem
 
 Needs = Literal["classes", "probabilities", "values"]
 
@@ -138,7 +138,7 @@ class SharedTrees:
         steps = weights.steps if isinstance(weights, RowWeights) else weights
         classes = () if task.classes is None else (task.classes,)
         y = task.labels.astype(np.float64) if task.codes is None else task.codes
-        problem = Problem(
+        problem = TrainingSet(
             self.table,
             np.ascontiguousarray(y[:, None]),
             classes,
@@ -146,7 +146,7 @@ class SharedTrees:
             draw_seed(member.random_state),
             self.n_threads,
         )
-        plan = member._plan(problem)
+        plan = member.grow_plan(problem)
         tree = self.grower.grow(problem.target(problem.weights), plan, self.n_threads).tree
         if isinstance(weights, RowWeights):
             tree = replace(tree, weight=tree.weight * (weights.initial_total / weights.total))
@@ -154,13 +154,7 @@ class SharedTrees:
 
     def adopt(self, member: Any, tree: Any, task: Task, max_features: int) -> Any:
         """Make a member of a tree grown for it."""
-        return member._adopt(
-            schema_=self.table.schema,
-            tree_=tree,
-            classes_=task.classes,
-            max_features_=max_features,
-            ccp_alpha_=0.0,
-        )
+        return member.set_tree(tree, self.table.schema, task.classes, max_features=max_features)
 
     def output(self, member: Any, needs: Needs, task: Task) -> NDArray[Any]:
         """Send all rows down the tree."""
@@ -197,14 +191,14 @@ def members_of(rounds: Sequence[Any]) -> list[Any]:
 def shares_schema(members: Sequence[Any]) -> bool:
     """Tell whether all members are Spinney's trees over one schema."""
     first = members[0]
-    return isinstance(first, _BaseTree) and all(
-        isinstance(member, _BaseTree) and member.schema_ is first.schema_ for member in members
+    return isinstance(first, BaseTree) and all(
+        isinstance(member, BaseTree) and member.schema_ is first.schema_ for member in members
     )
 
 
 def share_schema(members: Sequence[Any]) -> None:
     """Let trees that were fitted to one table share its schema again, as they did before they were stored."""
-    if not all(isinstance(member, _BaseTree) and hasattr(member, "schema_") for member in members):
+    if not all(isinstance(member, BaseTree) and hasattr(member, "schema_") for member in members):
         return
     first = members[0].schema_
     if all(member.schema_ == first for member in members):
@@ -232,9 +226,9 @@ def _ask_tree(
     member: Any, table: Table, needs: Needs, classes: NDArray[Any] | None, n_threads: int
 ) -> NDArray[Any]:
     if needs == "classes" and classes is not None and len(member.classes_) == len(classes):
-        codes: NDArray[Any] = member._predictor.classes(table, n_threads)
+        codes: NDArray[Any] = member.predictor_.classes(table, n_threads)
         return codes
-    return read_values(member, member._predictor.value(table, n_threads)[:, 0], needs, classes)
+    return read_values(member, member.predictor_.value(table, n_threads)[:, 0], needs, classes)
 
 
 def read_values(

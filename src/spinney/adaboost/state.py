@@ -12,7 +12,7 @@ from spinney.adaboost.members import shares_schema
 from spinney.data.schema import Schema
 from spinney.io import CorruptModelFile
 from spinney.tree.ensemble import TreeEnsemble
-from spinney.trees.base import _BaseTree
+from spinney.trees.base import BaseTree
 
 _PARTS = ("pattern", "random_states", "schema", "trees", "classes", "max_features")
 
@@ -60,7 +60,7 @@ def unpack_members(packed: Any) -> list[Any]:
     pattern, seeds, trees, classes = (
         packed[part] for part in ("pattern", "random_states", "trees", "classes")
     )
-    require(isinstance(pattern, _BaseTree) and isinstance(trees, TreeEnsemble), "its members are no trees")
+    require(isinstance(pattern, BaseTree) and isinstance(trees, TreeEnsemble), "its members are no trees")
     schema = Schema.from_state(packed["schema"])
     trees.validate([len(feature.categories) for feature in schema.features])
     require(type(seeds) is list and len(seeds) == len(trees), "not every member has its random_state")
@@ -78,9 +78,7 @@ def unpack_members(packed: Any) -> list[Any]:
     require(trees.n_outputs == 1, "the trees have several outputs")
     params = pattern.get_params(deep=False)
     return [
-        type(pattern)(**params | {"random_state": seed})._adopt(
-            schema_=schema, tree_=tree, classes_=classes, max_features_=tried, ccp_alpha_=0.0
-        )
+        type(pattern)(**params | {"random_state": seed}).set_tree(tree, schema, classes, max_features=tried)
         for seed, tree in zip(seeds, trees.trees(), strict=True)
     ]
 

@@ -37,7 +37,7 @@ from spinney.data.target import encode_classes, encode_values, read_target
 from spinney.io import require
 from spinney.members.base_estimators import AnyEstimator, base_estimator_tags
 from spinney.members.tables import check_input, count_training_rows, describe_input, take_rows
-from spinney.trees.base import _BaseTree
+from spinney.trees.base import BaseTree
 
 
 class _BaseBagging(MetaEstimatorMixin, Estimator):  # type: ignore[misc]
@@ -124,7 +124,7 @@ class _BaseBagging(MetaEstimatorMixin, Estimator):  # type: ignore[misc]
         classes = self._read_classes(labels)
         weights = check_weights(sample_weight, n_rows)
         tables = None
-        if isinstance(estimator, _BaseTree):
+        if isinstance(estimator, BaseTree):
             tables = CodedTables(X, labels, weights, thread_count(self.n_jobs))
         order = _row_order(X, labels, None if tables is None else tables.of(estimator).problem.table)
         samples = self._make_samples(n_rows, described.get("n_features_in_"), weights, order)
@@ -155,7 +155,7 @@ class _BaseBagging(MetaEstimatorMixin, Estimator):  # type: ignore[misc]
         estimator, name = self._base_estimator(), type(self).__name__
         if (is_regressor if self._task == "classification" else is_classifier)(estimator):
             raise InputError(f"The estimator of a {name} cannot be a {type(estimator).__name__}.")
-        if self.oob_pruning and not isinstance(estimator, _BaseTree):
+        if self.oob_pruning and not isinstance(estimator, BaseTree):
             raise InputError(
                 f"oob_pruning prunes Spinney's trees, and the estimator is a {type(estimator).__name__}",
                 fix="Use one of Spinney's trees, or set oob_pruning=False.",

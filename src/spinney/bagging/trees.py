@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 from spinney.bagging.fitting import takes_all
 from spinney.bagging.predictions import same_classes
 from spinney.bagging.sampling import BootstrapSamples, category_keys
-from spinney.core.parameters import check_parameters, thread_count
+from spinney.core.parameters import thread_count
 from spinney.core.seeds import draw_seed
 from spinney.data.schema import Feature, Schema, default_names
-from spinney.data.table import Table
+from spinney.data.training_set import TrainingSet
+from spinney.data.weights import apply_class_weights
 from spinney.members.fitting import run_jobs
 from spinney.native import core
 from spinney.tree.ensemble import TreeEnsemble
-from spinney.tree.grower import Grower, code_table
+from spinney.tree.grower import Grower
 from spinney.tree.predictor import EnsemblePredictor
 from spinney.tree.tree_arrays import TreeArrays
-from spinney.trees.base import _BaseTree
-from spinney.trees.fitted import Problem
-from spinney.trees.pruning import Validation
+from spinney.trees.base import BaseTree
+from spinney.trees.pruning import ValidationRows
 
 # The value of features that a dict by name leaves out.
 _DEFAULTS = {"feature_costs": 1.0, "monotonic_cst": 0}
@@ -38,7 +38,7 @@ Columns = Sequence[NDArray[np.int64]]
 class CodedTable:
     """A table and its targets as trees with the same parameters read them, and the codes they grow on."""
 
-    problem: Problem
+    problem: TrainingSet
     labels: NDArray[Any]
     matrix: core.CodeMatrix
     grower: Grower
@@ -46,25 +46,21 @@ class CodedTable:
     @classmethod
     def read(
         cls,
-        tree: _BaseTree,
-        table: Table,
-        y: NDArray[Any],
-        weights: NDArray[np.float64] | None,
+        tree: BaseTree,
+        X: Any,
+        y: Any,
+        weights: Any,
         n_threads: int,
     ) -> Self:
         """Code a table as a tree with these parameters does; weights (n_rows,) are the user's.
 
         >>> from spinney import DecisionTreeClassifier
-        >>> from spinney.data import read_table
-        >>> table = read_table([[0.0], [1.0]])
-        >>> CodedTable.read(DecisionTreeClassifier(), table, np.array([0, 1]), None, 1).matrix.n_rows
+        >>> CodedTable.read(DecisionTreeClassifier(), [[0.0], [1.0]], np.array([0, 1]), None, 1).matrix.n_rows
         2
         """
-        codes, classes = tree._encode(y)
-        matrix = code_table(table, weights, tree.max_bins, n_threads)
-        has_missing = [matrix.has_missing(j) for j in range(matrix.n_columns)]
-        problem = Problem(table, codes, classes, weights, 0, n_threads).with_missing(has_missing)
-        return cls(problem, y, matrix, Grower(matrix))
+        training = tree.read_training_set(X, y, weights, n_threads=n_threads).coded(tree.max_bins)
+        assert training.labels is not None
+        return cls(training, training.labels, training.codes, Grower(training.codes))
 
     def order(self) -> NDArray[np.int64]:
         """Return the rows in the order of a hash of their codes and targets.  -> (n_rows,)"""
@@ -75,8 +71,8 @@ class CodedTable:
         """Return the table of some columns; nothing is coded again."""
         if takes_all(columns, self.matrix.n_columns):
             return self
-        matrix, table = self.matrix.select(columns.tolist()), self.problem.table.select(columns.tolist())
-        return CodedTable(replace(self.problem, table=table), self.labels, matrix, Grower(matrix))
+        part = self.problem.select(columns.tolist())
+        return CodedTable(part, self.labels, part.codes, Grower(part.codes))
 
 
 class CodedTables:
@@ -92,25 +88,24 @@ class CodedTables:
         self._X, self._rest = X, (y, weights, n_threads)
         self._known: dict[tuple[Any, ...], CodedTable] = {}
 
-    def of(self, tree: _BaseTree) -> CodedTable:
+    def of(self, tree: BaseTree) -> CodedTable:
         """Return the coded table of a tree."""
-        check_parameters(type(tree).__name__, vars(tree), tree._parameter_rules)
         # The criterion is part of the key because some check the targets in another way.
         key = (tree.max_bins, repr(tree.categorical_features), getattr(tree, "criterion", None))
         if key not in self._known:
-            self._known[key] = CodedTable.read(tree, tree._read(self._X), *self._rest)
+            self._known[key] = CodedTable.read(tree, self._X, *self._rest)
         return self._known[key]
 
 
 def fit_trees(
-    trees: Sequence[_BaseTree],
+    trees: Sequence[BaseTree],
     numbers: Sequence[int],
     tables: CodedTables,
     samples: BootstrapSamples,
     oob_pruning: bool,
     n_jobs: int | None,
     title: str | None = None,
-) -> list[_BaseTree]:
+) -> list[BaseTree]:
     """Fit each tree to the sample of its number; ``oob_pruning`` prunes it by its out-of-bag rows.
 
     A title shows a progress bar.
@@ -124,19 +119,16 @@ def _fit_tree(tree: Any, whole: CodedTable, samples: BootstrapSamples, t: int, o
     if not samples.all_columns:
         select_parameters(tree, columns, whole.problem.table.schema.names)
     coded = whole.select(columns)
-    weights = tree._weights(samples.member_weights(t), coded.labels)
+    weights = apply_class_weights(samples.member_weights(t), tree.class_weight, coded.labels)
     seed, n_threads = draw_seed(tree.random_state), thread_count(tree.n_jobs)
     problem = replace(coded.problem, weights=weights, seed=seed, n_threads=n_threads)
-    if oob_pruning:
-        validation = _out_of_bag_validation(tree, problem, coded.labels, samples, t)
-    else:
-        problem, validation = tree._divide(problem, None, coded.labels)
-    return tree._learn(problem, coded.grower, validation)
+    validation = _out_of_bag_validation(tree, problem, samples, t) if oob_pruning else None
+    return tree.fit_training_set(problem, validation, coded.grower)
 
 
 def _out_of_bag_validation(
-    tree: Any, problem: Problem, labels: NDArray[Any], samples: BootstrapSamples, t: int
-) -> Validation | None:
+    tree: BaseTree, problem: TrainingSet, samples: BootstrapSamples, t: int
+) -> ValidationRows | None:
     """Return the rows to prune a tree by, None if it has no out-of-bag rows; set its ``pruning``."""
     rows = samples.out_of_bag_rows(t)
     tree.set_params(pruning="reduced-error" if len(rows) else None)
@@ -144,10 +136,10 @@ def _out_of_bag_validation(
         return None
     weights = np.zeros(samples.n_rows)
     weights[rows] = 1.0 if samples.weights is None else samples.weights[rows]
-    return Validation(problem.table, problem.y, tree._weights_like(weights, problem.y, problem, labels))
+    return tree.weigh_validation_rows(ValidationRows(problem.table, problem.y, weights), problem)
 
 
-def select_parameters(tree: _BaseTree, columns: NDArray[np.int64], names: Sequence[str]) -> None:
+def select_parameters(tree: BaseTree, columns: NDArray[np.int64], names: Sequence[str]) -> None:
     """Restrict ``categorical_features``, ``feature_costs`` and ``monotonic_cst`` to the columns of a sample.
 
     names are those of all columns. Values that are wrong for the table are left as they are, for the tree to
@@ -205,7 +197,7 @@ def merge_trees(members: list[Any], features: Columns, n_columns: int, classes: 
 
     ``classes`` are the ``classes_`` of the ensemble, None in regression.
     """
-    if not all(isinstance(member, _BaseTree) for member in members):
+    if not all(isinstance(member, BaseTree) for member in members):
         return None
     first = members[0]
     can_merge = all(

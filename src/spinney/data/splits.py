@@ -24,7 +24,7 @@ def hold_out(
     if n_rows < 2:
         raise InputError(
             f"Pruning by held-out rows needs at least 2 rows; n_samples = {n_rows}",
-            fix="Pass a validation_set instead.",
+            fix="Pass an eval_set instead.",
         )
     held = np.zeros(n_rows, dtype=np.bool_)
     order = _spread(stream(seed, _HOLD_OUT), n_rows, strata)

@@ -22,6 +22,28 @@ _CHUNK_BYTES = 1 << 25
 
 
 @dataclass(frozen=True)
+class Target:
+    """What a tree learns, as the core takes it.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_rows, n_outputs), int32, or None
+        Class codes.
+    n_classes : tuple of int
+        Number of classes of every output.
+    values : ndarray of shape (n_rows, n_outputs), float64, or None
+        Values, in regression.
+    weights : ndarray of shape (n_rows,), float64, or None
+        Row weights, None if all are 1. Rows of weight 0 are left out.
+    """
+
+    classes: NDArray[np.int32] | None = None
+    n_classes: tuple[int, ...] = ()
+    values: NDArray[np.float64] | None = None
+    weights: NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True)
 class TrainingSet:
     """Training rows as a table, an encoded target and weights, with seed and thread count.
 
@@ -117,6 +139,13 @@ class TrainingSet:
         return cls(table, codes, classes, weights, seed, n_threads, labels)
 
     @property
+    def codes(self) -> core.CodeMatrix:
+        """The codes; an error unless `coded` has been called."""
+        if self.matrix is None:
+            raise ValueError("The training set is not coded; call coded(max_bins) first.")
+        return self.matrix
+
+    @property
     def n_rows(self) -> int:
         """Number of rows."""
         return self.table.n_rows
@@ -152,6 +181,12 @@ class TrainingSet:
     def strata(self) -> NDArray[np.int32] | None:
         """Class codes that splits of the rows are stratified by; None in regression or with many outputs."""
         return self.y[:, 0] if len(self.classes) == 1 else None
+
+    def target(self, weights: NDArray[np.float64] | None) -> Target:
+        """Return the target with other row weights, as growers take it."""
+        if self.classes:
+            return Target(classes=self.y, n_classes=self.n_classes, weights=weights)
+        return Target(values=self.y, weights=weights)
 
     def coded(self, max_bins: int | None) -> TrainingSet:
         """Return the training set with bin codes, and a schema that tells which features have missing values.

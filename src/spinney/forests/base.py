@@ -27,7 +27,6 @@ from spinney.core.parameters import (
     Rule,
     Whole,
     check_parameters,
-    check_weights,
     thread_count,
 )
 from spinney.core.progress import Progress
@@ -43,7 +42,7 @@ from spinney.tree.ensemble import EnsembleBuilder, TreeEnsemble
 from spinney.tree.plan import GrowPlan
 from spinney.tree.predictor import EnsemblePredictor
 from spinney.tree.tree_arrays import TreeArrays
-from spinney.trees.base import _BaseTree
+from spinney.trees.base import BaseTree
 from spinney.trees.parameters import RULES as TREE_RULES
 
 RULES: dict[str, tuple[Rule, ...]] = {
@@ -107,7 +106,7 @@ class _BaseForest(ReadsTables, MultiOutputMixin, BaseEstimator, Persistent, meta
         self.__dict__.update((name, arguments[name]) for name in self._get_param_names())
 
     @abstractmethod
-    def _tree_class(self) -> type[_BaseTree]:
+    def _tree_class(self) -> type[BaseTree]:
         """Give the kind of tree that the members are."""
 
     @property
@@ -132,7 +131,7 @@ class _BaseForest(ReadsTables, MultiOutputMixin, BaseEstimator, Persistent, meta
 
     # ---- fitting ----
 
-    def _pattern(self) -> _BaseTree:
+    def _pattern(self) -> BaseTree:
         """Make the tree that members are copies of: it has the parameters that it shares with the forest."""
         if self.n_directions and (self.monotonic_cst is not None or self.missing != "direction"):
             raise InputError(
@@ -160,11 +159,10 @@ class _BaseForest(ReadsTables, MultiOutputMixin, BaseEstimator, Persistent, meta
         """
         check_parameters(type(self).__name__, vars(self), self._parameter_rules)
         pattern, n_threads = self._pattern(), thread_count(self.n_jobs)
-        table = pattern._read(X)
-        labels = read_target(y, table.n_rows)
-        weights = check_weights(sample_weight, table.n_rows)
-        coded = CodedTable.read(pattern, table, labels, weights, n_threads)
+        coded = CodedTable.read(pattern, X, y, sample_weight, n_threads)
         problem = coded.problem
+        labels, weights = problem.labels, problem.weights
+        assert labels is not None
         bags = self._draw_bags(coded, weights)
         before = self._trees_so_far(bags, problem.class_labels)
         factors, balanced = self._factors(labels)
@@ -203,7 +201,7 @@ class _BaseForest(ReadsTables, MultiOutputMixin, BaseEstimator, Persistent, meta
 
     def _plan(
         self,
-        pattern: _BaseTree,
+        pattern: BaseTree,
         coded: CodedTable,
         bags: BootstrapSamples,
         factors: NDArray[np.float64] | None,
@@ -212,7 +210,7 @@ class _BaseForest(ReadsTables, MultiOutputMixin, BaseEstimator, Persistent, meta
         weights = bags.expected_counts()
         if factors is not None:
             weights *= factors
-        return pattern._plan(replace(coded.problem, weights=weights))
+        return pattern.grow_plan(replace(coded.problem, weights=weights))
 
     def _grow(
         self,
@@ -308,25 +306,21 @@ class _BaseForest(ReadsTables, MultiOutputMixin, BaseEstimator, Persistent, meta
             self.__dict__.update(self._derived(**vars(self)))
 
     @property
-    def estimator_(self) -> _BaseTree:
+    def estimator_(self) -> BaseTree:
         """Give the tree that the members are copies of."""
         return self._pattern()
 
     @property
-    def estimators_(self) -> list[_BaseTree]:
+    def estimators_(self) -> list[BaseTree]:
         """Give the members as estimators of their own, made anew at each call."""
         check_is_fitted(self)
         return [self._member(t, tree) for t, tree in enumerate(self.ensemble_.trees())]
 
-    def _member(self, t: int, tree: TreeArrays) -> _BaseTree:
+    def _member(self, t: int, tree: TreeArrays) -> BaseTree:
         member = self._pattern()
         member.random_state = self._samples.estimator_seed(t)
-        return member._adopt(
-            schema_=self.schema_,
-            tree_=tree,
-            classes_=vars(self).get("classes_"),
-            max_features_=self.max_features_,
-            ccp_alpha_=float(self.ccp_alpha),
+        return member.set_tree(
+            tree, self.schema_, vars(self).get("classes_"), max_features=self.max_features_
         )
 
     @property
@@ -338,11 +332,11 @@ class _BaseForest(ReadsTables, MultiOutputMixin, BaseEstimator, Persistent, meta
     def __len__(self) -> int:
         return self.ensemble_.n_trees
 
-    def __getitem__(self, index: int) -> _BaseTree:
+    def __getitem__(self, index: int) -> BaseTree:
         t = range(len(self))[index]
         return self._member(t, self.ensemble_.tree(t))
 
-    def __iter__(self) -> Iterator[_BaseTree]:
+    def __iter__(self) -> Iterator[BaseTree]:
         return (self[t] for t in range(len(self)))
 
     # ---- prediction ----

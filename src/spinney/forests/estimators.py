@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from spinney.forests.base import RULES
 from spinney.forests.tasks import _ClassifierForest, _RegressorForest
-from spinney.trees.cart import _criteria
+from spinney.trees.parameters import criteria
 
 
 class _RandomCuts:
@@ -50,7 +50,7 @@ class RandomForestClassifier(_ClassifierForest):
     (1.0, True)
     """
 
-    _parameter_rules = RULES | {"criterion": (_criteria("classification"),)}
+    _parameter_rules = RULES | {"criterion": (criteria("classification"),)}
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class RandomForestRegressor(_RegressorForest):
     True
     """
 
-    _parameter_rules = RULES | {"criterion": (_criteria("regression"),)}
+    _parameter_rules = RULES | {"criterion": (criteria("regression"),)}
 
     def __init__(
         self,
@@ -154,7 +154,7 @@ class ExtraTreesClassifier(_RandomCuts, _ClassifierForest):
     1.0
     """
 
-    _parameter_rules = RULES | {"criterion": (_criteria("classification"),)}
+    _parameter_rules = RULES | {"criterion": (criteria("classification"),)}
 
     def __init__(
         self,
@@ -203,7 +203,7 @@ class ExtraTreesRegressor(_RandomCuts, _RegressorForest):
     True
     """
 
-    _parameter_rules = RULES | {"criterion": (_criteria("regression"),)}
+    _parameter_rules = RULES | {"criterion": (criteria("regression"),)}
 
     def __init__(
         self,

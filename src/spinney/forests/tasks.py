@@ -15,12 +15,12 @@ from spinney.bagging.sampling import BootstrapSamples
 from spinney.core.errors import InputError, show_value
 from spinney.data.schema import Schema
 from spinney.data.target import class_weights, encode_like, encode_values
+from spinney.data.training_set import TrainingSet
 from spinney.forests.base import _BaseForest
 from spinney.forests.leaf_targets import LeafTargets
 from spinney.tree.ensemble import TreeEnsemble
-from spinney.trees.base import _BaseTree
+from spinney.trees.base import BaseTree
 from spinney.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
-from spinney.trees.fitted import Problem
 from spinney.trees.oblique import ObliqueTreeClassifier, ObliqueTreeRegressor
 
 Floats = NDArray[np.float64]
@@ -33,7 +33,7 @@ class _ClassifierForest(ClassifierMixin, _BaseForest):  # type: ignore[misc]
     class_weight: Any
     oob_decision_function_: Any
 
-    def _tree_class(self) -> type[_BaseTree]:
+    def _tree_class(self) -> type[BaseTree]:
         return ObliqueTreeClassifier if self.n_directions else DecisionTreeClassifier
 
     def _factors(self, labels: NDArray[Any]) -> tuple[Floats | None, bool]:
@@ -44,7 +44,7 @@ class _ClassifierForest(ClassifierMixin, _BaseForest):  # type: ignore[misc]
             raise InputError("The sum of class_weight over the rows is 0 or infinite.")
         return factors, False
 
-    def _out_of_bag(self, mean: Floats, problem: Problem) -> tuple[dict[str, Any], NDArray[Any]]:
+    def _out_of_bag(self, mean: Floats, problem: TrainingSet) -> tuple[dict[str, Any], NDArray[Any]]:
         classes = problem.class_labels
         shares = _of_outputs(mean, classes)
         own = shares if type(classes) is list else shares[0]
@@ -103,10 +103,10 @@ class _RegressorForest(RegressorMixin, _BaseForest):  # type: ignore[misc]
     oob_prediction_: Floats
     leaf_targets_: LeafTargets
 
-    def _tree_class(self) -> type[_BaseTree]:
+    def _tree_class(self) -> type[BaseTree]:
         return ObliqueTreeRegressor if self.n_directions else DecisionTreeRegressor
 
-    def _pattern(self) -> _BaseTree:
+    def _pattern(self) -> BaseTree:
         if self.keep_targets and self.missing == "fractional":
             raise InputError(
                 "keep_targets=True needs rows that fall into one leaf each, and missing is 'fractional'",
@@ -117,7 +117,7 @@ class _RegressorForest(RegressorMixin, _BaseForest):  # type: ignore[misc]
     def _factors(self, labels: NDArray[Any]) -> tuple[Floats | None, bool]:
         return None, False
 
-    def _out_of_bag(self, mean: Floats, problem: Problem) -> tuple[dict[str, Any], NDArray[Any]]:
+    def _out_of_bag(self, mean: Floats, problem: TrainingSet) -> tuple[dict[str, Any], NDArray[Any]]:
         predicted = _as_targets(mean)
         return {"oob_prediction_": predicted}, predicted
 
@@ -128,7 +128,7 @@ class _RegressorForest(RegressorMixin, _BaseForest):  # type: ignore[misc]
     def _encode_again(self, labels: NDArray[Any]) -> NDArray[Any]:
         return encode_values(labels, non_negative=False)
 
-    def _more(self, ensemble: TreeEnsemble, problem: Problem, bags: BootstrapSamples) -> dict[str, Any]:
+    def _more(self, ensemble: TreeEnsemble, problem: TrainingSet, bags: BootstrapSamples) -> dict[str, Any]:
         if not self.keep_targets:
             return {}
         return {"leaf_targets_": LeafTargets.collect(ensemble, problem.table, problem.y, bags, self.n_jobs)}

@@ -14,7 +14,7 @@ _COUNTER = count()
 def register(cls: type, name: str | None = None) -> None:
     """Register a class under a name: by default `name` of Spinney's classes, `module:qualname` of others.
 
-    A private class of Spinney (`_BaseTree`) is a base of others and has no name, unless one is given.
+    A private class of Spinney (`_CartTree`), or one with an empty name, is a base of others and has no name.
 
     >>> class Oak: ...
     >>> register(Oak, "Oak in an example")
@@ -88,7 +88,7 @@ def _identity(cls: type) -> tuple[str, str]:
 def _name(cls: type) -> str | None:
     given: str | None = vars(cls).get("_persistent_name")
     if given is not None:
-        return given
+        return given or None
     if cls.__module__.partition(".")[0] != "spinney":
         return f"{cls.__module__}:{cls.__qualname__}"
     return None if cls.__name__.startswith("_") else cls.__name__

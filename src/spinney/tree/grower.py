@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.data.training_set import code_table as code_table
+from spinney.data.training_set import Target, code_table
 from spinney.native import core
 from spinney.tree.plan import GrowPlan
-from spinney.tree.target import Target
 from spinney.tree.tree_arrays import TreeArrays
+
+__all__ = ["TREE_FIELDS", "Grower", "Grown", "Target", "code_table"]
 
 TREE_FIELDS = (
     "kind", "feature", "threshold", "first_child", "n_children", "missing", "value", "weight", "n_samples",

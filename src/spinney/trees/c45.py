@@ -1,38 +1,124 @@
-"""C4.5: the best gain ratio among features of at least average gain, fractional rows, pessimistic pruning."""
+"""C4.5: gain ratio, fractional instances and pessimistic pruning."""
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
-from spinney.core.parameters import FLAG
-from spinney.tree.plan import LEAST_GAIN, GrowPlan
-from spinney.trees.fitted import Problem
-from spinney.trees.parameters import RULES
-from spinney.trees.tasks import _ClassifierTree
+from spinney.core.parameters import OneOf
+from spinney.tree.plan import LEAST_GAIN
+from spinney.trees.base import ClassifierTree
+from spinney.trees.parameters import RULES, TreeParameters
 
 
-class C45Classifier(_ClassifierTree):
-    """Classify by C4.5.
+class C45Classifier(ClassifierTree):
+    """C4.5 classifier.
 
-    Numbers are divided in two at the best of all midpoints; categories have a branch each, and are used once
-    a path. A row whose value is missing goes down every branch with a part of its weight.
+    A node is split by the feature with the best gain ratio among those of at least average gain. Numeric
+    features are split in two at the best threshold, categorical features have one child per category. A row
+    with a missing value goes to every child with part of its weight (fractional instances).
 
-    confidence : float between 0 and 1
-        Of the pessimistic pruning; less of it prunes more.
-    subset : bool
-        Divide categories into two sets instead of a branch for each.
-    max_bins : int from 2 to 255, or None
-        None, the default, looks at every threshold. The other parameters are those of
-        `DecisionTreeClassifier`; ``min_samples_leaf`` counts by weight, because rows may be divided.
+    Parameters
+    ----------
+    max_depth : int or None, default=None
+        Maximum depth of the tree.
+    min_samples_split : int or float, default=2
+        Minimum number of rows of a node to be split; a float is a fraction of the training rows, rounded
+        up.
+    min_samples_leaf : int or float, default=2
+        Minimum weight of a leaf, in rows; a float is a fraction of the training rows, rounded up.
+    min_weight_fraction_leaf : float, default=0.0
+        Minimum weight of a leaf as a fraction of the total weight, from 0 to 0.5.
+    max_features : int, float, {"sqrt", "log2"} or None, default=None
+        Number of features considered per node: a count, a fraction, the square root or the logarithm of
+        their number, or None for all. Features are drawn anew at every node.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of all draws.
+    max_leaf_nodes : int or None, default=None
+        Maximum number of leaves; the tree is then grown best-first.
+    min_impurity_decrease : float, default=0.0
+        Minimum impurity decrease of a split, weighted by the fraction of the rows in the node.
+    class_weight : dict, list of dict, "balanced" or None, default=None
+        Weights of the classes; "balanced" gives all classes the same total weight. With several outputs, a
+        list of dicts.
+    ccp_alpha : float, default=0.0
+        Complexity parameter α of minimal cost-complexity pruning; 0 prunes nothing.
+    confidence : float, default=0.25
+        Confidence level of pessimistic pruning; lower values prune more.
+    categorical_split : {"multiway", "subset"}, default="multiway"
+        One child per category, each feature at most once per path; or two sets of categories.
+    max_bins : int or None, default=None
+        Number of bins of numeric features with more distinct values, from 2 to 255. None considers every
+        threshold.
+    categorical_features : array-like of str, int or bool, or None, default=None
+        Names, positions or mask of numeric columns whose values are categories. Columns of text, booleans
+        and categorical types are categorical anyway.
+    unseen : {"missing", "error"}, default="missing"
+        How to handle categories at predict time that were not seen during fit.
+    feature_costs : array-like of shape (n_features,), dict or None, default=None
+        Cost of measuring each feature, or costs by feature name; others cost 1. Splits then maximize the
+        score of `cost_rule`.
+    cost_rule : {"tan", "tan-linear", "nunez"}, default="tan"
+        Score of a split with costs: gain² / cost (Tan), gain / cost, or (2^gain − 1) / (cost + 1)^ω
+        (Núñez).
+    cost_omega : float, default=1.0
+        ω of `cost_rule="nunez"`, from 0 to 1.
+    pruning : {"pre", "reduced-error", "pessimistic", "cost-complexity"} or None, default="pessimistic"
+        "pre" and "reduced-error" prune by the loss on the `eval_set` of ``fit`` or on held-out rows;
+        "pessimistic" by C4.5's upper limit of the error; "cost-complexity" by `ccp_alpha`, or if that is 0
+        by the α that is best in cross-validation.
+    validation_fraction : float, default=0.25
+        Fraction of the training rows held out by "pre" and "reduced-error" pruning without `eval_set`.
+    pruning_cv : int, default=5
+        Number of folds that choose α.
+    one_se : bool, default=False
+        Choose the largest α within one standard error of the best one.
+    ledger : {False, True, "full"}, default=False
+        Record split candidates in ``ledger_``: the best one of each feature per node, or "full" every
+        threshold.
+    n_jobs : int or None, default=None
+        Number of threads, −1 for all cores; None is 1 unless a joblib context is active. The fitted tree
+        does not depend on it.
 
+    Attributes
+    ----------
+    tree_ : TreeArrays
+        The fitted tree.
+    schema_ : Schema
+        Names, kinds and categories of the features.
+    classes_ : ndarray of shape (n_classes,), or list of ndarray
+        Classes; with several outputs one array per output.
+    n_classes_ : int or ndarray of shape (n_outputs,)
+        Number of classes.
+    n_outputs_ : int
+        Number of target columns.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if the columns of X have names.
+    max_features_ : int
+        Number of features considered per node.
+    ccp_alpha_ : float
+        α that the tree was pruned with.
+    ledger_ : CandidateLedger
+        Split candidates, if `ledger` is set.
+    predictor_ : TreePredictor
+        The tree packed for prediction.
+    feature_importances_ : ndarray of shape (n_features,)
+        Impurity decrease by the splits of each feature, normalized to sum 1.
+
+    References
+    ----------
+    .. [1] J. R. Quinlan, "C4.5: Programs for Machine Learning", 1993.
+
+    Examples
+    --------
     >>> from spinney.datasets import load_watermelon3
     >>> X, y = load_watermelon3()
     >>> C45Classifier().fit(X, y).get_n_leaves()
     4
     """
 
-    _parameter_rules = RULES | {"subset": (FLAG,)}
-    subset: bool
+    _parameter_rules = RULES | {"categorical_split": (OneOf("multiway", "subset"),)}
 
     def __init__(
         self,
@@ -48,7 +134,7 @@ class C45Classifier(_ClassifierTree):
         class_weight: Any = None,
         ccp_alpha: float = 0.0,
         confidence: float = 0.25,
-        subset: bool = False,
+        categorical_split: Literal["multiway", "subset"] = "multiway",
         max_bins: int | None = None,
         categorical_features: Any = None,
         unseen: Literal["missing", "error"] = "missing",
@@ -59,18 +145,12 @@ class C45Classifier(_ClassifierTree):
         validation_fraction: float = 0.25,
         pruning_cv: int = 5,
         one_se: bool = False,
-        ledger: bool | Literal["thresholds"] = False,
+        ledger: bool | Literal["full"] = False,
         n_jobs: int | None = None,
     ) -> None:
-        self._keep(locals())
+        self._store_params(locals())
 
-    def _plan(self, problem: Problem) -> GrowPlan:
-        return GrowPlan(
-            criterion="entropy",
-            score="gain_ratio",
-            categories="subset" if self.subset else "multiway",
-            missing="fractional",
-            use_categories_once=not self.subset,
-            min_gain=LEAST_GAIN,
-            **self._parts(problem),
+    def _tree_parameters(self, **fixed: Any) -> TreeParameters:
+        return super()._tree_parameters(
+            criterion="entropy", score="gain_ratio", missing="fractional", min_gain=LEAST_GAIN
         )

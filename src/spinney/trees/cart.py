@@ -1,96 +1,132 @@
-"""CART: binary trees for classes and numbers, with the parameters of scikit-learn's trees and some more."""
+"""CART: binary trees for classification and regression, with scikit-learn's parameters and some more."""
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
-import numpy as np
-
-from spinney.core.parameters import OneOf
-from spinney.losses.criteria import CRITERIA, find_criterion, impurity_scale
-from spinney.tree.plan import LEAST_GAIN, GrowPlan
-from spinney.trees.base import _BaseTree
-from spinney.trees.fitted import Problem
-from spinney.trees.parameters import RULES, read_monotone
-from spinney.trees.tasks import _ClassifierTree, _RegressorTree
+from spinney.trees.base import ClassifierTree, RegressorTree
+from spinney.trees.parameters import RULES, criteria
 
 
-class _CartTree(_BaseTree):
-    """Choose CART's parts: two-way tests, one direction or fractions for missing values."""
+class DecisionTreeClassifier(ClassifierTree):
+    """Decision tree classifier (CART).
 
-    criterion: str
-    splitter: Literal["best", "random"]
-    categorical_split: Literal["subset", "one-vs-rest"]
-    missing: Literal["direction", "fractional"]
-    monotonic_cst: Any
+    Every split is binary: a threshold of a numeric feature, or two sets of categories. The parameters that
+    scikit-learn's ``DecisionTreeClassifier`` has, too, have the same meaning and defaults.
 
-    def _plan(self, problem: Problem) -> GrowPlan:
-        return GrowPlan(
-            criterion=find_criterion(self.criterion, self._task).core_name,  # type: ignore[arg-type]
-            min_gain=self._least_gain(problem),
-            splitter=self.splitter,
-            categories=self.categorical_split,
-            missing=self.missing,
-            monotone=read_monotone(
-                self.monotonic_cst, problem.table.schema, problem.y.shape[1], problem.n_classes
-            ),
-            **self._parts(problem),
-        )
+    Parameters
+    ----------
+    criterion : {"gini", "entropy", "log_loss"}, default="gini"
+        Impurity that splits reduce. "log_loss" is "entropy".
+    splitter : {"best", "random"}, default="best"
+        "best" searches all thresholds; "random" draws one threshold per feature.
+    max_depth : int or None, default=None
+        Maximum depth of the tree.
+    min_samples_split : int or float, default=2
+        Minimum number of rows of a node to be split; a float is a fraction of the training rows, rounded
+        up.
+    min_samples_leaf : int or float, default=1
+        Minimum number of rows of a leaf; a float is a fraction of the training rows, rounded up. It counts
+        by weight if missing values are split into fractional instances.
+    min_weight_fraction_leaf : float, default=0.0
+        Minimum weight of a leaf as a fraction of the total weight, from 0 to 0.5.
+    max_features : int, float, {"sqrt", "log2"} or None, default=None
+        Number of features considered per node: a count, a fraction, the square root or the logarithm of
+        their number, or None for all. Features are drawn anew at every node.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of all draws.
+    max_leaf_nodes : int or None, default=None
+        Maximum number of leaves; the tree is then grown best-first.
+    min_impurity_decrease : float, default=0.0
+        Minimum impurity decrease of a split, weighted by the fraction of the rows in the node.
+    class_weight : dict, list of dict, "balanced" or None, default=None
+        Weights of the classes; "balanced" gives all classes the same total weight. With several outputs, a
+        list of dicts.
+    ccp_alpha : float, default=0.0
+        Complexity parameter α of minimal cost-complexity pruning; 0 prunes nothing.
+    monotonic_cst : array-like of int of shape (n_features,), dict or None, default=None
+        Monotonicity constraint per feature, or by feature name: 1 increasing, −1 decreasing, 0 none. It
+        holds for the prediction; with two classes for the probability of the second one.
+    max_bins : int or None, default=255
+        Number of bins of numeric features with more distinct values, from 2 to 255. None considers every
+        threshold.
+    categorical_features : array-like of str, int or bool, or None, default=None
+        Names, positions or mask of numeric columns whose values are categories. Columns of text, booleans
+        and categorical types are categorical anyway.
+    categorical_split : {"subset", "one-vs-rest"}, default="subset"
+        Split categories into two sets, or one category from all others.
+    missing : {"direction", "fractional"}, default="direction"
+        Send missing values to the child where they reduced the impurity most in training, or to both
+        children with part of their weight (fractional instances).
+    unseen : {"missing", "error"}, default="missing"
+        How to handle categories at predict time that were not seen during fit.
+    feature_costs : array-like of shape (n_features,), dict or None, default=None
+        Cost of measuring each feature, or costs by feature name; others cost 1. Splits then maximize the
+        score of `cost_rule`.
+    cost_rule : {"tan", "tan-linear", "nunez"}, default="tan"
+        Score of a split with costs: gain² / cost (Tan), gain / cost, or (2^gain − 1) / (cost + 1)^ω
+        (Núñez).
+    cost_omega : float, default=1.0
+        ω of `cost_rule="nunez"`, from 0 to 1.
+    pruning : {"pre", "reduced-error", "pessimistic", "cost-complexity"} or None, default=None
+        "pre" and "reduced-error" prune by the loss on the `eval_set` of ``fit`` or on held-out rows;
+        "pessimistic" by C4.5's upper limit of the error; "cost-complexity" by `ccp_alpha`, or if that is 0
+        by the α that is best in cross-validation.
+    validation_fraction : float, default=0.25
+        Fraction of the training rows held out by "pre" and "reduced-error" pruning without `eval_set`.
+    confidence : float, default=0.25
+        Confidence level of pessimistic pruning; lower values prune more.
+    pruning_cv : int, default=5
+        Number of folds that choose α.
+    one_se : bool, default=False
+        Choose the largest α within one standard error of the best one.
+    ledger : {False, True, "full"}, default=False
+        Record split candidates in ``ledger_``: the best one of each feature per node, or "full" every
+        threshold.
+    n_jobs : int or None, default=None
+        Number of threads, −1 for all cores; None is 1 unless a joblib context is active. The fitted tree
+        does not depend on it.
 
-    def _least_gain(self, problem: Problem) -> float:
-        """Give the gain below which a split is none; where rows are divided, such splits would never end.
+    Attributes
+    ----------
+    tree_ : TreeArrays
+        The fitted tree.
+    schema_ : Schema
+        Names, kinds and categories of the features.
+    classes_ : ndarray of shape (n_classes,), or list of ndarray
+        Classes; with several outputs one array per output.
+    n_classes_ : int or ndarray of shape (n_outputs,)
+        Number of classes.
+    n_outputs_ : int
+        Number of target columns.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if the columns of X have names.
+    max_features_ : int
+        Number of features considered per node.
+    ccp_alpha_ : float
+        α that the tree was pruned with.
+    ledger_ : CandidateLedger
+        Split candidates, if `ledger` is set.
+    predictor_ : TreePredictor
+        The tree packed for prediction.
+    feature_importances_ : ndarray of shape (n_features,)
+        Impurity decrease by the splits of each feature, normalized to sum 1.
 
-        Rows without a value keep a node impure whose other rows agree, and no test can tell them apart.
-        """
-        if self.missing != "fractional" or not problem.table.schema.has_missing:
-            return -np.inf
-        criterion = find_criterion(self.criterion, self._task)
-        return LEAST_GAIN * impurity_scale(criterion, problem.y, problem.weights)
+    References
+    ----------
+    .. [1] L. Breiman, J. Friedman, R. Olshen and C. Stone, "Classification and Regression Trees", 1984.
 
-
-def _criteria(task: str) -> OneOf:
-    return OneOf(*(name for name, criterion in CRITERIA.items() if criterion.task == task))
-
-
-class DecisionTreeClassifier(_ClassifierTree, _CartTree):
-    """Classify by a binary tree (CART).
-
-    The parameters of scikit-learn's ``DecisionTreeClassifier`` come first, with their meaning and defaults.
-    ``monotonic_cst`` may also be a dict by feature name. Beyond them:
-
-    max_bins : int from 2 to 255, or None
-        Numeric columns with more distinct values are put into so many bins, which is fast and hardly ever
-        changes the accuracy. None looks at every threshold.
-    categorical_features : list of names or positions, mask, or None
-        Columns of numbers that are categories; text, booleans and categorical types are so by themselves.
-    categorical_split : "subset" or "one-vs-rest"
-        Divide categories into any two sets, or one from all others.
-    missing : "direction" or "fractional"
-        Send a missing value where it did best in training, or to both sides by their share of the rows;
-        ``min_samples_leaf`` then counts by weight.
-    unseen : "missing" or "error"
-        What a category is at prediction that was not there at fitting.
-    feature_costs : array (n_features,), dict by feature name (others cost 1), or None
-        What looking at each feature costs. ``cost_rule`` then chooses by "tan" Gain²/Cost, "tan-linear"
-        Gain/Cost, or "nunez" (2^Gain − 1)/(Cost + 1)^ω with ω = ``cost_omega``.
-    pruning : None, "pre", "reduced-error", "pessimistic" or "cost-complexity"
-        "pre" and "reduced-error" judge by the ``validation_set`` of ``fit``, or by ``validation_fraction`` of
-        the rows held out; "pessimistic" by C4.5's upper limit of the error at ``confidence``;
-        "cost-complexity" by ``ccp_alpha``, or where that is 0 by the α best in ``pruning_cv``-fold
-        cross-validation (with ``one_se`` the largest α within one standard error of the best).
-    ledger : False, True or "thresholds"
-        Record in ``ledger_`` each feature's best candidate at every node, or every threshold.
-    n_jobs : int or None
-        Number of threads, −1 for all cores; None is 1 unless a joblib context says otherwise. The fitted tree
-        is the same, to the last bit, for any number.
-
+    Examples
+    --------
     >>> from spinney.datasets import load_watermelon3
     >>> X, y = load_watermelon3()
     >>> DecisionTreeClassifier(max_depth=3).fit(X, y).score(X, y)
     1.0
     """
 
-    _parameter_rules = RULES | {"criterion": (_criteria("classification"),)}
+    _parameter_rules = RULES | {"criterion": (criteria("classification"),)}
 
     def __init__(
         self,
@@ -121,23 +157,123 @@ class DecisionTreeClassifier(_ClassifierTree, _CartTree):
         confidence: float = 0.25,
         pruning_cv: int = 5,
         one_se: bool = False,
-        ledger: bool | Literal["thresholds"] = False,
+        ledger: bool | Literal["full"] = False,
         n_jobs: int | None = None,
     ) -> None:
-        self._keep(locals())
+        self._store_params(locals())
 
 
-class DecisionTreeRegressor(_RegressorTree, _CartTree):
-    """Predict numbers by a binary tree (CART).
+class DecisionTreeRegressor(RegressorTree):
+    """Decision tree regressor (CART).
 
-    The parameters of scikit-learn's ``DecisionTreeRegressor`` come first, with the same meaning and defaults;
-    the others are those of `DecisionTreeClassifier`.
+    Every split is binary: a threshold of a numeric feature, or two sets of categories. The parameters that
+    scikit-learn's ``DecisionTreeRegressor`` has, too, have the same meaning and defaults.
 
+    Parameters
+    ----------
+    criterion : {"squared_error", "friedman_mse", "absolute_error", "poisson"}, default="squared_error"
+        Impurity that splits reduce. "absolute_error" predicts the median of the leaf, the others its mean;
+        "poisson" needs values of at least 0.
+    splitter : {"best", "random"}, default="best"
+        "best" searches all thresholds; "random" draws one threshold per feature.
+    max_depth : int or None, default=None
+        Maximum depth of the tree.
+    min_samples_split : int or float, default=2
+        Minimum number of rows of a node to be split; a float is a fraction of the training rows, rounded
+        up.
+    min_samples_leaf : int or float, default=1
+        Minimum number of rows of a leaf; a float is a fraction of the training rows, rounded up. It counts
+        by weight if missing values are split into fractional instances.
+    min_weight_fraction_leaf : float, default=0.0
+        Minimum weight of a leaf as a fraction of the total weight, from 0 to 0.5.
+    max_features : int, float, {"sqrt", "log2"} or None, default=None
+        Number of features considered per node: a count, a fraction, the square root or the logarithm of
+        their number, or None for all. Features are drawn anew at every node.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of all draws.
+    max_leaf_nodes : int or None, default=None
+        Maximum number of leaves; the tree is then grown best-first.
+    min_impurity_decrease : float, default=0.0
+        Minimum impurity decrease of a split, weighted by the fraction of the rows in the node.
+    ccp_alpha : float, default=0.0
+        Complexity parameter α of minimal cost-complexity pruning; 0 prunes nothing.
+    monotonic_cst : array-like of int of shape (n_features,), dict or None, default=None
+        Monotonicity constraint per feature, or by feature name: 1 increasing, −1 decreasing, 0 none. It
+        holds for the prediction; with two classes for the probability of the second one.
+    max_bins : int or None, default=255
+        Number of bins of numeric features with more distinct values, from 2 to 255. None considers every
+        threshold.
+    categorical_features : array-like of str, int or bool, or None, default=None
+        Names, positions or mask of numeric columns whose values are categories. Columns of text, booleans
+        and categorical types are categorical anyway.
+    categorical_split : {"subset", "one-vs-rest"}, default="subset"
+        Split categories into two sets, or one category from all others.
+    missing : {"direction", "fractional"}, default="direction"
+        Send missing values to the child where they reduced the impurity most in training, or to both
+        children with part of their weight (fractional instances).
+    unseen : {"missing", "error"}, default="missing"
+        How to handle categories at predict time that were not seen during fit.
+    feature_costs : array-like of shape (n_features,), dict or None, default=None
+        Cost of measuring each feature, or costs by feature name; others cost 1. Splits then maximize the
+        score of `cost_rule`.
+    cost_rule : {"tan", "tan-linear", "nunez"}, default="tan"
+        Score of a split with costs: gain² / cost (Tan), gain / cost, or (2^gain − 1) / (cost + 1)^ω
+        (Núñez).
+    cost_omega : float, default=1.0
+        ω of `cost_rule="nunez"`, from 0 to 1.
+    pruning : {"pre", "reduced-error", "pessimistic", "cost-complexity"} or None, default=None
+        "pre" and "reduced-error" prune by the loss on the `eval_set` of ``fit`` or on held-out rows;
+        "pessimistic" by C4.5's upper limit of the error; "cost-complexity" by `ccp_alpha`, or if that is 0
+        by the α that is best in cross-validation.
+    validation_fraction : float, default=0.25
+        Fraction of the training rows held out by "pre" and "reduced-error" pruning without `eval_set`.
+    confidence : float, default=0.25
+        Confidence level of pessimistic pruning; lower values prune more.
+    pruning_cv : int, default=5
+        Number of folds that choose α.
+    one_se : bool, default=False
+        Choose the largest α within one standard error of the best one.
+    ledger : {False, True, "full"}, default=False
+        Record split candidates in ``ledger_``: the best one of each feature per node, or "full" every
+        threshold.
+    n_jobs : int or None, default=None
+        Number of threads, −1 for all cores; None is 1 unless a joblib context is active. The fitted tree
+        does not depend on it.
+
+    Attributes
+    ----------
+    tree_ : TreeArrays
+        The fitted tree.
+    schema_ : Schema
+        Names, kinds and categories of the features.
+    n_outputs_ : int
+        Number of target columns.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if the columns of X have names.
+    max_features_ : int
+        Number of features considered per node.
+    ccp_alpha_ : float
+        α that the tree was pruned with.
+    ledger_ : CandidateLedger
+        Split candidates, if `ledger` is set.
+    predictor_ : TreePredictor
+        The tree packed for prediction.
+    feature_importances_ : ndarray of shape (n_features,)
+        Impurity decrease by the splits of each feature, normalized to sum 1.
+
+    References
+    ----------
+    .. [1] L. Breiman, J. Friedman, R. Olshen and C. Stone, "Classification and Regression Trees", 1984.
+
+    Examples
+    --------
     >>> DecisionTreeRegressor(max_depth=1).fit([[1], [2], [8], [9]], [0.0, 0.0, 5.0, 7.0]).predict([[8.5]])
     array([6.])
     """
 
-    _parameter_rules = RULES | {"criterion": (_criteria("regression"),)}
+    _parameter_rules = RULES | {"criterion": (criteria("regression"),)}
 
     def __init__(
         self,
@@ -167,7 +303,7 @@ class DecisionTreeRegressor(_RegressorTree, _CartTree):
         confidence: float = 0.25,
         pruning_cv: int = 5,
         one_se: bool = False,
-        ledger: bool | Literal["thresholds"] = False,
+        ledger: bool | Literal["full"] = False,
         n_jobs: int | None = None,
     ) -> None:
-        self._keep(locals())
+        self._store_params(locals())

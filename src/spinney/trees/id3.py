@@ -1,4 +1,4 @@
-"""ID3: a branch for every category, the largest gain, each feature once a path."""
+"""ID3: one child per category, the largest information gain, each feature once per path."""
 
 from __future__ import annotations
 
@@ -8,23 +8,107 @@ from spinney.core.parameters import Real
 from spinney.data.readers import open_source
 from spinney.data.schema import read_table
 from spinney.data.table import Table
-from spinney.tree.plan import LEAST_GAIN, GrowPlan
-from spinney.trees.fitted import Problem
-from spinney.trees.parameters import RULES
-from spinney.trees.tasks import _ClassifierTree
+from spinney.tree.plan import LEAST_GAIN
+from spinney.trees.base import ClassifierTree
+from spinney.trees.parameters import RULES, TreeParameters
 
 
-class ID3Classifier(_ClassifierTree):
-    """Classify by ID3: multiway splits on discrete features, chosen by information gain.
+class ID3Classifier(ClassifierTree):
+    """ID3 classifier: multiway splits of discrete features by information gain.
 
-    Every column is discrete: the distinct values of a column of numbers are its categories. A row whose value
-    is missing goes down every branch with a part of its weight. A category that a node has no branch for is
-    answered by the node itself.
+    Every column is categorical: the distinct values of a numeric column are its categories. A row with a
+    missing value goes to every child with part of its weight. A node without a child for a category
+    predicts itself.
 
-    epsilon : float
-        Stop where the gain, in bits, is less. The other parameters are those of `DecisionTreeClassifier`;
-        ``min_samples_leaf`` counts by weight, because rows may be divided.
+    Parameters
+    ----------
+    epsilon : float, default=0.0
+        Smallest information gain of a split, in bits.
+    max_depth : int or None, default=None
+        Maximum depth of the tree.
+    min_samples_split : int or float, default=2
+        Minimum number of rows of a node to be split; a float is a fraction of the training rows, rounded
+        up.
+    min_samples_leaf : int or float, default=1
+        Minimum weight of a leaf, in rows; a float is a fraction of the training rows, rounded up.
+    min_weight_fraction_leaf : float, default=0.0
+        Minimum weight of a leaf as a fraction of the total weight, from 0 to 0.5.
+    max_features : int, float, {"sqrt", "log2"} or None, default=None
+        Number of features considered per node: a count, a fraction, the square root or the logarithm of
+        their number, or None for all. Features are drawn anew at every node.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of all draws.
+    max_leaf_nodes : int or None, default=None
+        Maximum number of leaves; the tree is then grown best-first.
+    min_impurity_decrease : float, default=0.0
+        Minimum impurity decrease of a split, weighted by the fraction of the rows in the node.
+    class_weight : dict, list of dict, "balanced" or None, default=None
+        Weights of the classes; "balanced" gives all classes the same total weight. With several outputs, a
+        list of dicts.
+    ccp_alpha : float, default=0.0
+        Complexity parameter α of minimal cost-complexity pruning; 0 prunes nothing.
+    unseen : {"missing", "error"}, default="missing"
+        How to handle categories at predict time that were not seen during fit.
+    feature_costs : array-like of shape (n_features,), dict or None, default=None
+        Cost of measuring each feature, or costs by feature name; others cost 1. Splits then maximize the
+        score of `cost_rule`.
+    cost_rule : {"tan", "tan-linear", "nunez"}, default="tan"
+        Score of a split with costs: gain² / cost (Tan), gain / cost, or (2^gain − 1) / (cost + 1)^ω
+        (Núñez).
+    cost_omega : float, default=1.0
+        ω of `cost_rule="nunez"`, from 0 to 1.
+    pruning : {"pre", "reduced-error", "pessimistic", "cost-complexity"} or None, default=None
+        "pre" and "reduced-error" prune by the loss on the `eval_set` of ``fit`` or on held-out rows;
+        "pessimistic" by C4.5's upper limit of the error; "cost-complexity" by `ccp_alpha`, or if that is 0
+        by the α that is best in cross-validation.
+    validation_fraction : float, default=0.25
+        Fraction of the training rows held out by "pre" and "reduced-error" pruning without `eval_set`.
+    confidence : float, default=0.25
+        Confidence level of pessimistic pruning; lower values prune more.
+    pruning_cv : int, default=5
+        Number of folds that choose α.
+    one_se : bool, default=False
+        Choose the largest α within one standard error of the best one.
+    ledger : {False, True, "full"}, default=False
+        Record split candidates in ``ledger_``: the best one of each feature per node, or "full" every
+        threshold.
+    n_jobs : int or None, default=None
+        Number of threads, −1 for all cores; None is 1 unless a joblib context is active. The fitted tree
+        does not depend on it.
 
+    Attributes
+    ----------
+    tree_ : TreeArrays
+        The fitted tree.
+    schema_ : Schema
+        Names, kinds and categories of the features.
+    classes_ : ndarray of shape (n_classes,), or list of ndarray
+        Classes; with several outputs one array per output.
+    n_classes_ : int or ndarray of shape (n_outputs,)
+        Number of classes.
+    n_outputs_ : int
+        Number of target columns.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if the columns of X have names.
+    max_features_ : int
+        Number of features considered per node.
+    ccp_alpha_ : float
+        α that the tree was pruned with.
+    ledger_ : CandidateLedger
+        Split candidates, if `ledger` is set.
+    predictor_ : TreePredictor
+        The tree packed for prediction.
+    feature_importances_ : ndarray of shape (n_features,)
+        Impurity decrease by the splits of each feature, normalized to sum 1.
+
+    References
+    ----------
+    .. [1] J. R. Quinlan, "Induction of Decision Trees", Machine Learning 1, 1986.
+
+    Examples
+    --------
     >>> from spinney.datasets import load_watermelon3
     >>> X, y = load_watermelon3()
     >>> ID3Classifier().fit(X.iloc[:, :6], y).get_depth()
@@ -32,6 +116,7 @@ class ID3Classifier(_ClassifierTree):
     """
 
     _parameter_rules = RULES | {"epsilon": (Real(0.0),)}
+    epsilon: float
 
     def __init__(
         self,
@@ -56,20 +141,18 @@ class ID3Classifier(_ClassifierTree):
         confidence: float = 0.25,
         pruning_cv: int = 5,
         one_se: bool = False,
-        ledger: bool | Literal["thresholds"] = False,
+        ledger: bool | Literal["full"] = False,
         n_jobs: int | None = None,
     ) -> None:
-        self._keep(locals())
+        self._store_params(locals())
 
-    def _read(self, X: Any) -> Table:
+    def _read_training_table(self, X: Any) -> Table:
         return read_table(X, range(open_source(X).shape[1]))
 
-    def _plan(self, problem: Problem) -> GrowPlan:
-        return GrowPlan(
+    def _tree_parameters(self, **fixed: Any) -> TreeParameters:
+        return super()._tree_parameters(
             criterion="entropy",
-            categories="multiway",
+            categorical_split="multiway",
             missing="fractional",
-            use_categories_once=True,
             min_gain=max(self.epsilon, LEAST_GAIN),
-            **self._parts(problem),
         )

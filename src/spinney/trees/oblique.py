@@ -1,54 +1,125 @@
-"""Oblique trees: tests of a weighted sum of features, Σ w·x ≤ t, beside tests of one feature."""
+"""Oblique trees: splits of weighted sums of features, Σ w·x ≤ t, beside splits of one feature."""
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
 from spinney.core.parameters import Whole
-from spinney.losses.criteria import find_criterion
-from spinney.tree.plan import GrowPlan
-from spinney.trees.base import _BaseTree
-from spinney.trees.cart import _criteria
-from spinney.trees.fitted import Problem
-from spinney.trees.parameters import RULES
-from spinney.trees.tasks import _ClassifierTree, _RegressorTree
+from spinney.trees.base import ClassifierTree, RegressorTree
+from spinney.trees.parameters import RULES, criteria
+
+_RULES = RULES | {"n_directions": (Whole(1, 10_000),)}
 
 
-class _ObliqueTree(_BaseTree):
-    """Choose the parts of CART, and directions to try at every node."""
+class ObliqueTreeClassifier(ClassifierTree):
+    """Decision tree classifier with oblique splits, weighted sums of numeric features.
 
-    criterion: str
-    n_directions: int
-    categorical_split: Literal["subset", "one-vs-rest"]
+    Every node compares the best split of one feature with a sum of features, found by regressions,
+    discriminants and random directions. A sum must gain more than its terms would on pure noise, and needs
+    ten rows per term; otherwise the node splits one feature. In a sum, a missing value counts as the
+    typical value of the node. All thresholds are considered. Where the classes follow single features,
+    `DecisionTreeClassifier` may predict better.
 
-    def _plan(self, problem: Problem) -> GrowPlan:
-        return GrowPlan(
-            criterion=find_criterion(self.criterion, self._task).core_name,  # type: ignore[arg-type]
-            categories=self.categorical_split,
-            oblique_directions=self.n_directions,
-            **self._parts(problem),
-        )
+    Parameters
+    ----------
+    criterion : {"gini", "entropy", "log_loss"}, default="gini"
+        Impurity that splits reduce. "log_loss" is "entropy".
+    n_directions : int, default=20
+        Number of random directions tried per node, from 1 to 10,000.
+    max_depth : int or None, default=None
+        Maximum depth of the tree.
+    min_samples_split : int or float, default=2
+        Minimum number of rows of a node to be split; a float is a fraction of the training rows, rounded
+        up.
+    min_samples_leaf : int or float, default=1
+        Minimum number of rows of a leaf; a float is a fraction of the training rows, rounded up. It counts
+        by weight if missing values are split into fractional instances.
+    min_weight_fraction_leaf : float, default=0.0
+        Minimum weight of a leaf as a fraction of the total weight, from 0 to 0.5.
+    max_features : int, float, {"sqrt", "log2"} or None, default=None
+        Number of features considered per node: a count, a fraction, the square root or the logarithm of
+        their number, or None for all. Features are drawn anew at every node.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of all draws.
+    max_leaf_nodes : int or None, default=None
+        Maximum number of leaves; the tree is then grown best-first.
+    min_impurity_decrease : float, default=0.0
+        Minimum impurity decrease of a split, weighted by the fraction of the rows in the node.
+    class_weight : dict, list of dict, "balanced" or None, default=None
+        Weights of the classes; "balanced" gives all classes the same total weight. With several outputs, a
+        list of dicts.
+    ccp_alpha : float, default=0.0
+        Complexity parameter α of minimal cost-complexity pruning; 0 prunes nothing.
+    categorical_features : array-like of str, int or bool, or None, default=None
+        Names, positions or mask of numeric columns whose values are categories. Columns of text, booleans
+        and categorical types are categorical anyway.
+    categorical_split : {"subset", "one-vs-rest"}, default="subset"
+        Split categories into two sets, or one category from all others.
+    unseen : {"missing", "error"}, default="missing"
+        How to handle categories at predict time that were not seen during fit.
+    feature_costs : array-like of shape (n_features,), dict or None, default=None
+        Cost of measuring each feature, or costs by feature name; others cost 1. Splits then maximize the
+        score of `cost_rule`.
+    cost_rule : {"tan", "tan-linear", "nunez"}, default="tan"
+        Score of a split with costs: gain² / cost (Tan), gain / cost, or (2^gain − 1) / (cost + 1)^ω
+        (Núñez).
+    cost_omega : float, default=1.0
+        ω of `cost_rule="nunez"`, from 0 to 1.
+    pruning : {"pre", "reduced-error", "pessimistic", "cost-complexity"} or None, default=None
+        "pre" and "reduced-error" prune by the loss on the `eval_set` of ``fit`` or on held-out rows;
+        "pessimistic" by C4.5's upper limit of the error; "cost-complexity" by `ccp_alpha`, or if that is 0
+        by the α that is best in cross-validation.
+    validation_fraction : float, default=0.25
+        Fraction of the training rows held out by "pre" and "reduced-error" pruning without `eval_set`.
+    confidence : float, default=0.25
+        Confidence level of pessimistic pruning; lower values prune more.
+    pruning_cv : int, default=5
+        Number of folds that choose α.
+    one_se : bool, default=False
+        Choose the largest α within one standard error of the best one.
+    ledger : {False, True, "full"}, default=False
+        Record split candidates in ``ledger_``: the best one of each feature per node, or "full" every
+        threshold.
+    n_jobs : int or None, default=None
+        Number of threads, −1 for all cores; None is 1 unless a joblib context is active. The fitted tree
+        does not depend on it.
 
+    Attributes
+    ----------
+    tree_ : TreeArrays
+        The fitted tree.
+    schema_ : Schema
+        Names, kinds and categories of the features.
+    classes_ : ndarray of shape (n_classes,), or list of ndarray
+        Classes; with several outputs one array per output.
+    n_classes_ : int or ndarray of shape (n_outputs,)
+        Number of classes.
+    n_outputs_ : int
+        Number of target columns.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if the columns of X have names.
+    max_features_ : int
+        Number of features considered per node.
+    ccp_alpha_ : float
+        α that the tree was pruned with.
+    ledger_ : CandidateLedger
+        Split candidates, if `ledger` is set.
+    predictor_ : TreePredictor
+        The tree packed for prediction.
+    feature_importances_ : ndarray of shape (n_features,)
+        Impurity decrease by the splits of each feature, normalized to sum 1.
 
-class ObliqueTreeClassifier(_ClassifierTree, _ObliqueTree):
-    """Classify by a binary tree whose tests may combine numeric features linearly.
-
-    Every node compares the best test of one feature with a sum of features, found from regressions,
-    discriminants and ``n_directions`` random directions. A sum must gain more than its terms would on pure
-    noise, and needs ten rows a term; otherwise the node tests one feature. Where the classes follow single
-    features, `DecisionTreeClassifier` may still predict better. A missing value counts as the node's typical
-    value in a sum. Thresholds are exact. The other parameters are those of `DecisionTreeClassifier`.
-
+    Examples
+    --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
     >>> ObliqueTreeClassifier(random_state=0).fit(X, X.sum(axis=1) > 0).get_depth() < 4
     True
     """
 
-    _parameter_rules = RULES | {
-        "criterion": (_criteria("classification"),),
-        "n_directions": (Whole(1, 10_000),),
-    }
+    _parameter_rules = _RULES | {"criterion": (criteria("classification"),)}
 
     def __init__(
         self,
@@ -76,27 +147,111 @@ class ObliqueTreeClassifier(_ClassifierTree, _ObliqueTree):
         confidence: float = 0.25,
         pruning_cv: int = 5,
         one_se: bool = False,
-        ledger: bool | Literal["thresholds"] = False,
+        ledger: bool | Literal["full"] = False,
         n_jobs: int | None = None,
     ) -> None:
-        self._keep(locals())
+        self._store_params(locals())
 
 
-class ObliqueTreeRegressor(_RegressorTree, _ObliqueTree):
-    """Predict numbers by a binary tree whose tests may combine numeric features linearly.
+class ObliqueTreeRegressor(RegressorTree):
+    """Decision tree regressor with oblique splits, weighted sums of numeric features.
 
-    The parameters are those of `ObliqueTreeClassifier`.
+    See `ObliqueTreeClassifier` for how oblique splits are found.
 
+    Parameters
+    ----------
+    criterion : {"squared_error", "friedman_mse", "absolute_error", "poisson"}, default="squared_error"
+        Impurity that splits reduce. "absolute_error" predicts the median of the leaf, the others its mean;
+        "poisson" needs values of at least 0.
+    n_directions : int, default=20
+        Number of random directions tried per node, from 1 to 10,000.
+    max_depth : int or None, default=None
+        Maximum depth of the tree.
+    min_samples_split : int or float, default=2
+        Minimum number of rows of a node to be split; a float is a fraction of the training rows, rounded
+        up.
+    min_samples_leaf : int or float, default=1
+        Minimum number of rows of a leaf; a float is a fraction of the training rows, rounded up. It counts
+        by weight if missing values are split into fractional instances.
+    min_weight_fraction_leaf : float, default=0.0
+        Minimum weight of a leaf as a fraction of the total weight, from 0 to 0.5.
+    max_features : int, float, {"sqrt", "log2"} or None, default=None
+        Number of features considered per node: a count, a fraction, the square root or the logarithm of
+        their number, or None for all. Features are drawn anew at every node.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of all draws.
+    max_leaf_nodes : int or None, default=None
+        Maximum number of leaves; the tree is then grown best-first.
+    min_impurity_decrease : float, default=0.0
+        Minimum impurity decrease of a split, weighted by the fraction of the rows in the node.
+    ccp_alpha : float, default=0.0
+        Complexity parameter α of minimal cost-complexity pruning; 0 prunes nothing.
+    categorical_features : array-like of str, int or bool, or None, default=None
+        Names, positions or mask of numeric columns whose values are categories. Columns of text, booleans
+        and categorical types are categorical anyway.
+    categorical_split : {"subset", "one-vs-rest"}, default="subset"
+        Split categories into two sets, or one category from all others.
+    unseen : {"missing", "error"}, default="missing"
+        How to handle categories at predict time that were not seen during fit.
+    feature_costs : array-like of shape (n_features,), dict or None, default=None
+        Cost of measuring each feature, or costs by feature name; others cost 1. Splits then maximize the
+        score of `cost_rule`.
+    cost_rule : {"tan", "tan-linear", "nunez"}, default="tan"
+        Score of a split with costs: gain² / cost (Tan), gain / cost, or (2^gain − 1) / (cost + 1)^ω
+        (Núñez).
+    cost_omega : float, default=1.0
+        ω of `cost_rule="nunez"`, from 0 to 1.
+    pruning : {"pre", "reduced-error", "pessimistic", "cost-complexity"} or None, default=None
+        "pre" and "reduced-error" prune by the loss on the `eval_set` of ``fit`` or on held-out rows;
+        "pessimistic" by C4.5's upper limit of the error; "cost-complexity" by `ccp_alpha`, or if that is 0
+        by the α that is best in cross-validation.
+    validation_fraction : float, default=0.25
+        Fraction of the training rows held out by "pre" and "reduced-error" pruning without `eval_set`.
+    confidence : float, default=0.25
+        Confidence level of pessimistic pruning; lower values prune more.
+    pruning_cv : int, default=5
+        Number of folds that choose α.
+    one_se : bool, default=False
+        Choose the largest α within one standard error of the best one.
+    ledger : {False, True, "full"}, default=False
+        Record split candidates in ``ledger_``: the best one of each feature per node, or "full" every
+        threshold.
+    n_jobs : int or None, default=None
+        Number of threads, −1 for all cores; None is 1 unless a joblib context is active. The fitted tree
+        does not depend on it.
+
+    Attributes
+    ----------
+    tree_ : TreeArrays
+        The fitted tree.
+    schema_ : Schema
+        Names, kinds and categories of the features.
+    n_outputs_ : int
+        Number of target columns.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if the columns of X have names.
+    max_features_ : int
+        Number of features considered per node.
+    ccp_alpha_ : float
+        α that the tree was pruned with.
+    ledger_ : CandidateLedger
+        Split candidates, if `ledger` is set.
+    predictor_ : TreePredictor
+        The tree packed for prediction.
+    feature_importances_ : ndarray of shape (n_features,)
+        Impurity decrease by the splits of each feature, normalized to sum 1.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
     >>> ObliqueTreeRegressor(random_state=0).fit(X, 1.0 * (X.sum(axis=1) > 0)).score(X, X.sum(axis=1) > 0)
     1.0
     """
 
-    _parameter_rules = RULES | {
-        "criterion": (_criteria("regression"),),
-        "n_directions": (Whole(1, 10_000),),
-    }
+    _parameter_rules = _RULES | {"criterion": (criteria("regression"),)}
 
     def __init__(
         self,
@@ -123,7 +278,7 @@ class ObliqueTreeRegressor(_RegressorTree, _ObliqueTree):
         confidence: float = 0.25,
         pruning_cv: int = 5,
         one_se: bool = False,
-        ledger: bool | Literal["thresholds"] = False,
+        ledger: bool | Literal["full"] = False,
         n_jobs: int | None = None,
     ) -> None:
-        self._keep(locals())
+        self._store_params(locals())

@@ -1,10 +1,11 @@
-"""Parameters of trees: the rules each keeps, and what it means for a table of a given size."""
+"""Parameters of trees: the values they accept, and the `GrowPlan` that they make for a training set."""
 
 from __future__ import annotations
 
 import difflib
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 import numpy as np
@@ -13,9 +14,11 @@ from numpy.typing import NDArray
 from spinney.core.errors import InputError, show_value, show_values
 from spinney.core.parameters import FLAG, NONE, ArrayLike, Kind, OneOf, Real, Rule, Whole
 from spinney.data.schema import Schema
-from spinney.tree.plan import NO_LIMIT
+from spinney.data.training_set import Task, TrainingSet
+from spinney.losses.criteria import CRITERIA, find_criterion, impurity_scale
+from spinney.tree.plan import LEAST_GAIN, NO_LIMIT, GrowPlan
 
-# The rules of every parameter that more than one learner has; a learner adds those of its own.
+# Rules of the parameters that more than one estimator has; an estimator adds its own.
 RULES: dict[str, tuple[Rule, ...]] = {
     "splitter": (OneOf("best", "random"),),
     "max_depth": (NONE, Whole(1)),
@@ -45,12 +48,153 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "confidence": (Real(0.0, 1.0, open_ends="()"),),
     "pruning_cv": (Whole(2),),
     "one_se": (FLAG,),
-    "ledger": (OneOf(False, True, "thresholds"),),
+    "ledger": (OneOf(False, True, "full"),),
 }
 
 
+def criteria(task: Task) -> OneOf:
+    """Return the rule of ``criterion``.
+
+    >>> str(criteria("classification"))
+    "'gini' or 'entropy' or 'log_loss'"
+    """
+    return OneOf(*(name for name, criterion in CRITERIA.items() if criterion.task == task))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeParameters:
+    """Parameters that decide how a tree is grown; those of all algorithms together.
+
+    Their names and meanings are those of the parameters of the tree estimators. Ensembles of trees make one,
+    by `from_params`, and call `plan`.
+
+    Attributes
+    ----------
+    task : {"classification", "regression"}
+        What is learned.
+    criterion : str
+        Impurity that splits reduce.
+    score : {"gain", "gain_ratio"}
+        How features are compared.
+    splitter : {"best", "random"}
+        Whether thresholds are searched or drawn.
+    categorical_split : {"subset", "one-vs-rest", "multiway"}
+        How categories are split.
+    missing : {"direction", "fractional"}
+        How missing values are handled.
+    n_directions : int
+        Number of random directions of oblique splits, 0 for none.
+    min_gain : float or None
+        Smallest gain of a split. None: 0, and with fractional instances what is not rounding noise.
+    max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_features, max_leaf_nodes, \
+min_impurity_decrease, monotonic_cst, feature_costs, cost_rule, cost_omega, ledger
+        See `DecisionTreeClassifier`.
+
+    Examples
+    --------
+    >>> from spinney.data import read_table
+    >>> training = TrainingSet.read(read_table([[0.0], [1.0]]), [0, 1], task="classification")
+    >>> parameters = TreeParameters(task="classification", criterion="gini", min_samples_leaf=0.5)
+    >>> parameters.plan(training).min_samples_leaf
+    1
+    """
+
+    task: Task
+    criterion: str
+    score: Literal["gain", "gain_ratio"] = "gain"
+    splitter: Literal["best", "random"] = "best"
+    categorical_split: Literal["subset", "one-vs-rest", "multiway"] = "subset"
+    missing: Literal["direction", "fractional"] = "direction"
+    n_directions: int = 0
+    min_gain: float | None = None
+    max_depth: int | None = None
+    min_samples_split: int | float = 2
+    min_samples_leaf: int | float = 1
+    min_weight_fraction_leaf: float = 0.0
+    max_features: int | float | str | None = None
+    max_leaf_nodes: int | None = None
+    min_impurity_decrease: float = 0.0
+    monotonic_cst: Any = None
+    feature_costs: Any = None
+    cost_rule: Literal["tan", "tan-linear", "nunez"] = "tan"
+    cost_omega: float = 1.0
+    ledger: bool | Literal["full"] = False
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, Any], **fixed: Any) -> TreeParameters:
+        """Take the parameters of a tree from those of an estimator.
+
+        Parameters
+        ----------
+        params : mapping
+            Parameters by name, such as ``vars(estimator)``; others are ignored.
+        **fixed
+            Parameters that the estimator does not have, or that replace its own.
+
+        Returns
+        -------
+        TreeParameters
+            The record.
+        """
+        known = {field.name: params[field.name] for field in fields(cls) if field.name in params}
+        return cls(**known | fixed)
+
+    def plan(self, training: TrainingSet) -> GrowPlan:
+        """Return the plan to grow a tree on a training set.
+
+        Parameters
+        ----------
+        training : TrainingSet
+            Fractions of rows, features and weight refer to it; its seed is the seed of all draws.
+
+        Returns
+        -------
+        GrowPlan
+            The plan.
+        """
+        n_rows, schema = training.n_weighted, training.table.schema
+        total = float(n_rows) if training.weights is None else float(training.weights.sum())
+        costs = read_costs(self.feature_costs, self.cost_rule, schema)
+        return GrowPlan(
+            criterion=find_criterion(self.criterion, self.task).core_name,  # type: ignore[arg-type]
+            score=self.score,
+            splitter=self.splitter,
+            categories=self.categorical_split,
+            missing=self.missing,
+            use_categories_once=self.categorical_split == "multiway",
+            oblique_directions=self.n_directions,
+            max_depth=limit(self.max_depth),
+            min_samples_split=max(2, rows_or_share(self.min_samples_split, n_rows)),
+            min_samples_leaf=max(1, rows_or_share(self.min_samples_leaf, n_rows)),
+            min_weight_leaf=self.min_weight_fraction_leaf * total,
+            min_impurity_decrease=float(self.min_impurity_decrease),
+            min_gain=self._min_gain(training),
+            max_leaf_nodes=self.max_leaf_nodes,
+            max_features=features_to_try(self.max_features, schema.n_features),
+            cost_rule=None if costs is None else self.cost_rule,
+            omega=float(self.cost_omega),
+            feature_costs=costs,
+            monotone=read_monotone(self.monotonic_cst, schema, training.n_outputs, training.n_classes),
+            seed=training.seed,
+            ledger="thresholds" if self.ledger == "full" else "features" if self.ledger else "off",
+        )
+
+    def _min_gain(self, training: TrainingSet) -> float:
+        """Return the smallest gain of a split.
+
+        Rows with a missing value keep a node impure whose other rows agree, and no split separates them:
+        without a limit, such nodes would be split forever.
+        """
+        if self.min_gain is not None:
+            return self.min_gain
+        if self.missing != "fractional" or not training.table.schema.has_missing:
+            return -np.inf
+        criterion = find_criterion(self.criterion, self.task)
+        return LEAST_GAIN * impurity_scale(criterion, training.y, training.weights)
+
+
 def limit(value: int | None) -> int:
-    """Give a limit as a number, None being no limit.
+    """Return a limit as a number, None being no limit.
 
     >>> limit(3)
     3
@@ -59,7 +203,7 @@ def limit(value: int | None) -> int:
 
 
 def rows_or_share(value: float, n_rows: int) -> int:
-    """Give a number of rows, which a fraction states as a share of all, rounded up.
+    """Return a number of rows; a fraction is a share of all rows, rounded up.
 
     >>> rows_or_share(0.1, 25), rows_or_share(7, 25)
     (3, 7)
@@ -68,7 +212,7 @@ def rows_or_share(value: float, n_rows: int) -> int:
 
 
 def features_to_try(max_features: int | float | str | None, n_features: int) -> int:
-    """Give how many features a node looks at.
+    """Return how many features are considered per node.
 
     >>> features_to_try("sqrt", 16), features_to_try(0.5, 5), features_to_try(None, 5)
     (4, 2, 5)
@@ -81,21 +225,10 @@ def features_to_try(max_features: int | float | str | None, n_features: int) -> 
     return int(max_features) if Whole(1).allows(max_features) else max(1, int(max_features * n_features))
 
 
-def ledger_level(ledger: bool | str) -> Literal["off", "features", "thresholds"]:
-    """Name what the grower is to write down.
-
-    >>> ledger_level(True)
-    'features'
-    """
-    if ledger == "thresholds":
-        return "thresholds"
-    return "features" if ledger else "off"
-
-
 def read_costs(feature_costs: Any, cost_rule: str, schema: Schema) -> NDArray[np.float64] | None:
-    """Give the price of each feature, None where there are no prices.  -> (n_features,)
+    """Return the cost of each feature, None if none are given.  -> (n_features,)
 
-    A dict states prices by feature name; a feature that it leaves out costs 1.
+    A dict gives costs by feature name; features that it leaves out cost 1.
     """
     if feature_costs is None:
         return None
@@ -107,26 +240,26 @@ def read_costs(feature_costs: Any, cost_rule: str, schema: Schema) -> NDArray[np
         raise InputError(f"feature_costs must hold numbers ({error}).") from None
     if costs.shape != (schema.n_features,):
         raise InputError(f"feature_costs has shape {costs.shape}; X has {schema.n_features} features.")
-    # Tan's rules divide by the price; Nunez's adds 1 to it first.
+    # Tan's rules divide by the cost; Nunez's adds 1 to it first.
     allowed = np.isfinite(costs) & ((costs >= 0) if cost_rule == "nunez" else (costs > 0))
     if not allowed.all():
         j = int(np.argmin(allowed))
-        least = "of at least 0" if cost_rule == "nunez" else "above 0"
+        bound = "of at least 0" if cost_rule == "nunez" else "above 0"
         raise InputError(
             f"feature_costs is {costs[j]}",
             column=schema.names[j] if schema.has_names else j,
-            fix=f"With cost_rule={cost_rule!r} every cost is a finite number {least}.",
+            fix=f"With cost_rule={cost_rule!r} every cost is a finite number {bound}.",
         )
     return costs
 
 
 def _by_name(parameter: str, given: Mapping[Any, Any], names: tuple[str, ...], other: float) -> list[Any]:
-    """Give a value for each feature, ``other`` for those that the dict leaves out.  -> (n_features,)"""
+    """Return a value per feature, ``other`` for those that the dict leaves out.  -> (n_features,)"""
     unknown = [name for name in given if name not in names]
     if unknown:
         near = difflib.get_close_matches(unknown[0], names, n=3) if isinstance(unknown[0], str) else []
         raise InputError(
-            f"{parameter} names {show_value(unknown[0])}, which is no column of X",
+            f"{parameter} names {show_value(unknown[0])}, which is not a column of X",
             fix=f"Did you mean {show_values(near)}?" if near else f"Columns: {show_values(names)}.",
         )
     return [given.get(name, other) for name in names]
@@ -135,10 +268,10 @@ def _by_name(parameter: str, given: Mapping[Any, Any], names: tuple[str, ...], o
 def read_monotone(
     monotonic_cst: Any, schema: Schema, n_outputs: int, n_classes: tuple[int, ...]
 ) -> NDArray[np.int8] | None:
-    """Give the direction of each feature, −1, 0 or 1, None where none is constrained.  -> (n_features,)
+    """Return the direction of each feature, −1, 0 or 1, None if none is constrained.  -> (n_features,)
 
-    A constraint is on the prediction, in classification on the probability of the second of two classes. A
-    dict states directions by feature name; a feature that it leaves out is free.
+    A constraint is on the prediction; in classification on the probability of the second of two classes. A
+    dict gives directions by feature name; features that it leaves out are free.
     """
     if monotonic_cst is None:
         return None
@@ -162,9 +295,9 @@ def read_monotone(
     if len(constrained):
         j = int(constrained[0])
         raise InputError(
-            "monotonic_cst constrains categories, which have no order",
+            "monotonic_cst constrains a categorical feature, whose values have no order",
             column=schema.names[j] if schema.has_names else j,
-            fix="Give it 0 there.",
+            fix="Set it to 0 for this feature.",
         )
     if n_classes and n_classes[0] < 2:
         return None

@@ -1,25 +1,34 @@
-"""Pruning of a grown tree: what each method needs to know, fetched, and the method itself from ``model``."""
+"""Pruning of estimators: losses on validation rows, and α of cost-complexity pruning by cross-validation."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spinney.data.table import Table
+from spinney.data.training_set import Task
 from spinney.tree import pruning
 from spinney.tree.predict import TreePredictor
 from spinney.tree.tree_arrays import TreeArrays
 
-Task = Literal["classification", "regression"]
-
 
 @dataclass(frozen=True)
-class Validation:
-    """Hold the rows that judge a tree: y (n_rows, n_outputs) as codes or numbers, weights (n_rows,)."""
+class ValidationRows:
+    """Rows that a tree is pruned by.
+
+    Attributes
+    ----------
+    table : Table
+        The features.
+    y : ndarray of shape (n_rows, n_outputs)
+        Class codes or values.
+    weights : ndarray of shape (n_rows,)
+        Row weights; rows of weight 0 do not count.
+    """
 
     table: Table
     y: NDArray[Any]
@@ -27,9 +36,9 @@ class Validation:
 
 
 def losses(
-    tree: TreeArrays, validation: Validation, task: Task, n_threads: int
+    tree: TreeArrays, validation: ValidationRows, task: Task, n_threads: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give each node's loss as a leaf, and that of the rows it has no branch for.  -> two (n_nodes,)"""
+    """Return each node's loss as a leaf, and that of the rows it has no branch for.  -> two (n_nodes,)"""
     reach = TreePredictor(tree).decision_path(validation.table, n_threads)
     as_leaf = pruning.leaf_losses(tree, reach, validation.y, validation.weights, task)
     stays = pruning.staying(tree, reach)
@@ -39,18 +48,18 @@ def losses(
 def cross_validated_alpha(
     tree: TreeArrays,
     regrow: Callable[[NDArray[np.float64]], TreeArrays],
-    everything: Validation,
+    everything: ValidationRows,
     fold: NDArray[np.int64],
     task: Task,
     one_se: bool,
     n_threads: int,
 ) -> float:
-    """Choose the α of cost-complexity pruning by trees grown without one fold each.
+    """Choose the α of cost-complexity pruning by cross-validation.
 
-    regrow(weights) grows a tree by other row weights; fold (n_rows,) says which fold holds a row out.
+    regrow(weights) grows a tree with other row weights; fold (n_rows,) is the fold that holds out a row.
     """
     alphas = np.unique(pruning.cost_complexity_path(tree)[0])
-    # Any α between two cuts gives the same tree: the folds are judged at the (geometric) middle.
+    # Any α between two steps of the path gives the same tree: folds are scored at the geometric middle.
     middles = np.append(np.sqrt(alphas[:-1] * alphas[1:]), alphas[-1])
     scores = []
     for k in range(int(fold.max()) + 1):
@@ -59,9 +68,9 @@ def cross_validated_alpha(
         if not inside.any() or not outside.any():
             continue
         grown = regrow(outside)
-        judged = Validation(everything.table, everything.y, inside)
+        held_out = ValidationRows(everything.table, everything.y, inside)
         scores.append(
-            -_losses_along_path(grown, *losses(grown, judged, task, n_threads), middles) / inside.sum()
+            -_losses_along_path(grown, *losses(grown, held_out, task, n_threads), middles) / inside.sum()
         )
     if not scores:
         return 0.0
@@ -74,24 +83,24 @@ def _losses_along_path(
     staying: NDArray[np.float64],
     alphas: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Give the loss of the tree pruned at each α, by one walk over the nested sequence.  -> (n_alphas,)"""
-    below = np.where(tree.is_leaf, as_leaf, staying).tolist()  # the loss of the subtree as it now stands
+    """Return the loss of the tree pruned at each α, by one walk over the path.  -> (n_alphas,)"""
+    below = np.where(tree.is_leaf, as_leaf, staying).tolist()  # loss of the subtree as pruned so far
     parent = tree.parent.tolist()
     for node in range(tree.node_count - 1, 0, -1):
         below[parent[node]] += below[node]
-    totals, cut_at = [below[0]], []
-    for alpha, cut, _ in pruning.weakest_links(tree):
-        change, node = float(as_leaf[cut]) - below[cut], cut
+    totals, pruned_at = [below[0]], []
+    for alpha, pruned, _ in pruning.weakest_links(tree):
+        change, node = float(as_leaf[pruned]) - below[pruned], pruned
         while node >= 0:
             below[node] += change
             node = parent[node]
         totals.append(below[0])
-        cut_at.append(alpha)
-    return np.array(totals)[np.searchsorted(cut_at, alphas, side="right")]
+        pruned_at.append(alpha)
+    return np.array(totals)[np.searchsorted(pruned_at, alphas, side="right")]
 
 
 def follow(tree: TreeArrays, pruned: TreeArrays) -> NDArray[np.int32]:
-    """Give each node's number in the pruned tree, −1 if it is gone.  -> (n_nodes,)"""
+    """Return each node's number in the pruned tree, −1 if it was pruned.  -> (n_nodes,)"""
     old = np.zeros(pruned.node_count, dtype=np.int64)
     for node in np.flatnonzero(pruned.n_children).tolist():
         old[list(pruned.children(node))] = list(tree.children(int(old[node])))

@@ -1,0 +1,59 @@
+"""Trees in model files: what a file describes, checked part against part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from spinney.core.ledger import CandidateLedger
+from spinney.data.schema import Schema
+from spinney.data.training_set import Task
+from spinney.io.errors import require
+from spinney.tree.tree_arrays import TreeArrays
+
+
+def unpack_tree(fitted: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``tree_`` and ``ledger_`` made of unchecked plain data; ``schema_`` is a Schema already."""
+    schema: Schema = fitted["schema_"]
+    require(isinstance(fitted["tree_"], Mapping), "tree_ is not a set of arrays")
+    n_categories = [len(feature.categories) for feature in schema.features]
+    parts: dict[str, Any] = {"tree_": TreeArrays.from_state(fitted["tree_"], n_categories)}
+    if "ledger_" in fitted:
+        require(isinstance(fitted["ledger_"], Mapping), "ledger_ is not a set of columns")
+        parts["ledger_"] = CandidateLedger.from_state(fitted["ledger_"])
+    return parts
+
+
+def check_tree(fitted: Mapping[str, Any], task: Task) -> None:
+    """Raise CorruptModelFile unless the fitted attributes of a tree agree with each other."""
+    schema: Schema = fitted["schema_"]
+    tree: TreeArrays = fitted["tree_"]
+    require(
+        tree.n_features == schema.n_features, "the tree and the schema have different numbers of features"
+    )
+    max_features, alpha = fitted["max_features_"], fitted["ccp_alpha_"]
+    require(type(max_features) is int and max_features >= 1, "max_features_ is not a count")
+    require(type(alpha) is float and 0 <= alpha < np.inf, "ccp_alpha_ is not a number of at least 0")
+    _check_classes(fitted.get("classes_"), tree, task)
+    ledger: CandidateLedger | None = fitted.get("ledger_")
+    if ledger is not None:
+        require(ledger.feature_names == schema.names, "the ledger and the schema name different features")
+        inside = len(ledger) == 0 or (ledger.node.min() >= 0 and ledger.node.max() < tree.node_count)
+        require(inside, "the ledger has candidates of nodes that are not in the tree")
+
+
+def _check_classes(classes: Any, tree: TreeArrays, task: Task) -> None:
+    if task == "regression":
+        require(classes is None and tree.max_n_classes == 1, "a regression tree has classes")
+        return
+    several = type(classes) is list
+    outputs = classes if several else [classes]
+    require(several == (tree.n_outputs > 1), "the tree and the classes have different numbers of outputs")
+    require(len(outputs) == tree.n_outputs, "the tree and the classes have different numbers of outputs")
+    for labels in outputs:
+        valid = isinstance(labels, np.ndarray) and labels.ndim == 1 and len(labels) >= 1
+        require(valid, "the classes of an output are not a list of labels")
+        require(len(set(labels.tolist())) == len(labels), "a class is listed twice")
+    require(max(map(len, outputs)) == tree.max_n_classes, "the tree and its classes differ in number")
