@@ -4,7 +4,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from spinney.data import read_table
-from spinney.perturb.inputs import MOST_CATEGORIES, learn_coding, merge_rows
+from spinney.perturb.inputs import MAX_CATEGORIES, learn_coding, merge_rows
 
 
 def coded(X, weights=None, new=None):
@@ -45,12 +45,12 @@ def test_categories_have_a_column_each_and_unseen_ones_none():
 
 
 def test_rare_categories_share_a_column():
-    names = [f"c{i:03}" for i in range(100) for _ in range(1 + (i < MOST_CATEGORIES))]
+    names = [f"c{i:03}" for i in range(100) for _ in range(1 + (i < MAX_CATEGORIES))]
     found = coded(pd.DataFrame({"c": names}))
-    assert found.shape[1] == MOST_CATEGORIES + 1
+    assert found.shape[1] == MAX_CATEGORIES + 1
     assert_array_equal(found.sum(axis=1), 1.0)
-    assert found[:, -1].sum() == 100 - MOST_CATEGORIES
-    enough = coded(pd.DataFrame({"c": [f"c{i}" for i in range(MOST_CATEGORIES + 1)]}))
+    assert found[:, -1].sum() == 100 - MAX_CATEGORIES
+    enough = coded(pd.DataFrame({"c": [f"c{i}" for i in range(MAX_CATEGORIES + 1)]}))
     assert_array_equal(enough.sum(axis=0), 1.0)
 
 

@@ -14,7 +14,7 @@ Y = np.sin(2 * X[:, 0]) * X[:, 1] + 0.3 * RNG.normal(size=200)
 
 
 def regressor(**params):
-    return sp.NegativeCorrelationRegressor(**{"n_estimators": 6, "random_state": 0} | params)
+    return sp.NegativeCorrelationRegressor(**{"n_estimators": 6, "random_state": 0, "ledger": True} | params)
 
 
 def ambiguity(model, X):
@@ -52,7 +52,7 @@ def test_each_member_is_a_model():
     model = regressor().fit(X, Y)
     assert len(model.estimators_) == 6
     for m, member in enumerate(model.estimators_):
-        assert_allclose(member.predict(X), model.predict_members(X)[:, m], rtol=1e-12)
+        assert_array_equal(member.predict(X), model.predict_members(X)[:, m])
         assert_array_equal(loads(dumps(member)).predict(X), member.predict(X))
     found = sp.diversity.diagnose(model, X, Y)
     assert_allclose(found.ambiguity.ambiguity, ambiguity(model, X))
@@ -105,6 +105,7 @@ def test_early_stopping_stops_early_on_noise():
     noise = np.random.default_rng(3).normal(size=200)
     stopped = regressor(early_stopping=True, penalty=0.0).fit(X, noise)
     assert stopped.n_iter_ == len(stopped.ledger_) < 150
+    assert stopped.ledger_.validation[-1] == stopped.ledger_.validation.min()
     assert stopped.score(X, noise) < regressor(penalty=0.0).fit(X, noise).score(X, noise)
 
 
@@ -115,10 +116,16 @@ def test_the_ledger_tells_how_members_parted():
     assert frame["ensemble"].iloc[-1] < 0.5 * frame["ensemble"].iloc[0]
 
 
-def test_long_tables_are_answered_in_blocks():
+def test_the_ledger_is_kept_only_if_asked_for():
+    model, full = regressor(ledger=False).fit(X, Y), regressor(ledger="full").fit(X, Y)
+    assert not hasattr(model, "ledger_") and len(full.ledger_) == full.n_iter_ == model.n_iter_
+    assert loads(dumps(model)).n_iter_ == model.n_iter_
+
+
+def test_long_tables_are_predicted_in_blocks():
     model = regressor(max_iter=2).fit(X, Y)
     long = np.tile(X, (50, 1))
-    assert_allclose(model.predict(long), np.tile(model.predict(X), 50), rtol=1e-9)
+    assert_array_equal(model.predict(long), np.tile(model.predict(X), 50))
 
 
 def _damages():
@@ -152,7 +159,7 @@ def _damages():
 @pytest.mark.parametrize("damage", _damages())
 def test_content_that_does_not_agree_is_refused(damage, monkeypatch):
     T, t = load_iris(return_X_y=True)
-    model = sp.NegativeCorrelationClassifier(2, max_iter=2).fit(T, t)
+    model = sp.NegativeCorrelationClassifier(2, max_iter=2, ledger=True).fit(T, t)
     honest = type(model)._get_state
 
     def dishonest(self):

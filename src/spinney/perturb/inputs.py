@@ -1,7 +1,8 @@
-"""Tables as numbers for networks: standardized columns, 0 and 1 for categories, flags for missing values."""
+"""Tables as numeric inputs of networks: standardized columns, one-hot categories, missing indicators."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,20 +12,19 @@ from numpy.typing import NDArray
 from spinney.bagging.sampling import row_order
 from spinney.data import Schema, Table
 from spinney.io import CorruptModelFile, Persistent
+from spinney.perturb.networks import Array, weighted_sum
 
-# A feature with more categories has columns for the most frequent ones, and one for all others.
-MOST_CATEGORIES = 32
-# Far beyond training a network has nothing to say, but it must not overflow.
-_FARTHEST = 1e6
+# A feature with more categories has columns for the most frequent ones, and one column for all others.
+MAX_CATEGORIES = 32
+# Values far outside the training data are clipped so that nothing overflows.
+_MAX_INPUT = 1e6
 
 
-def merge_rows(
-    table: Table, target: NDArray[Any], weights: NDArray[np.float64]
-) -> tuple[Table, NDArray[Any], NDArray[np.float64]]:
-    """Give each distinct row once, with the weight of all its copies, in an order of their own.
+def merge_rows(table: Table, target: NDArray[Any], weights: Array) -> tuple[Table, NDArray[Any], Array]:
+    """Merge equal rows, adding up their weights, into an order that does not depend on the given one.
 
-    Rows of no weight are left out. So a network cannot tell a row of weight 3 from three equal rows, however
-    they are shuffled, not even by rounding. target (n_rows, n_outputs), weights (n_rows,).
+    Rows of weight 0 are dropped. A row of weight 3 thus trains exactly as three equal rows do, in any order.
+    target (n_rows, n_outputs), weights (n_rows,).
 
     >>> from spinney.data import read_table
     >>> table, y = read_table([[1.0], [2.0], [1.0]]), np.zeros((3, 1))
@@ -41,80 +41,79 @@ def merge_rows(
     rows = order[new]
     columns = [table.column(j)[rows] for j in range(table.n_features)]
     merged = Table(table.schema, len(rows), None, columns)
-    return merged, target[rows], np.add.reduceat(weights[order], np.flatnonzero(new))
+    return merged, target[rows], np.asarray(np.bincount(np.cumsum(new) - 1, weights[order]), float)
 
 
 @dataclass(frozen=True, eq=False)
 class InputCoding(Persistent):
-    """Hold, for each feature, how it becomes columns.
+    """How each feature becomes input columns.
 
-    A numeric feature is (x / size − center) / scale, 0 where it is missing. ``places`` lists for each
-    category of each categorical feature, one after the other, its column among those of its feature, −1 for
-    one that had no weight; it has ``widths`` columns. ``flagged`` features have one more column, which is 1
-    where the value is missing. All but places are (n_features,).
+    A numeric feature becomes (x / size − center) / scale, 0 if missing. A categorical feature becomes
+    ``widths`` one-hot columns; ``places`` has, feature after feature, the column of each category among
+    those of its feature, −1 for a category without weight. ``flagged`` features have one more column that
+    is 1 for missing values. All arrays but places are (n_features,).
     """
 
-    size: NDArray[np.float64]
-    center: NDArray[np.float64]
-    scale: NDArray[np.float64]
+    size: Array
+    center: Array
+    scale: Array
     flagged: NDArray[np.bool_]
     widths: NDArray[np.int64]
     places: NDArray[np.int64]
 
     @property
     def n_columns(self) -> int:
-        """Count the columns that a table becomes."""
+        """Number of input columns."""
         return int(self.widths.sum() + self.flagged.sum())
 
     def check(self, schema: Schema) -> None:
-        """Raise CorruptModelFile if this does not code tables of the schema."""
-        n, numeric = schema.n_features, ~schema.categorical
+        """Raise CorruptModelFile if this coding does not fit tables of the schema."""
         counts = [len(feature.categories) for feature in schema.features]
-        arrays = {"size": "f8", "center": "f8", "scale": "f8", "flagged": "?", "widths": "i8"}
+        arrays = {"size": "f8", "center": "f8", "scale": "f8", "flagged": "?", "widths": "i8", "places": "i8"}
         valid = all(
-            isinstance(getattr(self, name), np.ndarray)
-            and getattr(self, name).dtype == np.dtype(dtype)
-            and getattr(self, name).shape == (n,)
-            for name, dtype in arrays.items()
+            isinstance(array, np.ndarray)
+            and array.dtype == np.dtype(arrays[name])
+            and array.shape == (sum(counts) if name == "places" else schema.n_features,)
+            for name, array in vars(self).items()
         )
-        valid = valid and isinstance(self.places, np.ndarray) and self.places.dtype == np.int64
-        valid = valid and self.places.shape == (sum(counts),)
-        valid = valid and bool((self.size > 0).all() and (self.scale > 0).all())
-        valid = valid and bool(np.isfinite([self.size, self.center, self.scale]).all())
-        valid = valid and bool((self.widths >= 0).all() and (self.widths[numeric] == 1).all())
-        if valid:
-            last = np.repeat(self.widths, counts)
-            valid = bool(((self.places >= -1) & (self.places < last)).all())
-            valid = valid and int(self.widths.max()) <= MOST_CATEGORIES + 1
+        valid = valid and bool(
+            (self.size > 0).all()
+            and (self.scale > 0).all()
+            and np.isfinite([self.size, self.center, self.scale]).all()
+            and (self.widths >= 0).all()
+            and (self.widths <= MAX_CATEGORIES + 1).all()
+            and (self.widths[~schema.categorical] == 1).all()
+            and ((self.places >= -1) & (self.places < np.repeat(self.widths, counts))).all()
+        )
         if not valid:
-            raise CorruptModelFile("How the inputs of a network are coded does not fit its features.")
+            raise CorruptModelFile("The input coding of the networks does not fit their features.")
 
-    def apply(self, table: Table) -> NDArray[np.float64]:
-        """Give a table as numbers.  -> (n_rows, n_columns)"""
+    def apply(self, table: Table) -> Array:
+        """Return the inputs of a table.  -> (n_rows, n_columns)"""
         coded = np.zeros((table.n_rows, self.n_columns))
         begin, place = 0, 0
         for j, feature in enumerate(table.schema.features):
-            column, width = table.column(j), int(self.widths[j])
+            column = table.column(j)
             if feature.kind == "numeric":
                 missing = np.isnan(column)
                 with np.errstate(over="ignore"):
                     standard = (column / self.size[j] - self.center[j]) / self.scale[j]
-                coded[:, begin] = np.where(missing, 0.0, np.clip(standard, -_FARTHEST, _FARTHEST))
+                coded[:, begin] = np.where(missing, 0.0, np.clip(standard, -_MAX_INPUT, _MAX_INPUT))
             else:
                 n_categories = len(feature.categories)
                 places = np.append(self.places[place : place + n_categories], -1)[column]
                 missing, known = column < 0, np.flatnonzero(places >= 0)
                 coded[known, begin + places[known]] = 1.0
                 place += n_categories
-            begin += width
+            begin += int(self.widths[j])
             if self.flagged[j]:
                 coded[:, begin] = missing
                 begin += 1
         return coded
 
 
-def learn_coding(table: Table, weights: NDArray[np.float64]) -> InputCoding:
-    """Learn the coding of a table, rows counting by weight (n_rows,).
+def learn_coding(table: Table, weights: Array) -> InputCoding:
+    """Learn the coding of a table, with row weights (n_rows,).
 
     >>> from spinney.data import read_table
     >>> table = read_table([[1.0, "a"], [3.0, "b"], [None, "a"]])
@@ -131,36 +130,33 @@ def learn_coding(table: Table, weights: NDArray[np.float64]) -> InputCoding:
             size[j], center[j], scale[j] = moments(column[~missing].astype(np.float64), weights[~missing])
         else:
             missing = column < 0
-            n_categories = len(feature.categories)
-            totals = np.bincount(column[~missing], weights[~missing], minlength=n_categories)
+            totals = np.bincount(column[~missing], weights[~missing], minlength=len(feature.categories))
             places.append(_places(np.asarray(totals, np.float64)))
             widths[j] = places[-1].max(initial=-1) + 1
         flagged[j] = bool(weights[missing].any())
     return InputCoding(size, center, scale, flagged, widths, np.concatenate(places))
 
 
-def moments(numbers: NDArray[np.float64], weights: NDArray[np.float64]) -> tuple[float, float, float]:
-    """Give the size of the numbers, a power of 2, and mean and deviation of them divided by it."""
-    used = weights > 0
-    numbers, weights = numbers[used], weights[used]
-    largest = float(np.abs(numbers).max(initial=0.0))
-    if largest < np.finfo(np.float64).tiny:  # none, zeros, or numbers too small to divide by
+def moments(values: Array, weights: Array) -> tuple[float, float, float]:
+    """Return a power of 2 that bounds the values, and mean and deviation of the values divided by it."""
+    values, weights = values[weights > 0], weights[weights > 0]
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest < np.finfo(np.float64).tiny:  # no values, zeros, or values too small to divide by
         return 1.0, 0.0, 1.0
-    size = 2.0 ** min(int(np.frexp(largest)[1]), 1023)
-    scaled = numbers / size
-    mean = float(np.average(scaled, weights=weights))
-    deviation = float(np.sqrt(np.average(np.square(scaled - mean), weights=weights)))
-    # What rounding leaves of a constant is no deviation.
-    return size, mean, deviation if deviation > 1e-13 else 1.0
+    size = math.ldexp(1.0, min(math.frexp(largest)[1], 1023))
+    scaled, total = values / size, math.fsum(weights.tolist())
+    mean = weighted_sum(scaled, weights) / total
+    deviation = math.sqrt(weighted_sum(np.square(scaled - mean), weights) / total)
+    return size, mean, deviation if deviation > 1e-13 else 1.0  # less is the rounding of a constant
 
 
-def _places(totals: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Give the heaviest categories a column each, in their order, others the last one, −1 without weight.
+def _places(totals: Array) -> NDArray[np.int64]:
+    """Return the column of each category: its own for the heaviest, one for the others, −1 without weight.
 
     totals (n_categories,) are their weights.
     """
     order = np.argsort(-totals, kind="stable")
-    heavy = np.sort(order[: MOST_CATEGORIES if np.count_nonzero(totals) > MOST_CATEGORIES + 1 else None])
+    heavy = np.sort(order[: MAX_CATEGORIES if np.count_nonzero(totals) > MAX_CATEGORIES + 1 else None])
     heavy = heavy[totals[heavy] > 0]
     places = np.where(totals > 0, len(heavy), -1).astype(np.int64)
     places[heavy] = np.arange(len(heavy))

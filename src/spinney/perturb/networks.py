@@ -1,35 +1,121 @@
-"""Networks with one hidden layer, many at once: their outputs, and the gradient of their joint objective.
-
-A stack of M networks is four arrays with the network as the first axis, so that each step is one batched
-matrix product: M products of the same shape as for one network alone, and so the same bits.
-"""
+"""Networks with one hidden layer, trained together by Adam, with the same bits on every machine."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spinney.core.early_stopping import EarlyStopping
+from spinney.core.ledger import Ledger
+from spinney.core.progress import ProgressBar
 from spinney.core.seeds import stream
 from spinney.io import CorruptModelFile, Persistent
-from spinney.perturb.decoding import softmax
 
 Array = NDArray[np.float64]
 Link = Literal["identity", "softmax"]
+Layers = tuple[Array, Array]
+"""(M, n_inputs + 1, n_hidden) and (M, n_hidden + 1, n_outputs); the last row of each is the bias."""
 
-# What the seed is used for: rows held out, the order of rows in each epoch, and network m by WEIGHTS + m.
+# Purposes of the random streams: validation rows, row order of each epoch, and network m by WEIGHTS + m.
 VALIDATION, BATCHES, WEIGHTS = 0, 1, 2
+
+_TAYLOR = [1.0 / math.factorial(degree) for degree in range(13, -1, -1)]
+_BLOCK = 4096  # elements whose intermediate results fit into the first-level cache
+
+# ---- arithmetic ----
+#
+# BLAS, NumPy's reductions and its exponential round differently from processor to processor. What follows
+# uses correctly rounded elementwise operations in a fixed order, and sums that are exact in any order.
+
+
+def product(a: Array, b: Array, max_a: float | None = None) -> Array:
+    """Return a @ b to about 44 bits, the same bits whatever order BLAS sums in (Ozaki et al., 2012).
+
+    Rows of ``a`` and columns of ``b`` are scaled and cut into two slices of integers, which are so small
+    that every sum of their products is exact. A row of the result depends on no other row of ``a``.
+    ``max_a`` is a known bound of the entries of ``a``, which saves looking for it.
+
+    >>> product(np.array([[1.0, 2.0]]), np.array([[3.0], [0.5]])).tolist()
+    [[4.0]]
+    """
+    bits = (53 - a.shape[-1].bit_length()) // 2
+    largest = np.abs(a).max(axis=-1, keepdims=True) if max_a is None else max_a
+    high_a, low_a, unit_a = _slices(a, largest, bits)
+    high_b, low_b, unit_b = _slices(b, np.abs(b).max(axis=-2, keepdims=True), bits)
+    total = high_a @ low_b
+    total += low_a @ high_b
+    total *= 2.0**-bits
+    total += high_a @ high_b
+    total *= unit_a * unit_b
+    return total
+
+
+def _slices(values: Array, largest: Array | float, bits: int) -> tuple[Array, Array, Array]:
+    """Return integers high and low and a power of 2, unit: values ≈ (high + low · 2^−bits) · unit."""
+    exponent = np.maximum(np.frexp(largest)[1], -900)  # smaller values count as 0
+    low = values * np.ldexp(1.0, bits - exponent)
+    high = np.rint(low)
+    low -= high
+    low *= 2.0**bits
+    return high, np.rint(low, out=low), np.ldexp(1.0, exponent - bits)
+
+
+def exponential(x: Array) -> Array:
+    """Return e^x by its Taylor series, with an error below 2 ulp; arguments beyond ±708 count as ±708.
+
+    >>> exponential(np.array([0.0, 1.0])).tolist()
+    [1.0, 2.718281828459045]
+    """
+    result = np.empty(x.size)
+    for begin in range(0, x.size, _BLOCK):
+        block = np.clip(x.reshape(-1)[begin : begin + _BLOCK], -708.0, 708.0)
+        k = np.rint(block * 1.4426950408889634)  # x = k ln 2 + rest
+        block -= k * float.fromhex("0x1.62e42feep-1")
+        block -= k * float.fromhex("0x1.a39ef35793c76p-33")
+        series = block * _TAYLOR[0]
+        for factor in _TAYLOR[1:-1]:
+            series += factor
+            series *= block
+        series += _TAYLOR[-1]
+        powers = (k.astype(np.int64) + 1023) << 52  # the bits of 2^k
+        result[begin : begin + _BLOCK] = series * powers.view(np.float64)
+    return result.reshape(x.shape)
+
+
+def ordered_sum(values: Array, axis: int) -> Array:
+    """Return the sum over an axis, added up in its order."""
+    return np.asarray(sum(np.moveaxis(values, axis, 0)))
+
+
+def weighted_sum(values: Array, weights: Array) -> float:
+    """Return Σ weights · values, rounded once."""
+    return math.fsum((values * weights).tolist())
+
+
+# ---- networks ----
 
 
 @dataclass(frozen=True, eq=False)
 class Networks(Persistent):
-    """Hold M networks x → tanh(x W + b) V + c, all of one size; softmax of that where the link says so.
+    """M networks x → tanh(x W + b) V + c of one size, followed by a softmax if the link says so.
 
-    input_weights W (M, n_inputs, n_hidden), hidden_bias b (M, 1, n_hidden), output_weights V (M, n_hidden,
-    n_outputs), output_bias c (M, 1, n_outputs).
+    Parameters
+    ----------
+    input_weights : array (M, n_inputs, n_hidden)
+        W.
+    hidden_bias : array (M, 1, n_hidden)
+        b.
+    output_weights : array (M, n_hidden, n_outputs)
+        V.
+    output_bias : array (M, 1, n_outputs)
+        c.
+    link : {"identity", "softmax"}
+        What the outputs pass through.
     """
 
     input_weights: Array
@@ -39,130 +125,258 @@ class Networks(Persistent):
     link: str
 
     def __post_init__(self) -> None:
-        arrays = self.arrays
-        if not all(isinstance(a, np.ndarray) and a.dtype == np.float64 and a.ndim == 3 for a in arrays):
-            raise CorruptModelFile("The weights of networks are no arrays of numbers with three axes.")
-        n, _, hidden = self.input_weights.shape
-        outputs = self.output_weights.shape[2]
-        shapes = [(n, 1, hidden), (n, hidden, outputs), (n, 1, outputs)]
-        if min(n, hidden, outputs) < 1 or [a.shape for a in arrays[1:]] != shapes:
-            raise CorruptModelFile("The weights of networks do not fit together.")
-        if self.link not in ("identity", "softmax") or not all(np.isfinite(a).all() for a in arrays):
-            raise CorruptModelFile(
-                "Networks have weights that are not finite, or another link than there is."
-            )
+        arrays = (self.input_weights, self.hidden_bias, self.output_weights, self.output_bias)
+        valid = all(isinstance(a, np.ndarray) and a.dtype == np.float64 and a.ndim == 3 for a in arrays)
+        if valid:
+            n, _, hidden = self.input_weights.shape
+            outputs = self.output_weights.shape[2]
+            shapes = [(n, 1, hidden), (n, hidden, outputs), (n, 1, outputs)]
+            valid = min(n, hidden, outputs) >= 1 and [a.shape for a in arrays[1:]] == shapes
+        if not valid or not all(np.isfinite(a).all() for a in arrays):
+            raise CorruptModelFile("The weights of the networks are not finite arrays of matching shapes.")
+        if self.link not in ("identity", "softmax"):
+            raise CorruptModelFile("The networks have an unknown link.")
 
     @classmethod
-    def of(cls, arrays: Iterable[Array], link: str) -> Networks:
-        """Make networks of the four arrays."""
-        input_weights, hidden_bias, output_weights, output_bias = arrays
-        return cls(input_weights, hidden_bias, output_weights, output_bias, link)
+    def of(cls, layers: Layers, link: str) -> Networks:
+        """Build networks from their two layers."""
+        first, second = layers
+        return cls(
+            first[:, :-1].copy(), first[:, -1:].copy(), second[:, :-1].copy(), second[:, -1:].copy(), link
+        )
 
     @property
-    def arrays(self) -> tuple[Array, ...]:
-        """Give the four arrays in their order."""
-        return self.input_weights, self.hidden_bias, self.output_weights, self.output_bias
+    def layers(self) -> Layers:
+        """Copies of the weights of the hidden and of the output layer, with the biases as last rows."""
+        return (
+            np.concatenate([self.input_weights, self.hidden_bias], axis=1),
+            np.concatenate([self.output_weights, self.output_bias], axis=1),
+        )
 
     def __len__(self) -> int:
         return len(self.input_weights)
 
     def outputs(self, inputs: Array) -> Array:
-        """Give what every network says.  inputs (n_rows, n_inputs) -> (M, n_rows, n_outputs)"""
-        return _forward(self.arrays, inputs, self.link)[1]
+        """Return the outputs of every network.  inputs (n_rows, n_inputs) -> (M, n_rows, n_outputs)"""
+        return _forward(self.layers, self.link, inputs)[2]
 
 
-def _forward(arrays: tuple[Array, ...], inputs: Array, link: str) -> tuple[Array, Array]:
-    """Give the hidden values (M, n_rows, n_hidden) and the outputs (M, n_rows, n_outputs)."""
-    input_weights, hidden_bias, output_weights, output_bias = arrays
-    hidden = np.tanh(inputs @ input_weights + hidden_bias)
-    outputs = hidden @ output_weights + output_bias
+def draw_networks(n: int, n_inputs: int, n_hidden: int, n_outputs: int, link: Link, seed: int) -> Networks:
+    """Draw n networks by Glorot's rule, each from a random stream of its own.
+
+    >>> len(draw_networks(3, 2, 4, 1, "identity", seed=0))
+    3
+    """
+    layers = np.empty((n, n_inputs + 1, n_hidden)), np.zeros((n, n_hidden + 1, n_outputs))
+    for m in range(n):
+        rng = stream(seed, WEIGHTS + m)
+        for layer, drawn in zip(layers, (n_inputs + 1, n_hidden), strict=True):
+            reach = math.sqrt(6.0 / (layer.shape[1] - 1 + layer.shape[2]))
+            layer[m, :drawn] = reach * (2.0 * rng.random((drawn, layer.shape[2])) - 1.0)
+    return Networks.of(layers, link)
+
+
+def _with_ones(values: Array) -> Array:
+    """Append a column of ones, the input of the bias."""
+    return np.concatenate([values, np.ones((*values.shape[:-1], 1))], axis=-1)
+
+
+def _forward(layers: Layers, link: str, inputs: Array) -> tuple[Array, Array, Array]:
+    """Return inputs and hidden values (M, n_rows, n_hidden), each with ones appended, and the outputs."""
+    inputs = _with_ones(inputs)
+    hidden = _with_ones(1.0 - 2.0 / (exponential(2.0 * product(inputs, layers[0])) + 1.0))  # tanh
+    outputs = product(hidden, layers[1], max_a=1.0)
     if link == "softmax":
-        outputs = softmax(outputs)
-    return hidden, outputs
+        outputs = exponential(outputs - outputs.max(axis=2, keepdims=True))
+        outputs /= ordered_sum(outputs, 2)[..., None]
+    return inputs, hidden, outputs
 
 
 class Spread(NamedTuple):
-    """Hold the mean squared error of the members, that of their mean, and the ambiguity between the two.
-
-    All are sums over the outputs and weighted means over the rows: ensemble = members − ambiguity.
-    """
+    """Mean squared error of the members, that of their mean, and the ambiguity, their difference."""
 
     members: float
     ensemble: float
     ambiguity: float
 
 
-def spread(outputs: Array, target: Array, shares: Array) -> Spread:
-    """Measure E = Ē − Ā.  outputs (M, n_rows, n_outputs), target (n_rows, n_outputs), shares (n_rows,), sum 1
+def mean_of(outputs: Array) -> Array:
+    """Return the mean over the networks, added up in their order.  (M, …) -> (…)"""
+    return ordered_sum(outputs, 0) / len(outputs)
+
+
+def spread(outputs: Array, target: Array, weights: Array) -> Spread:
+    """Measure E = Ē − Ā, summed over the outputs and weighted over the rows.
+
+    outputs (M, n_rows, n_outputs), target (n_rows, n_outputs), weights (n_rows,) with sum 1
 
     >>> spread(np.array([[[0.0]], [[2.0]]]), np.array([[1.0]]), np.ones(1))
     Spread(members=1.0, ensemble=0.0, ambiguity=1.0)
     """
-    mean = outputs.mean(axis=0)
-    return Spread(
-        float(shares @ np.square(outputs - target).sum(axis=2).mean(axis=0)),
-        float(shares @ np.square(mean - target).sum(axis=1)),
-        float(shares @ np.square(outputs - mean).sum(axis=2).mean(axis=0)),
-    )
+    mean = mean_of(outputs)
+    errors, ambiguities = mean_of(np.square(outputs - target)), mean_of(np.square(outputs - mean))
+    squares = errors, np.square(mean - target), ambiguities
+    return Spread(*(weighted_sum(ordered_sum(one, 1), weights) for one in squares))
+
+
+# ---- training ----
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Inputs (n_rows, n_inputs), targets (n_rows, n_outputs) and weights (n_rows,)."""
+
+    inputs: Array
+    target: Array
+    weights: Array
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def take(self, rows: Any) -> Examples:
+        """Return some of the rows, their weights unchanged."""
+        return Examples(self.inputs[rows], self.target[rows], self.weights[rows])
+
+
+def gradient(
+    layers: Layers, link: str, batch: Examples, penalty: float, alpha: float
+) -> tuple[Layers, Array]:
+    """Return the derivative of the objective by each layer, and the outputs (M, n_rows, n_outputs).
+
+    The objective is Σ_m [ Σ_i s_i (½ ‖F_m(x_i) − y_i‖² − ½ λ ‖F_m(x_i) − F̄(x_i)‖²) + ½ α (‖W_m‖² + ‖V_m‖²) ]
+    with F̄ the mean of the F_m and s_i the weights of the rows. Its derivative by F_m(x_i) is
+    s_i (F_m − y_i − λ (F_m − F̄)), that of Liu and Yao (1999). Since E = Ē − Ā, the objective is (1 − λ) times
+    the members' errors plus λ M times the error of their mean: bounded from below for λ up to 1 only.
+    """
+    inputs, hidden, outputs = _forward(layers, link, batch.inputs)
+    slope = outputs - batch.target
+    if penalty:
+        slope -= penalty * (outputs - mean_of(outputs))
+    slope *= batch.weights[:, None]
+    if link == "softmax":
+        slope = outputs * (slope - ordered_sum(outputs * slope, 2)[..., None])
+    inner = product(slope, layers[1][:, :-1].swapaxes(1, 2)) * (1.0 - np.square(hidden[..., :-1]))
+    slopes = product(inputs.T, inner), product(hidden.swapaxes(1, 2), slope, max_a=1.0)
+    for by_layer, layer in zip(slopes, layers, strict=True):
+        by_layer[:, :-1] += alpha * layer[:, :-1]
+    return slopes, outputs
+
+
+class Adam:
+    """Steps of Adam (Kingma and Ba, 2015): each weight moves by its own running mean of slopes.
+
+    No step depends on the slope of another weight, so that networks without a penalty stay independent. A
+    line search, or the curvature of all networks, would tie them to each other.
+    """
+
+    def __init__(self, arrays: Sequence[Array], rate: float) -> None:
+        self._rate, self._decay, self._decay_squares = rate, 1.0, 1.0
+        self._means = [np.zeros_like(array) for array in arrays]
+        self._squares = [np.zeros_like(array) for array in arrays]
+
+    def step(self, arrays: Sequence[Array], slopes: Sequence[Array]) -> None:
+        """Update the arrays in place."""
+        self._decay *= 0.9
+        self._decay_squares *= 0.999
+        rate = self._rate * math.sqrt(1.0 - self._decay_squares) / (1.0 - self._decay)
+        for array, slope, mean, square in zip(arrays, slopes, self._means, self._squares, strict=True):
+            np.add(mean, 0.1 * (slope - mean), out=mean)
+            np.add(square, 0.001 * (slope * slope - square), out=square)
+            np.subtract(array, rate * mean / (np.sqrt(square) + 1e-8), out=array)
 
 
 @dataclass(frozen=True)
-class Objective:
-    """Define what training makes small: a sum over networks of penalized error and decay of weights.
-
-    Σ_m [ Σ_i s_i (½ ‖F_m(x_i) − y_i‖² − ½ λ ‖F_m(x_i) − F̄(x_i)‖²) + ½ α (‖W_m‖² + ‖V_m‖²) ], F̄ the mean of
-    the F_m and s_i the rows' shares. The derivative by F_m(x_i) is s_i (F_m − y_i − λ (F_m − F̄)), that of Liu
-    and Yao (1999). Since E = Ē − Ā, the sum is (1 − λ) times the members' errors plus λ M times the error of
-    their mean: bounded from below for λ up to 1, and not beyond.
-    """
+class Training:
+    """How to train: the objective (penalty λ, weight decay α), steps of Adam, and when to stop."""
 
     penalty: float
     alpha: float
-
-    def value(self, networks: Networks, inputs: Array, target: Array, shares: Array) -> float:
-        """Give the objective."""
-        found = spread(networks.outputs(inputs), target, shares)
-        decay = sum(float(np.square(w).sum()) for w in (networks.input_weights, networks.output_weights))
-        penalized = found.members - self.penalty * found.ambiguity
-        return 0.5 * (len(networks) * penalized + self.alpha * decay)
-
-    def gradient(
-        self, arrays: tuple[Array, ...], link: str, inputs: Array, target: Array, shares: Array
-    ) -> tuple[tuple[Array, ...], Array]:
-        """Give the derivative by each of the networks' arrays, and the outputs (M, n_rows, n_outputs)."""
-        hidden, outputs = _forward(arrays, inputs, link)
-        slope = outputs - target
-        if self.penalty:
-            slope = slope - self.penalty * (outputs - outputs.mean(axis=0))
-        slope = slope * shares[:, None]
-        if link == "softmax":
-            slope = outputs * (slope - (outputs * slope).sum(axis=2, keepdims=True))
-        inner = (slope @ arrays[2].swapaxes(1, 2)) * (1.0 - np.square(hidden))
-        by_arrays = (
-            inputs.T @ inner + self.alpha * arrays[0],
-            inner.sum(axis=1, keepdims=True),
-            hidden.swapaxes(1, 2) @ slope + self.alpha * arrays[2],
-            slope.sum(axis=1, keepdims=True),
-        )
-        return by_arrays, outputs
+    learning_rate: float
+    batch_size: int
+    max_epochs: int
+    tol: float
+    n_iter_no_change: int
+    verbose: int = 0
 
 
-def draw_networks(n: int, n_inputs: int, n_hidden: int, n_outputs: int, link: Link, seed: int) -> Networks:
-    """Draw n networks by Glorot's rule, each from a stream of its own.
+def train(
+    networks: Networks, examples: Examples, options: Training, seed: int, held_out: Examples | None = None
+) -> tuple[Networks, list[tuple[float, ...]]]:
+    """Train all networks on the same batches; return those of the last epoch, or the best on held-out rows.
 
-    >>> len(draw_networks(3, 2, 4, 1, "identity", seed=0))
-    3
+    Also returns Ē, E, Ā and the error on the held-out rows (NaN without any) of each epoch, up to and
+    including the one whose networks are returned.
     """
-    drawn = []
-    for m in range(n):
-        rng = stream(seed, WEIGHTS + m)
-        reach_in, reach_out = np.sqrt(6.0 / (n_inputs + n_hidden)), np.sqrt(6.0 / (n_hidden + n_outputs))
-        drawn.append(
-            (
-                rng.uniform(-reach_in, reach_in, (n_inputs, n_hidden)),
-                rng.uniform(-reach_in, reach_in, (1, n_hidden)),
-                rng.uniform(-reach_out, reach_out, (n_hidden, n_outputs)),
-                np.zeros((1, n_outputs)),
-            )
-        )
-    return Networks.of((np.stack(parts) for parts in zip(*drawn, strict=True)), link)
+    layers, link = networks.layers, networks.link
+    adam, rng = Adam(layers, options.learning_rate), stream(seed, BATCHES)
+    stopping = EarlyStopping(options.n_iter_no_change, options.tol, best_so_far=True)
+    epochs: list[tuple[float, ...]] = []
+    kept, n_kept, done = networks, 0, False
+    with ProgressBar("Training networks", options.max_epochs, shown=options.verbose) as bar:
+        while len(epochs) < options.max_epochs and not done:
+            found = _run_epoch(layers, link, adam, examples, options, rng)
+            now, error = Networks.of(layers, link), math.nan
+            if held_out is not None:
+                weights = held_out.weights / math.fsum(held_out.weights.tolist())
+                error = spread(now.outputs(held_out.inputs), held_out.target, weights).ensemble
+            epochs.append((*found, error))
+            score = options.penalty * found.ambiguity - found.members if held_out is None else -error
+            if held_out is None or score > stopping.best_score:
+                kept, n_kept = now, len(epochs)
+            done = stopping.update(score)
+            bar.update(len(epochs))
+    return kept, epochs[:n_kept]
+
+
+def _run_epoch(
+    layers: Layers, link: str, adam: Adam, examples: Examples, options: Training, rng: np.random.Generator
+) -> Spread:
+    """Step through all rows once in random order; return Ē, E and Ā over the batches before their steps."""
+    order, spreads = rng.permutation(len(examples)), []
+    for begin in range(0, len(examples), options.batch_size):
+        rows = order[begin : begin + options.batch_size]
+        batch = examples.take(rows)
+        share = Examples(batch.inputs, batch.target, batch.weights / len(rows))
+        slopes, outputs = gradient(layers, link, share, options.penalty, options.alpha)
+        spreads.append(spread(outputs, batch.target, batch.weights / len(examples)))
+        adam.step(layers, slopes)
+    return Spread(*map(math.fsum, zip(*spreads, strict=True)))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EpochLedger(Ledger, Persistent):
+    """Errors and ambiguity per epoch, up to the epoch of the fitted networks.
+
+    All are in units of the variance of the targets (regression) or Brier scores (classification), and means
+    over the batches of an epoch, each measured before its step.
+
+    Parameters
+    ----------
+    members : array (n_epochs,)
+        Mean error of the members, Ē.
+    ensemble : array (n_epochs,)
+        Error of their mean, E = Ē − Ā.
+    ambiguity : array (n_epochs,)
+        Mean squared distance of the members from their mean, Ā.
+    validation : array (n_epochs,)
+        E on the validation rows, NaN without any.
+
+    Examples
+    --------
+    >>> ledger = EpochLedger(np.array([1.0]), np.array([0.8]), np.array([0.2]), np.array([np.nan]))
+    >>> ledger.to_records()[0]["ambiguity"]
+    0.2
+    """
+
+    members: Array
+    ensemble: Array
+    ambiguity: Array
+    validation: Array
+
+    column_types = dict.fromkeys(("members", "ensemble", "ambiguity", "validation"), np.float64)
+    optional_columns = ("validation",)
+    counter = ("epoch", 1)
+    row_name = "epochs"
+
+    def __post_init__(self) -> None:
+        self.check_columns()
