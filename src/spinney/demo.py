@@ -34,7 +34,7 @@ from spinney import (
     save,
 )
 from spinney.data import read_table
-from spinney.inspect.wording import Reading, branch_test, read_model
+from spinney.inspect.wording import NamedTree, named_tree, split_text
 from spinney.io import ModelFileError, dumps
 
 _WIDEST = 110  # longer lines are hard to read
@@ -165,23 +165,23 @@ def _data(X: Any, y: Any) -> RenderableType:
 
 
 def _tree(model: Any) -> RenderableType:
-    reading = read_model(model)
-    root = Tree(Text(f"C4.5 on {reading.tree.n_samples[0]} watermelons"), guide_style="dim")
+    named = named_tree(model)
+    root = Tree(Text(f"C4.5 on {named.tree.n_samples[0]} watermelons"), guide_style="dim")
     waiting = [(0, root)]
     while waiting:
         node, place = waiting.pop()
-        for which, child in enumerate(reading.tree.children(node)):
-            branch = Text(branch_test(reading, node, which))
-            if reading.tree.is_leaf[child]:
-                branch.append_text(_leaf(reading, child))
+        for which, child in enumerate(named.tree.children(node)):
+            branch = Text(split_text(named, node, which))
+            if named.tree.is_leaf[child]:
+                branch.append_text(_leaf(named, child))
             waiting.append((child, place.add(branch)))
     depth, leaves = model.get_depth(), model.get_n_leaves()
     return _page(root, Text(f"{leaves} leaves, depth {depth}. In brackets: the rows of each class.", "dim"))
 
 
-def _leaf(reading: Reading, node: int) -> Text:
-    (label,), ((classes),) = reading.label(node), reading.labels or ((),)
-    counts = reading.tree.value[node, 0] * reading.tree.weight[node]
+def _leaf(named: NamedTree, node: int) -> Text:
+    (label,), ((classes),) = named.label(node), named.labels or ((),)
+    counts = named.tree.value[node, 0] * named.tree.weight[node]
     inside = ", ".join(f"{name} {count:g}" for name, count in zip(classes, counts.round(2), strict=True))
     return Text.assemble(" → ", _label(label), (f"  [{inside}]", "dim"))
 
@@ -240,14 +240,14 @@ def _candidates(model: Any) -> RenderableType:
 def _missing(watch: Stopwatch) -> RenderableType:
     X, y = datasets.load_watermelon2_missing()
     model = watch.fit(ID3Classifier(), X, y)
-    reading, children = read_model(model), list(model.tree_.children(0))
+    named, children = named_tree(model), list(model.tree_.children(0))
     reach = model.decision_path(X).toarray()[:, children]
     divided = np.flatnonzero((reach > 0).sum(axis=1) > 1)
     table = _table("branch of the root", "whole rows", *(f"of melon {row + 1}" for row in divided))
     for which in np.argsort(-reach.sum(axis=0)).tolist():
         whole = int((reach[:, which] == 1.0).sum())
         table.add_row(
-            branch_test(reading, 0, which),
+            split_text(named, 0, which),
             str(whole),
             *(_fraction(reach[row, which]) for row in divided),
         )

@@ -1,1 +1,6 @@
-"""Reading a fitted model: rules, text and the words that both share."""
+"""Fitted trees as IF–THEN rules and as text."""
+
+from spinney.inspect.rules import Condition, Rule, RuleSet
+from spinney.inspect.text import export_text
+
+__all__ = ["Condition", "Rule", "RuleSet", "export_text"]

@@ -1,37 +1,54 @@
-"""IF–THEN rules: one plain record a leaf, its conditions brought down to one a feature."""
+"""IF–THEN rules: one per leaf, with at most one condition per feature."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, overload
 
 from spinney.core.frames import to_frame
 from spinney.inspect.wording import (
     FeatureLike,
-    Reading,
-    among,
-    asks_if_known,
+    NamedTree,
     codes_of_child,
     display_width,
+    format_number,
     linear_expression,
-    number,
+    membership_text,
+    named_tree,
     printable,
-    read_model,
+    splits_on_missing,
 )
 from spinney.tree.tree_arrays import LINEAR, MULTIWAY, NUMERIC
 
-# The THEN of a longer rule stands where its IF ends, instead of moving every other rule's to the right.
+# A longer rule is not aligned with the others, so that it does not move them to the right.
 _WIDEST_ALIGNED = 100
 
 
 @dataclass(frozen=True)
 class Condition:
-    """Limit one feature (or one sum of features): above < x ≤ at_most, or x one of values.
+    """Condition on one feature, or one sum of features: ``above < x <= at_most``, or x one of `values`.
 
-    others are the values that values leaves out; missing tells whether a missing value passes, None: unsaid.
-    No limit at all means that any known value passes; no number is above infinity, so then none does.
+    Parameters
+    ----------
+    feature : str
+        Name of the feature, or a sum such as ``0.5*x1 - 2*x2``.
+    above : float, default=-inf
+        Exclusive lower bound. No value passes if it is infinite.
+    at_most : float, default=inf
+        Inclusive upper bound.
+    values : tuple or None, default=None
+        Categories that pass; None for a numeric feature.
+    others : tuple or None, default=None
+        Categories that do not pass.
+    missing : bool or None, default=None
+        Whether a missing value passes; None if it is not stated.
+
+    Examples
+    --------
+    >>> print(Condition("density", above=0.25, at_most=0.5, missing=True))
+    (0.25 < density <= 0.5 or missing)
     """
 
     feature: str
@@ -43,13 +60,13 @@ class Condition:
 
     @property
     def only_missing(self) -> bool:
-        """Tell whether nothing but a missing value passes."""
+        """Whether only a missing value passes."""
         nothing_else = self.above >= self.at_most if self.values is None else not self.values
         return bool(self.missing) and nothing_else
 
     @property
     def only_known(self) -> bool:
-        """Tell whether nothing but a missing value is held back."""
+        """Whether every value passes except a missing one."""
         unlimited = self.above == -math.inf and self.at_most == math.inf
         return self.missing is False and (unlimited if self.values is None else self.others == ())
 
@@ -57,23 +74,43 @@ class Condition:
         if self.only_missing or self.only_known:
             return f"{self.feature} is {'missing' if self.only_missing else 'known'}"
         if self.values is not None:
-            phrase = f"{self.feature} {among(self.values, self.others)}"
+            phrase = f"{self.feature} {membership_text(self.values, self.others)}"
         elif math.isinf(self.at_most):
-            phrase = f"{self.feature} > {number(self.above)}"
+            phrase = f"{self.feature} > {format_number(self.above)}"
         elif math.isinf(self.above):
-            phrase = f"{self.feature} <= {number(self.at_most)}"
+            phrase = f"{self.feature} <= {format_number(self.at_most)}"
         else:
-            phrase = f"{number(self.above)} < {self.feature} <= {number(self.at_most)}"
+            phrase = f"{format_number(self.above)} < {self.feature} <= {format_number(self.at_most)}"
         return f"({phrase} or missing)" if self.missing else phrase
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Hold one rule: IF all conditions THEN prediction.
+    """One rule: IF all conditions THEN prediction.
 
-    prediction is a label or a number, and confidence the share of its class in the leaf (None in regression);
-    with several outputs both are tuples. std is the spread of the target in the leaf (squared error only).
-    weight, share (of all weight) and n_samples are those of the training rows the rule covers.
+    Parameters
+    ----------
+    conditions : tuple of Condition
+        The conditions, at most one per feature.
+    prediction : label or float
+        The prediction; a tuple with several outputs.
+    confidence : float or None
+        Proportion of the predicted class in the leaf; None in regression, a tuple with several outputs.
+    std : float or None
+        Standard deviation of the target in the leaf; None unless the criterion is the squared error.
+    weight : float
+        Weight of the training rows that the rule covers.
+    share : float
+        `weight` as a fraction of the weight of all training rows.
+    n_samples : int
+        Number of the training rows that the rule covers.
+    node : int
+        Index of the leaf.
+
+    Examples
+    --------
+    >>> print(Rule((Condition("density", at_most=0.5),), "ripe", 0.75, None, 8.0, 0.5, 8, 3))
+    IF density <= 0.5 THEN ripe  [confidence 0.750, weight 8, 50.0%]
     """
 
     conditions: tuple[Condition, ...]
@@ -87,34 +124,44 @@ class Rule:
 
     @property
     def condition(self) -> str:
-        """Write the conditions joined by AND."""
+        """The conditions as text, joined by AND."""
         return " AND ".join(map(str, self.conditions)) or "always"
 
     @property
     def conclusion(self) -> str:
-        """Write the prediction and how far to trust it."""
-        answers = self.prediction if isinstance(self.prediction, tuple) else (self.prediction,)
-        told = ", ".join(number(a) if isinstance(a, float) else printable(str(a)) for a in answers)
-        spread = f" ± {number(self.std)}" if self.std is not None else ""
+        """The prediction, its confidence and its weight as text."""
+        outputs = self.prediction if isinstance(self.prediction, tuple) else (self.prediction,)
+        shown = ", ".join(format_number(y) if isinstance(y, float) else printable(str(y)) for y in outputs)
+        spread = f" ± {format_number(self.std)}" if self.std is not None else ""
         trust = ""
         if self.confidence is not None:
-            shares = self.confidence if isinstance(self.confidence, tuple) else (self.confidence,)
-            trust = "confidence " + ", ".join(f"{share:.3f}" for share in shares) + ", "
-        return f"{told}{spread}  [{trust}weight {number(self.weight)}, {self.share:.1%}]"
+            values = self.confidence if isinstance(self.confidence, tuple) else (self.confidence,)
+            trust = "confidence " + ", ".join(f"{value:.3f}" for value in values) + ", "
+        return f"{shown}{spread}  [{trust}weight {format_number(self.weight)}, {self.share:.1%}]"
 
     def __str__(self) -> str:
         return f"IF {self.condition} THEN {self.conclusion}"
 
 
 _Known = dict[Hashable, Condition]
-"""What a path has tested so far: by feature number, or by the terms of a linear test."""
+"""The conditions of a path so far, by feature index or by the terms of a linear split."""
 
 
 class RuleSet(Sequence[Rule]):
-    """Hold the rules of a tree, which cover every row; printing shows them one a line.
+    """The rules of a tree, which cover every row. Printing shows one rule per line.
 
-    >>> print(rules(model))  # doctest: +SKIP
-    IF texture = clear  AND density > 0.3815   THEN ripe    [confidence 1.000, weight 7, 41.2%]
+    Parameters
+    ----------
+    members : sequence of Rule
+        The rules.
+
+    Examples
+    --------
+    >>> from spinney import DecisionTreeClassifier
+    >>> model = DecisionTreeClassifier().fit([[0.0], [1.0], [2.0]], ["no", "no", "yes"])
+    >>> print(rules(model))
+    IF x0 <= 1.5  THEN no  [confidence 1.000, weight 2, 66.7%]
+    IF x0 > 1.5   THEN yes  [confidence 1.000, weight 1, 33.3%]
     """
 
     def __init__(self, members: Sequence[Rule]) -> None:
@@ -143,23 +190,26 @@ class RuleSet(Sequence[Rule]):
         )
 
     def to_records(self) -> list[dict[str, Any]]:
-        """Give one dict a rule, the conditions as text."""
+        """Return one dict per rule.
+
+        Returns
+        -------
+        list of dict
+            The fields of the rules, the conditions as text under ``"condition"``.
+        """
+        names = [field.name for field in fields(Rule)[1:]]
         return [
-            {
-                "condition": rule.condition,
-                "prediction": rule.prediction,
-                "confidence": rule.confidence,
-                "std": rule.std,
-                "weight": rule.weight,
-                "share": rule.share,
-                "n_samples": rule.n_samples,
-                "node": rule.node,
-            }
-            for rule in self
+            {"condition": rule.condition} | {name: getattr(rule, name) for name in names} for rule in self
         ]
 
     def to_frame(self) -> Any:
-        """Give the rules as a pandas DataFrame, or a polars one where there is no pandas."""
+        """Return the rules as a data frame, of polars if pandas is not installed.
+
+        Returns
+        -------
+        DataFrame
+            One row per rule, with the columns of `to_records`.
+        """
         records = self.to_records()
         return to_frame(
             {name: [record[name] for record in records] for name in (records[0] if records else ())}
@@ -173,73 +223,87 @@ def rules(
     *,
     show_missing: bool | None = None,
 ) -> RuleSet:
-    """Turn a fitted tree (an estimator, or its ``tree_``) into rules, leaves from left to right.
+    """Return the rules of a fitted tree, leaves from left to right.
 
-    A multiway test answers itself for categories it has no branch for: those get a rule of weight 0, so that
-    exactly one rule applies to every row without missing values.
+    A multiway split predicts its own value for categories that it has no branch for: those get a rule of
+    weight 0, so that exactly one rule applies to every row without missing values.
 
-    >>> rules(model).to_frame().sort_values("weight")  # doctest: +SKIP
+    Parameters
+    ----------
+    model : estimator or TreeArrays
+        A fitted tree, or its ``tree_``.
+    features : sequence, optional
+        Names, kinds and categories of the features. Defaults to those of the estimator's schema.
+    class_names : sequence, optional
+        Labels of the classes; a list of labels per output if there are several.
+    show_missing : bool, optional
+        Whether conditions state where missing values go. Defaults to features that had some in training.
+
+    Returns
+    -------
+    RuleSet
+        The rules.
+
+    Examples
+    --------
+    >>> from spinney import DecisionTreeClassifier
+    >>> model = DecisionTreeClassifier().fit([[0.0], [1.0], [2.0]], ["no", "no", "yes"])
+    >>> rules(model)[0].prediction
+    'no'
     """
-    reading = read_model(model, None, class_names, features=features, show_missing=show_missing)
+    named = named_tree(model, None, class_names, features=features, show_missing=show_missing)
     squared = getattr(model, "criterion", "squared_error") in ("squared_error", "friedman_mse")
-    tree = reading.tree
+    tree = named.tree
     found: list[Rule] = []
     walk: list[tuple[int, _Known, bool]] = [(0, {}, tree.is_leaf[0])]
     while walk:
         node, known, ends = walk.pop()
         if ends:
-            found.append(_rule(reading, node, known, squared))
+            found.append(_rule(named, node, known, squared))
             continue
         steps = [
-            (child, _narrow(reading, node, which, known)) for which, child in enumerate(tree.children(node))
+            (child, _narrow(named, node, which, known)) for which, child in enumerate(tree.children(node))
         ]
-        if (unbranched := _unbranched(reading, node, known)) is not None:
+        if (unbranched := _unbranched(named, node, known)) is not None:
             walk.append((node, unbranched, True))
         walk += [(child, conditions, bool(tree.is_leaf[child])) for child, conditions in reversed(steps)]
     return RuleSet(found)
 
 
-def _narrow(reading: Reading, node: int, which: int, known: _Known) -> _Known:
-    """Add the test that leads to a child to what is known on the path, one condition a feature."""
-    tree = reading.tree
+def _narrow(named: NamedTree, node: int, which: int, known: _Known) -> _Known:
+    """Add the split that leads to a child to the conditions of the path, one condition per feature."""
+    tree = named.tree
     if tree.kind[node] == LINEAR:
         terms = tree.terms(node)
         key: Hashable = (*tree.term_feature[terms].tolist(), *tree.term_coefficient[terms].tolist())
-        name, missing = linear_expression(reading, node), None
+        name, missing = linear_expression(named, node), None
     else:
         feature = int(tree.feature[node])
-        key, name, missing = feature, reading.names[feature], None
+        key, name, missing = feature, named.names[feature], None
         if tree.missing[node] >= 0:
             missing = bool(tree.missing[node] == which)
     before = known.get(key, Condition(name, missing=missing))
-    if tree.kind[node] == NUMERIC and asks_if_known(reading, node):
+    if tree.kind[node] == NUMERIC and splits_on_missing(named, node):
         now = before if which == 0 else replace(before, above=math.inf)
     elif tree.kind[node] in (NUMERIC, LINEAR):
         threshold = float(tree.threshold[node])
-        now = (
-            replace(before, at_most=min(before.at_most, threshold))
-            if which == 0
-            else replace(before, above=max(before.above, threshold))
-        )
+        if which == 0:
+            now = replace(before, at_most=min(before.at_most, threshold))
+        else:
+            now = replace(before, above=max(before.above, threshold))
     else:
-        now = _with_codes(reading, node, before, *codes_of_child(reading, node, which))
-    # Along the path a missing value passes only where every test lets it pass.
-    both = (
-        missing
-        if before.missing is None
-        else before.missing
-        if missing is None
-        else before.missing and missing
-    )
-    return known | {key: replace(now, missing=both)}
+        now = _with_codes(named, node, before, *codes_of_child(named, node, which))
+    # A missing value passes only if it passes every split of the path.
+    stated = [passes for passes in (before.missing, missing) if passes is not None]
+    return known | {key: replace(now, missing=all(stated) if stated else None)}
 
 
 def _with_codes(
-    reading: Reading, node: int, before: Condition, codes: list[int], others: list[int]
+    named: NamedTree, node: int, before: Condition, codes: list[int], others: list[int]
 ) -> Condition:
-    """Keep of a condition's values those that a category test lets through."""
-    feature = int(reading.tree.feature[node])
-    known = reading.categories[feature] or range(reading.n_codes[feature])
+    """Restrict the values of a condition to those that pass a categorical split."""
+    feature = int(named.tree.feature[node])
+    known = named.categories[feature] or range(named.n_codes[feature])
     values, rest = tuple(known[code] for code in codes), tuple(known[code] for code in others)
     if before.values is not None:
         left_out = set(rest)
@@ -249,45 +313,45 @@ def _with_codes(
     return replace(before, values=values, others=rest)
 
 
-def _unbranched(reading: Reading, node: int, known: _Known) -> _Known | None:
-    """Give the conditions under which a multiway node answers itself, None where it never does."""
-    if reading.tree.kind[node] != MULTIWAY:
+def _unbranched(named: NamedTree, node: int, known: _Known) -> _Known | None:
+    """Conditions under which a multiway node predicts its own value, None if it never does."""
+    if named.tree.kind[node] != MULTIWAY:
         return None
-    feature = int(reading.tree.feature[node])
-    before = known.get(feature, Condition(reading.names[feature]))
-    now = _with_codes(reading, node, before, *codes_of_child(reading, node, -1))
+    feature = int(named.tree.feature[node])
+    before = known.get(feature, Condition(named.names[feature]))
+    now = _with_codes(named, node, before, *codes_of_child(named, node, -1))
     # A missing value goes to a child, never here.
     return known | {feature: replace(now, missing=None)} if now.values else None
 
 
-def _rule(reading: Reading, node: int, known: _Known, squared: bool) -> Rule:
-    tree = reading.tree
-    answered_here = bool(tree.is_leaf[node])  # else for categories that no training row had
-    prediction: Any = reading.label(node)
+def _rule(named: NamedTree, node: int, known: _Known, squared: bool) -> Rule:
+    tree = named.tree
+    is_leaf = bool(tree.is_leaf[node])  # else for categories that no training row had
+    prediction: Any = named.label(node)
     confidence: Any = None
-    if reading.labels is not None:
+    if named.labels is not None:
         confidence = tuple(tree.value[node].max(axis=1).tolist())
     std = None
-    if reading.labels is None and squared and tree.n_outputs == 1:
+    if named.labels is None and squared and tree.n_outputs == 1:
         std = math.sqrt(max(float(tree.impurity[node]), 0.0))
     if tree.n_outputs == 1:
         prediction, confidence = prediction[0], confidence[0] if confidence else None
-    weight = float(tree.weight[node]) if answered_here else 0.0
+    weight = float(tree.weight[node]) if is_leaf else 0.0
     return Rule(
-        conditions=tuple(_shown(reading, key, condition) for key, condition in known.items()),
+        conditions=tuple(_shown(named, key, condition) for key, condition in known.items()),
         prediction=prediction,
         confidence=confidence,
         std=std,
         weight=weight,
         share=weight / float(tree.weight[0]) if tree.weight[0] > 0 else 0.0,
-        n_samples=int(tree.n_samples[node]) if answered_here else 0,
+        n_samples=int(tree.n_samples[node]) if is_leaf else 0,
         node=node,
     )
 
 
-def _shown(reading: Reading, key: Hashable, condition: Condition) -> Condition:
-    """Leave out where missing values go if that is not to be said, unless it is all that is asked."""
-    said = not isinstance(key, int) or reading.shows_missing[key]
-    if said or condition.only_missing or condition.only_known:
+def _shown(named: NamedTree, key: Hashable, condition: Condition) -> Condition:
+    """Remove where missing values go if it is not to be stated, unless it is the entire condition."""
+    is_stated = not isinstance(key, int) or named.shows_missing[key]
+    if is_stated or condition.only_missing or condition.only_known:
         return condition
     return replace(condition, missing=None)

@@ -1,11 +1,18 @@
-"""A tree as indented text, in the look that scikit-learn's users know."""
+"""A tree as indented text, in the format of scikit-learn's export_text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from spinney.inspect.wording import Reading, asks_if_known, branch_test, number, printable, read_model
+from spinney.inspect.wording import (
+    NamedTree,
+    format_number,
+    named_tree,
+    printable,
+    split_text,
+    splits_on_missing,
+)
 from spinney.tree.tree_arrays import LEAF, LINEAR, NUMERIC
 
 
@@ -19,39 +26,63 @@ def export_text(
     show_weights: bool = False,
     show_missing: bool | None = None,
 ) -> str:
-    """Write a fitted tree (an estimator, or its ``tree_``) as text, one line a branch or leaf.
+    """Return a fitted tree as text, one line per branch or leaf.
 
-    Deeper branches than max_depth are only mentioned. show_weights adds the weight of each class at the
-    leaves. show_missing says which branch missing values take, None: of features that had some in training.
-    decimals is for all numbers but those in sums of features, which have six significant digits.
+    Parameters
+    ----------
+    model : estimator or TreeArrays
+        A fitted tree, or its ``tree_``.
+    feature_names : sequence of str, optional
+        Names of the features. Defaults to those seen in `fit`, otherwise feature_0, feature_1, ...
+    class_names : sequence, optional
+        Labels of the classes; a list of labels per output if there are several. Defaults to ``classes_``.
+    max_depth : int, default=10
+        Deeper branches are truncated.
+    decimals : int, default=2
+        Digits after the decimal point. Sums of features have six significant digits instead.
+    spacing : int, default=3
+        Number of characters per level of indentation.
+    show_weights : bool, default=False
+        Whether to show the weight of each class at the leaves.
+    show_missing : bool, optional
+        Whether to show which branch missing values take. Defaults to features that had some in training.
 
-    >>> print(export_text(model))  # doctest: +SKIP
-    |--- petal width <= 0.80
-    |   |--- class: setosa
-    |--- petal width >  0.80
-    |   |--- class: versicolor
+    Returns
+    -------
+    str
+        The text.
+
+    Examples
+    --------
+    >>> from spinney import DecisionTreeClassifier
+    >>> model = DecisionTreeClassifier().fit([[0.0], [1.0], [2.0]], ["no", "no", "yes"])
+    >>> print(export_text(model, feature_names=["width"]), end="")
+    |--- width <= 1.50
+    |   |--- class: no
+    |--- width >  1.50
+    |   |--- class: yes
     """
-    for name, value, least in (
+    for name, value, lowest in (
         ("max_depth", max_depth, 0),
         ("decimals", decimals, 0),
         ("spacing", spacing, 1),
     ):
-        if not isinstance(value, int) or value < least:
-            raise ValueError(f"{name} is {value!r}; it takes a whole number of at least {least}.")
-    reading = read_model(model, feature_names, class_names, show_missing=show_missing, unnamed="feature_{}")
-    tree = reading.tree
-    height = _heights(reading) if tree.max_depth > max_depth else []
+        if not isinstance(value, int) or value < lowest:
+            raise ValueError(f"{name} is {value!r}; it must be an integer of at least {lowest}.")
+    named = named_tree(model, feature_names, class_names, show_missing=show_missing, unnamed="feature_{}")
+    tree = named.tree
+    height = _heights(named) if tree.max_depth > max_depth else []
     lines: list[str] = []
-    # (node, depth, child): the branch to that child of the node, or the node itself where child is −1.
+    # (node, depth, child): the branch to a child of the node, or the node itself if child is −1.
     walk: list[tuple[int, int, int]] = [(0, 0, -1)]
     while walk:
         node, depth, child = walk.pop()
         indent = ("|" + " " * spacing) * depth + "|" + "-" * spacing + " "
         if child >= 0:
-            lines.append(indent + _branch(reading, node, child, decimals))
+            lines.append(indent + _branch(named, node, child, decimals))
             walk.append((tree.children(node)[child], depth + 1, -1))
         elif tree.kind[node] == LEAF:
-            lines.append(indent + _answer(reading, node, decimals, show_weights))
+            lines.append(indent + _leaf(named, node, decimals, show_weights))
         elif depth > max_depth:
             lines.append(f"{indent}truncated branch of depth {height[node]}")
         else:
@@ -59,34 +90,34 @@ def export_text(
     return "\n".join(lines) + "\n"
 
 
-def _heights(reading: Reading) -> list[int]:
-    """Count the levels of nodes from each node down.  -> (n_nodes,)"""
-    heights = [1] * reading.tree.node_count
-    for node in range(reading.tree.node_count - 1, 0, -1):
-        above = reading.tree.parent[node]
-        heights[above] = max(heights[above], heights[node] + 1)
+def _heights(named: NamedTree) -> list[int]:
+    """Number of levels from each node down.  -> (n_nodes,)"""
+    heights = [1] * named.tree.node_count
+    for node in range(named.tree.node_count - 1, 0, -1):
+        parent = named.tree.parent[node]
+        heights[parent] = max(heights[parent], heights[node] + 1)
     return heights
 
 
-def _branch(reading: Reading, node: int, child: int, decimals: int) -> str:
-    phrase = branch_test(reading, node, child, decimals)
-    threshold_test = reading.tree.kind[node] in (NUMERIC, LINEAR) and not asks_if_known(reading, node)
-    if threshold_test and child == 1:
-        # Two blanks, so that the thresholds of both branches stand below each other.
+def _branch(named: NamedTree, node: int, child: int, decimals: int) -> str:
+    phrase = split_text(named, node, child, decimals)
+    has_threshold = named.tree.kind[node] in (NUMERIC, LINEAR) and not splits_on_missing(named, node)
+    if has_threshold and child == 1:
+        # Two spaces align the thresholds of both branches.
         head, threshold = phrase.rsplit(" > ", 1)
         return f"{head} >  {threshold}"
     return phrase
 
 
-def _answer(reading: Reading, node: int, decimals: int, show_weights: bool) -> str:
-    if reading.labels is None:
-        return f"value: [{', '.join(number(answer, decimals) for answer in reading.label(node))}]"
-    answer = "class: " + ", ".join(printable(str(label)) for label in reading.label(node))
+def _leaf(named: NamedTree, node: int, decimals: int, show_weights: bool) -> str:
+    if named.labels is None:
+        return f"value: [{', '.join(format_number(value, decimals) for value in named.label(node))}]"
+    text = "class: " + ", ".join(printable(str(label)) for label in named.label(node))
     if not show_weights:
-        return answer
-    tree = reading.tree
+        return text
+    tree = named.tree
     weights = [
-        "[" + ", ".join(number(share * tree.weight[node], decimals) for share in row) + "]"
+        "[" + ", ".join(format_number(proportion * tree.weight[node], decimals) for proportion in row) + "]"
         for row in tree.value[node]
     ]
-    return f"weights: {', '.join(weights)} {answer}"
+    return f"weights: {', '.join(weights)} {text}"

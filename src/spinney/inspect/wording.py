@@ -1,4 +1,4 @@
-"""The words for a tree: names of features, categories and classes, and each branch's test as a phrase."""
+"""Text for trees: names of features, categories and classes, and the split of each branch as a phrase."""
 
 from __future__ import annotations
 
@@ -13,33 +13,34 @@ from sklearn.utils.validation import check_is_fitted
 
 from spinney.tree.tree_arrays import CATEGORY_SET, LINEAR, MULTIWAY, NUMERIC, TreeArrays
 
-# The threshold of the test "known or missing": every number is at most this.
-_EVERY_NUMBER = float(np.finfo(np.float64).max)
+# The threshold of the split "known or missing": no float is larger.
+_MAX_FLOAT = float(np.finfo(np.float64).max)
 
 
 class FeatureLike(Protocol):
-    """Name what is read of a feature; a schema's features have it."""
+    """Name, kind and categories of a feature, such as those of a schema."""
 
     @property
     def name(self) -> str:
-        """Give the column's name."""
+        """Name of the column."""
 
     @property
     def kind(self) -> str:
-        """Give "numeric" or "categorical"."""
+        """Either "numeric" or "categorical"."""
 
     @property
     def categories(self) -> Sequence[Any]:
-        """Give the values that codes 0, 1, … stand for, none for a numeric column."""
+        """Values of the codes 0, 1, …; empty for a numeric column."""
 
 
 @dataclass(frozen=True)
-class Reading:
-    """Hold a tree with everything needed to show it to a person.
+class NamedTree:
+    """A tree with the names of its features, categories and classes.
 
-    names, categories and n_codes have one entry a feature; no categories: numeric, or not known. n_codes is
-    the number of categories, or as many codes as the tree's tests tell apart. labels has one entry an output,
-    None in regression. shows_missing tells for each feature whether to say where its missing values go.
+    names, categories, n_codes and shows_missing have one entry per feature. categories are empty for a
+    numeric feature, or if they are unknown. n_codes is the number of categories, or of the codes that the
+    splits distinguish. labels has one entry per output and is None in regression. shows_missing is whether to
+    show where missing values go.
     """
 
     tree: TreeArrays
@@ -50,14 +51,14 @@ class Reading:
     shows_missing: tuple[bool, ...]
 
     def label(self, node: int) -> tuple[Any, ...]:
-        """Give the answer of a node, one an output: a class label, or a number."""
+        """Prediction of a node, one per output: a class label, or a float."""
         value = self.tree.value[node]
         if self.labels is None:
             return tuple(value[:, 0].tolist())
         return tuple(labels[int(row.argmax())] for labels, row in zip(self.labels, value, strict=True))
 
 
-def read_model(
+def named_tree(
     model: Any,
     feature_names: Sequence[str] | None = None,
     class_names: Sequence[Any] | None = None,
@@ -65,11 +66,11 @@ def read_model(
     features: Sequence[FeatureLike] | None = None,
     show_missing: bool | None = None,
     unnamed: str = "x{}",
-) -> Reading:
-    """Collect a tree and its names from a fitted estimator, or from a TreeArrays and what the caller gives.
+) -> NamedTree:
+    """Return a tree with its names, from a fitted estimator or from TreeArrays and the given names.
 
-    class_names: the labels, or with several outputs a list of labels for each. show_missing None shows
-    missing values for features that say ``has_missing``. unnamed is the pattern for names that are not there.
+    class_names are labels, or a list of labels per output. show_missing=None shows missing values of features
+    with ``has_missing``. unnamed is the template for the names of features that have none.
     """
     tree = model if isinstance(model, TreeArrays) else getattr(model, "tree_", None)
     if tree is None and isinstance(model, BaseEstimator):
@@ -79,27 +80,27 @@ def read_model(
     if features is None:
         features = getattr(getattr(model, "schema_", None), "features", None)
     if features is not None and len(features) != tree.n_features:
-        raise ValueError(f"features has {len(features)} entries; the tree was made for {tree.n_features}.")
+        raise ValueError(f"features has {len(features)} entries; the tree has {tree.n_features} features.")
     names = _feature_names(model, tree, feature_names, features, unnamed)
     if features is None:
         categories: tuple[tuple[Any, ...], ...] = ((),) * tree.n_features
         has_missing = [False] * tree.n_features
-        n_codes = _codes_told_apart(tree)
+        n_codes = _n_codes(tree)
     else:
         categories = tuple(tuple(feature.categories or ()) for feature in features)
         n_codes = tuple(map(len, categories))
         has_missing = [bool(getattr(feature, "has_missing", False)) for feature in features]
     shown = has_missing if show_missing is None else [show_missing] * tree.n_features
-    return Reading(tree, names, categories, n_codes, _labels(model, tree, class_names), tuple(shown))
+    return NamedTree(tree, names, categories, n_codes, _labels(model, tree, class_names), tuple(shown))
 
 
-def _codes_told_apart(tree: TreeArrays) -> tuple[int, ...]:
-    """Count for each feature the category codes that some test of the tree knows.  -> (n_features,)"""
+def _n_codes(tree: TreeArrays) -> tuple[int, ...]:
+    """Number of category codes per feature that the splits of the tree distinguish.  -> (n_features,)"""
     n_codes = np.zeros(tree.n_features, dtype=np.int64)
     for begin, codes_each in ((tree.set_begin, 64), (tree.branch_begin, 1)):
         length = np.diff(begin)
-        tests = np.flatnonzero(length)
-        np.maximum.at(n_codes, tree.feature[tests], codes_each * length[tests])
+        nodes = np.flatnonzero(length)
+        np.maximum.at(n_codes, tree.feature[nodes], codes_each * length[nodes])
     return tuple(n_codes.tolist())
 
 
@@ -112,15 +113,13 @@ def _feature_names(
 ) -> tuple[str, ...]:
     if given is None:
         given = getattr(model, "feature_names_in_", None)
-    # A schema makes up names for a plain matrix; then the pattern of the caller is as good.
+    # A schema invents names for a plain matrix; use the caller's template instead.
     if given is None and features is not None and getattr(getattr(model, "schema_", None), "has_names", True):
         given = [feature.name for feature in features]
     if given is None:
         given = [unnamed.format(index) for index in range(tree.n_features)]
     if len(given) != tree.n_features:
-        raise ValueError(
-            f"feature_names has {len(given)} names; the tree was made for {tree.n_features} features."
-        )
+        raise ValueError(f"feature_names has {len(given)} names; the tree has {tree.n_features} features.")
     return tuple(printable(str(name)) for name in given)
 
 
@@ -147,61 +146,62 @@ def _is_nested(given: Sequence[Any]) -> bool:
 # ---- phrases ----
 
 
-def asks_if_known(reading: Reading, node: int) -> bool:
-    """Tell whether a test sends every known value to its first child and every missing one to its second."""
-    tree = reading.tree
+def splits_on_missing(named: NamedTree, node: int) -> bool:
+    """Return whether a split sends known values to its first child and missing ones to its second."""
+    tree = named.tree
     if tree.missing[node] != 1:
         return False
     if tree.kind[node] == NUMERIC:
-        return bool(tree.threshold[node] >= _EVERY_NUMBER)
-    if tree.kind[node] != CATEGORY_SET or not reading.categories[int(tree.feature[node])]:
+        return bool(tree.threshold[node] >= _MAX_FLOAT)
+    if tree.kind[node] != CATEGORY_SET or not named.categories[int(tree.feature[node])]:
         return False
-    return not codes_of_child(reading, node, 1)[0]
+    return not codes_of_child(named, node, 1)[0]
 
 
-def branch_test(
-    reading: Reading, node: int, which: int, decimals: int | None = None, most: int | None = None
+def split_text(
+    named: NamedTree, node: int, which: int, decimals: int | None = None, max_items: int | None = None
 ) -> str:
-    """Say in words what a row must fulfil at a node to go to its child (0-based).
+    """Return the condition under which a row goes from a node to a child (0-based), as text.
 
-    decimals is for thresholds of one feature; sums are written in significant digits. most: name only so many
-    categories or terms of a sum, and count the others; None: name all.
+    decimals applies to thresholds of one feature; sums have six significant digits. At most max_items
+    categories or terms of a sum are listed.
 
-    >>> branch_test(read_model(model), 0, 1)  # doctest: +SKIP
-    'texture in {clear, faint} or missing'
+    >>> from spinney import DecisionTreeClassifier
+    >>> split_text(named_tree(DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1])), 0, 1)
+    'x0 > 0.5'
     """
-    tree = reading.tree
+    tree = named.tree
     kind = tree.kind[node]
     if kind == LINEAR:
-        # In significant digits: the coefficient of a feature of large values is small, 0.00 in decimals.
+        # Significant digits: coefficients of large features are small and would be 0.00 in decimals.
         sign = "<=" if which == 0 else ">"
-        return f"{linear_expression(reading, node, most)} {sign} {number(tree.threshold[node])}"
+        return f"{linear_expression(named, node, max_items)} {sign} {format_number(tree.threshold[node])}"
     feature = int(tree.feature[node])
-    name = reading.names[feature]
-    if asks_if_known(reading, node):
+    name = named.names[feature]
+    if splits_on_missing(named, node):
         return f"{name} is {'known' if which == 0 else 'missing'}"
     if kind == NUMERIC:
-        phrase = f"{name} {'<=' if which == 0 else '>'} {number(tree.threshold[node], decimals)}"
+        phrase = f"{name} {'<=' if which == 0 else '>'} {format_number(tree.threshold[node], decimals)}"
     else:
-        phrase = f"{name} {_among(reading, node, which, most)}"
-    missing_too = reading.shows_missing[feature] and tree.missing[node] == which
+        phrase = f"{name} {_categories_text(named, node, which, max_items)}"
+    missing_too = named.shows_missing[feature] and tree.missing[node] == which
     return f"{phrase} or missing" if missing_too else phrase
 
 
-def _among(reading: Reading, node: int, which: int, most: int | None) -> str:
-    known = reading.categories[int(reading.tree.feature[node])]
-    codes, others = codes_of_child(reading, node, which)
+def _categories_text(named: NamedTree, node: int, which: int, max_items: int | None) -> str:
+    known = named.categories[int(named.tree.feature[node])]
+    codes, others = codes_of_child(named, node, which)
     if known:
-        return among([known[code] for code in codes], [known[code] for code in others], most)
-    if reading.tree.kind[node] == CATEGORY_SET and which == 1:
-        return among(None, others, most)  # how many there are is not known, so the set itself is named
-    return among(codes, None, most)
+        return membership_text([known[code] for code in codes], [known[code] for code in others], max_items)
+    if named.tree.kind[node] == CATEGORY_SET and which == 1:
+        return membership_text(None, others, max_items)  # the number of categories is unknown
+    return membership_text(codes, None, max_items)
 
 
-def codes_of_child(reading: Reading, node: int, which: int) -> tuple[list[int], list[int]]:
-    """List the category codes that a node sends to its child, and those it does not."""
-    tree = reading.tree
-    n_codes = reading.n_codes[int(tree.feature[node])]
+def codes_of_child(named: NamedTree, node: int, which: int) -> tuple[list[int], list[int]]:
+    """Category codes that a node sends to a child, and those that it does not."""
+    tree = named.tree
+    n_codes = named.n_codes[int(tree.feature[node])]
     if tree.kind[node] == MULTIWAY:
         child = np.full(n_codes, -1)
         child[: len(tree.branches(node))] = tree.branches(node)
@@ -212,51 +212,53 @@ def codes_of_child(reading: Reading, node: int, which: int) -> tuple[list[int], 
     return np.flatnonzero(here).tolist(), np.flatnonzero(~here).tolist()
 
 
-def among(values: Sequence[Any] | None, others: Sequence[Any] | None, most: int | None = None) -> str:
-    """Say that a value is one of these and none of the others, by whichever is shorter; None: not known.
+def membership_text(
+    values: Sequence[Any] | None, others: Sequence[Any] | None, max_items: int | None = None
+) -> str:
+    """Return "in values" or "not in others" as text, whichever is shorter; None means unknown.
 
-    most: name only so many, and count the others; None: name all.
+    At most max_items values are listed.
 
-    >>> among(["green"], ["black", "white"]), among(["black", "white"], ["green"])
+    >>> membership_text(["green"], ["black", "white"]), membership_text(["black", "white"], ["green"])
     ('= green', '!= green')
     """
     negated = values is None or (others is not None and 0 < len(others) < len(values))
     shown = (others if negated else values) or []
     if len(shown) == 1:
-        return f"{'!=' if negated else '='} {value_text(shown[0])}"
-    listed = [value_text(value) for value in shown[:most]]
+        return f"{'!=' if negated else '='} {format_value(shown[0])}"
+    listed = [format_value(value) for value in shown[:max_items]]
     if len(listed) < len(shown):
         listed.append(f"… {len(shown) - len(listed)} more")
     return f"{'not in' if negated else 'in'} {{{', '.join(listed)}}}"
 
 
-def linear_expression(reading: Reading, node: int, most: int | None = None) -> str:
-    """Write the sum that a linear node tests, as ``0.5*x1 - 2*x2``; most: only so many terms, None: all."""
-    terms = reading.tree.terms(node)
-    pairs = list(zip(reading.tree.term_feature[terms], reading.tree.term_coefficient[terms], strict=True))
+def linear_expression(named: NamedTree, node: int, max_items: int | None = None) -> str:
+    """Return the sum of a linear split as text, ``0.5*x1 - 2*x2``, with at most max_items terms."""
+    terms = named.tree.terms(node)
+    pairs = list(zip(named.tree.term_feature[terms], named.tree.term_coefficient[terms], strict=True))
     parts: list[str] = []
-    for feature, coefficient in pairs[:most]:
+    for feature, coefficient in pairs[:max_items]:
         sign = ("-" if coefficient < 0 else "") if not parts else (" - " if coefficient < 0 else " + ")
-        parts.append(f"{sign}{number(abs(coefficient))}*{reading.names[feature]}")
+        parts.append(f"{sign}{format_number(abs(coefficient))}*{named.names[feature]}")
     if len(parts) < len(pairs):
         parts.append(f" + … {len(pairs) - len(parts)} more terms")
     return "".join(parts)
 
 
-def number(value: float, decimals: int | None = None) -> str:
-    """Write a number with so many decimals, or in six significant digits."""
+def format_number(value: float, decimals: int | None = None) -> str:
+    """Format a number with so many decimals, or with six significant digits."""
     return f"{float(value):.6g}" if decimals is None else f"{float(value):.{decimals}f}"
 
 
-def value_text(value: Any) -> str:
-    """Write a category or label, in quotes where it would not be told from the words around it."""
+def format_value(value: Any) -> str:
+    """Format a category or label, in quotes if it is empty or has commas, braces or outer spaces."""
     text = printable(str(value))
-    plain = text and text == text.strip() and not any(sign in text for sign in ",{}")
+    plain = text and text == text.strip() and not any(char in text for char in ",{}")
     return text if plain else f"'{text}'"
 
 
 def printable(text: str) -> str:
-    """Replace what could steer a terminal or turn the line around (escapes, newlines, overrides) by its code.
+    """Replace control characters, newlines and direction overrides by their escape codes.
 
     >>> printable("a\\nb")
     'a\\\\nb'
@@ -265,7 +267,7 @@ def printable(text: str) -> str:
 
 
 def display_width(text: str) -> int:
-    """Count the columns a text takes in a terminal, where East Asian characters take two.
+    """Width of a text in terminal columns; East Asian wide characters take two.
 
     >>> display_width("纹理 a")
     6

@@ -7,7 +7,7 @@ import colorsys
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.inspect.wording import Reading
+from spinney.inspect.wording import NamedTree
 
 INK = "#1f2328"
 FAINT_INK = "#57606a"
@@ -45,10 +45,10 @@ def tint(color: str, strength: float) -> str:
     return _hex(255 + (full - 255) * part)
 
 
-def node_fills(reading: Reading) -> list[str]:
+def node_fills(named: NamedTree) -> list[str]:
     """Give each node's fill, by the class of the first output and its lead, or by its mean.  -> (n_nodes,)"""
-    first: NDArray[np.float64] = reading.tree.value[:, 0, :]
-    if reading.labels is None:
+    first: NDArray[np.float64] = named.tree.value[:, 0, :]
+    if named.labels is None:
         low, high = float(first.min()), float(first.max())
         spread = high - low
         position = (first[:, 0] - low) / spread if 0 < spread < np.inf else np.full(len(first), 0.5)

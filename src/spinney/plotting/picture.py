@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spinney.inspect.wording import Reading, branch_test, display_width, number, printable, read_model
+from spinney.inspect.wording import NamedTree, display_width, format_number, named_tree, printable, split_text
 from spinney.plotting.colors import class_color, node_fills
 from spinney.plotting.layout import tidy_positions
 from spinney.tree.tree_arrays import MULTIWAY, TreeArrays
@@ -78,8 +78,8 @@ def tree_picture(
     """Lay out a fitted tree (an estimator, or its ``tree_``); branches below max_depth are only counted."""
     if max_depth is not None and (not isinstance(max_depth, int) or max_depth < 0):
         raise ValueError(f"max_depth is {max_depth!r}; it takes a whole number of at least 0, or None.")
-    reading = read_model(model, feature_names, class_names, show_missing=show_missing)
-    tree = reading.tree
+    named = named_tree(model, feature_names, class_names, show_missing=show_missing)
+    tree = named.tree
     # Breadth first, so the nodes down to a depth are the first so many.
     shown = tree.node_count if max_depth is None else tree.levels[min(max_depth, tree.max_depth)][1]
     hidden = _nodes_below(tree) if shown < tree.node_count else []
@@ -87,31 +87,31 @@ def tree_picture(
     lines, hints = [], []
     for node in range(shown):
         cut = hidden[node] if hidden and tree.first_child[node] >= shown else 0
-        head, *rest = _lines(reading, node, criterion, decimals, cut)
-        full = head if tree.is_leaf[node] else _test(reading, node, decimals)
+        head, *rest = _lines(named, node, criterion, decimals, cut)
+        full = head if tree.is_leaf[node] else _test(named, node, decimals)
         lines.append(
             (wrap(head, _LONGEST_LINE, _MOST_HEADLINES), [shorten(line, _LONGEST_LINE) for line in rest])
         )
         hints.append("\n".join([f"node {node}", full, *rest]))
-    labels = [""] + [shorten(_edge_label(reading, node, decimals), _LONGEST_LINE) for node in range(1, shown)]
-    return _place(reading, lines, hints, labels)
+    labels = [""] + [shorten(_edge_label(named, node, decimals), _LONGEST_LINE) for node in range(1, shown)]
+    return _place(named, lines, hints, labels)
 
 
-def _lines(reading: Reading, node: int, criterion: str, decimals: int | None, cut: int) -> list[str]:
-    tree = reading.tree
+def _lines(named: NamedTree, node: int, criterion: str, decimals: int | None, cut: int) -> list[str]:
+    tree = named.tree
     answer = ", ".join(
-        printable(str(a)) if reading.labels is not None else _short(a, decimals) for a in reading.label(node)
+        printable(str(a)) if named.labels is not None else _short(a, decimals) for a in named.label(node)
     )
-    lines = [answer if tree.is_leaf[node] else _test(reading, node, decimals, _MOST_TERMS)]
+    lines = [answer if tree.is_leaf[node] else _test(named, node, decimals, _MOST_TERMS)]
     lines.append(f"{printable(criterion)} = {_short(tree.impurity[node], decimals)}")
     samples, weight = int(tree.n_samples[node]), float(tree.weight[node])
     lines.append(
         f"samples = {samples}" + ("" if weight == samples else f", weight = {_short(weight, decimals)}")
     )
-    if reading.labels is not None:
+    if named.labels is not None:
         lines += [_class_shares(row.tolist(), decimals) for row in tree.value[node]]
     if not tree.is_leaf[node]:
-        lines.append(f"{'value' if reading.labels is None else 'class'} = {answer}")
+        lines.append(f"{'value' if named.labels is None else 'class'} = {answer}")
     if cut:
         lines.append(f"… {cut} more nodes below")
     return lines
@@ -119,30 +119,30 @@ def _lines(reading: Reading, node: int, criterion: str, decimals: int | None, cu
 
 def _class_shares(row: list[float], decimals: int | None) -> str:
     """Write the share of every class, or of the largest alone where they are too many to tell apart."""
-    told = [f"{share:.3g}" if decimals is None else number(share, decimals) for share in row]
+    told = [f"{share:.3g}" if decimals is None else format_number(share, decimals) for share in row]
     if len(row) > _MOST_CLASSES:
         return f"share = {told[row.index(max(row))]}"
     return f"value = [{', '.join(told)}]"
 
 
 def _short(value: float, decimals: int | None) -> str:
-    return f"{float(value):.4g}" if decimals is None else number(value, decimals)
+    return f"{float(value):.4g}" if decimals is None else format_number(value, decimals)
 
 
-def _test(reading: Reading, node: int, decimals: int | None, most: int | None = None) -> str:
-    if reading.tree.kind[node] == MULTIWAY:
-        return f"{reading.names[int(reading.tree.feature[node])]} ?"
-    phrase = branch_test(reading, node, 0, decimals, most)
+def _test(named: NamedTree, node: int, decimals: int | None, most: int | None = None) -> str:
+    if named.tree.kind[node] == MULTIWAY:
+        return f"{named.names[int(named.tree.feature[node])]} ?"
+    phrase = split_text(named, node, 0, decimals, most)
     return phrase.removesuffix(" or missing").replace(" <= ", " ≤ ")
 
 
-def _edge_label(reading: Reading, child: int, decimals: int | None) -> str:
-    tree = reading.tree
+def _edge_label(named: NamedTree, child: int, decimals: int | None) -> str:
+    tree = named.tree
     node = int(tree.parent[child])
     which = child - int(tree.first_child[node])
-    phrase = branch_test(reading, node, which, decimals, _MOST_TERMS)
+    phrase = split_text(named, node, which, decimals, _MOST_TERMS)
     if tree.kind[node] == MULTIWAY:
-        name = reading.names[int(tree.feature[node])]
+        name = named.names[int(tree.feature[node])]
         return phrase.removeprefix(name).strip().removeprefix("= ")
     return ("yes" if which == 0 else "no") + (" or missing" if phrase.endswith(" or missing") else "")
 
@@ -156,13 +156,13 @@ def _nodes_below(tree: TreeArrays) -> list[int]:
 
 
 def _place(
-    reading: Reading, lines: list[tuple[list[str], list[str]]], hints: list[str], labels: list[str]
+    named: NamedTree, lines: list[tuple[list[str], list[str]]], hints: list[str], labels: list[str]
 ) -> Picture:
     """Put boxes of these lines (bold ones, others) and branches of these labels where they belong."""
-    tree, shown = reading.tree, len(lines)
-    fills = node_fills(reading)
-    legend, legend_width, legend_height = _legend(reading)
-    has_bar = reading.labels is not None
+    tree, shown = named.tree, len(lines)
+    fills = node_fills(named)
+    legend, legend_width, legend_height = _legend(named)
+    has_bar = named.labels is not None
     widths = [
         2 * _PADDING + max(*(text_width(line, bold=True) for line in head), *map(text_width, rest))
         for head, rest in lines
@@ -186,7 +186,7 @@ def _place(
             lines=(*head, *rest),
             n_bold=len(head),
             fill=fills[node],
-            shares=_shares(reading, node),
+            shares=_shares(named, node),
             hint=hints[node],
         )
         for node, (head, rest) in enumerate(lines)
@@ -201,20 +201,20 @@ def _place(
     return Picture(width, bottom - _LEVEL_GAP + _MARGIN, tuple(boxes), tuple(edges), legend)
 
 
-def _shares(reading: Reading, node: int) -> tuple[tuple[str, float], ...]:
+def _shares(named: NamedTree, node: int) -> tuple[tuple[str, float], ...]:
     """Give the colour and share of each class of the first output that the node has at all."""
-    if reading.labels is None:
+    if named.labels is None:
         return ()
-    row = reading.tree.value[node, 0].tolist()
+    row = named.tree.value[node, 0].tolist()
     return tuple((class_color(index), share) for index, share in enumerate(row) if share > 0)
 
 
-def _legend(reading: Reading) -> tuple[tuple[tuple[float, float, str, str], ...], float, float]:
+def _legend(named: NamedTree) -> tuple[tuple[tuple[float, float, str, str], ...], float, float]:
     """Place the class names in one line at the top; give the entries, the width and the height taken."""
-    if reading.labels is None or len(reading.labels[0]) > _LONGEST_LEGEND:
+    if named.labels is None or len(named.labels[0]) > _LONGEST_LEGEND:
         return (), 0.0, 0.0
     entries, x = [], _MARGIN
-    for index, label in enumerate(reading.labels[0]):
+    for index, label in enumerate(named.labels[0]):
         text = shorten(printable(str(label)), _LONGEST_LINE)
         entries.append((x, _MARGIN, class_color(index), text))
         x += LINE_HEIGHT + 4.0 + text_width(text) + _GAP
