@@ -85,6 +85,6 @@ def test_piped_output_has_no_colours_and_needs_no_unicode():
 
 
 def test_without_a_library_for_data_frames_it_says_what_to_install(monkeypatch):
-    monkeypatch.setattr("spinney.datasets.output.find_spec", lambda name: None)
+    monkeypatch.setattr("spinney.datasets.loaders.find_spec", lambda name: None)
     with pytest.raises(SystemExit, match="pandas or polars"):
         demo.main()

@@ -34,5 +34,5 @@ def test_the_box_repeats_with_its_seed():
 
 @pytest.mark.parametrize("n", [0, -1, 1.5, True, "many"])
 def test_the_box_needs_a_number_of_points(n):
-    with pytest.raises(InputError, match="whole number of at least 1"):
+    with pytest.raises(InputError, match="integer of at least 1"):
         make_box(n)

@@ -171,5 +171,5 @@ def test_what_cannot_be_pruned_is_refused():
     stack = sp.StackingClassifier([("a", sp.DecisionTreeClassifier())]).fit(X, Y)
     with pytest.raises(ValueError, match="final estimator"):
         sp.prune_ensemble(stack, X, Y, 1)
-    with pytest.raises(ValueError, match=r"part of the answer|separated"):
+    with pytest.raises(ValueError, match=r"part of the prediction|separated"):
         sp.prune_ensemble(skl.GradientBoostingClassifier(n_estimators=3).fit(X, Y), X, Y, 2)
