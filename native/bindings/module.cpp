@@ -2,7 +2,9 @@
 #include "bindings/register.hpp"
 
 NB_MODULE(SPINNEY_MODULE, m) {
+    nanobind::set_leak_warnings(false);  // a model that is still alive at exit is no leak
     register_matrix(m);
+    register_tree(m);
     register_grow(m);
     register_boost(m);
     register_predict(m);

@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 
 void register_matrix(nanobind::module_& m);
+void register_tree(nanobind::module_& m);
 void register_grow(nanobind::module_& m);
 void register_boost(nanobind::module_& m);
 void register_predict(nanobind::module_& m);

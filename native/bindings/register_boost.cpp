@@ -1,4 +1,4 @@
-// The gradient booster: options in as a dict, trees out as dicts of TreeArrays' fields.
+// Registers the gradient booster and its options.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "bindings/arrays.hpp"
-#include "boost/booster.hpp"
+#include "bindings/grown_tree.hpp"
 #include "bindings/interrupt.hpp"
-#include "bindings/options_dict.hpp"
+#include "bindings/options.hpp"
 #include "bindings/register.hpp"
-#include "bindings/tree_dict.hpp"
+#include "boost/booster.hpp"
 
 using namespace nb::literals;
 
@@ -24,72 +24,6 @@ namespace {
 
 using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using SignVector = nb::ndarray<const std::int8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-const std::map<std::string, LossName> loss_names{
-    {"squared", LossName::squared},   {"absolute", LossName::absolute},
-    {"quantile", LossName::quantile}, {"huber", LossName::huber},
-    {"poisson", LossName::poisson},   {"gamma", LossName::gamma},
-    {"tweedie", LossName::tweedie},   {"log", LossName::log},
-    {"softmax", LossName::softmax},   {"exponential", LossName::exponential}};
-
-LossName read_loss(const std::string& name) {
-    const auto found = loss_names.find(name);
-    if (found == loss_names.end()) throw nb::value_error(("no loss is called '" + name + "'").c_str());
-    return found->second;
-}
-
-/// The option, or what stands for it when it is not given; None counts as not given.
-template <class T>
-T option(const nb::dict& d, const char* name, T otherwise) {
-    if (!d.contains(name) || d[name].is_none()) return otherwise;
-    return nb::cast<T>(d[name]);
-}
-
-template <class T>
-T limit_option(const nb::dict& d, const char* name, T otherwise) {
-    if (!d.contains(name) || d[name].is_none()) return otherwise;
-    return limit<T>(d[name]);
-}
-
-BoostOptions read_boost_options(const nb::dict& d) {
-    BoostOptions o;
-    o.n_threads = std::min(limit<int>(d["n_threads"]), Pool::max_threads);
-    o.seed = nb::cast<std::uint64_t>(d["seed"]);
-    o.first_round = option<std::uint64_t>(d, "first_round", 0);
-    o.level_wise = one_of<bool>({{"best", false}, {"level", true}}, d["growth"], false);
-    o.max_leaf_nodes = limit_option<Size>(d, "max_leaf_nodes", o.max_leaf_nodes);
-    o.max_depth = limit_option<int>(d, "max_depth", o.max_depth);
-    o.min_samples_leaf = nb::cast<double>(d["min_samples_leaf"]);
-    o.min_hessian = nb::cast<double>(d["min_hessian"]);
-    o.l2 = nb::cast<double>(d["l2"]);
-    o.min_gain = nb::cast<double>(d["min_gain"]);
-    o.learning_rate = nb::cast<double>(d["learning_rate"]);
-    o.sampling = one_of<Sampling>({{"none", Sampling::none},
-                                   {"uniform", Sampling::uniform},
-                                   {"gradient", Sampling::goss},
-                                   {"variance", Sampling::mvs}},
-                                  d["sampling"], Sampling::none);
-    o.row_fraction = option<double>(d, "row_fraction", o.row_fraction);
-    o.top_fraction = option<double>(d, "top_fraction", o.top_fraction);
-    o.other_fraction = option<double>(d, "other_fraction", o.other_fraction);
-    o.column_fraction = option<double>(d, "column_fraction", o.column_fraction);
-    o.max_features = limit_option<Size>(d, "max_features", o.max_features);
-    if (d.contains("monotone") && !d["monotone"].is_none()) {
-        const auto signs = nb::cast<SignVector>(d["monotone"]);
-        o.monotone.assign(signs.data(), signs.data() + signs.size());
-    }
-    o.limits_interactions = d.contains("interactions") && !d["interactions"].is_none();
-    if (o.limits_interactions)
-        o.interactions = nb::cast<std::vector<std::vector<std::uint32_t>>>(d["interactions"]);
-    o.categories = one_of<CategorySplit>(
-        {{"subset", CategorySplit::subset}, {"one-vs-rest", CategorySplit::one_vs_rest}}, d["categories"],
-        CategorySplit::subset);
-    o.category_smoothing = option<double>(d, "category_smoothing", o.category_smoothing);
-    o.category_l2 = option<double>(d, "category_l2", o.category_l2);
-    o.ledger = option<bool>(d, "ledger", false);
-    return o;
-}
 
 /// Check what a wrong call from Python could break.
 void check(const CodeMatrix& x, const BoostOptions& o) {
@@ -99,22 +33,22 @@ void check(const CodeMatrix& x, const BoostOptions& o) {
     for (const CodeColumn& column : x.columns)
         if (column.width != 1) throw nb::value_error("boosting takes columns of at most 255 bins");
     if (o.n_threads < 1) throw nb::value_error("n_threads must be positive");
-    if (!o.monotone.empty() && o.monotone.size() != d)
+    if (!o.monotonic_cst.empty() && o.monotonic_cst.size() != d)
         throw nb::value_error("one direction for each feature");
-    for (Size f = 0; f < o.monotone.size(); ++f)
-        if (o.monotone[f] != 0 && x.columns[f].kind == ColumnKind::categorical)
+    for (Size f = 0; f < o.monotonic_cst.size(); ++f)
+        if (o.monotonic_cst[f] != 0 && x.columns[f].kind == ColumnKind::categorical)
             throw nb::value_error("a categorical feature has no direction");
-    for (const auto& set : o.interactions)
+    for (const auto& set : o.interaction_cst)
         for (const std::uint32_t f : set)
             if (f >= d) throw nb::value_error("an interaction set names a feature that does not exist");
-    if (!(o.l2 >= 0)) throw nb::value_error("l2 must not be negative");
+    if (!(o.l2_regularization >= 0)) throw nb::value_error("l2_regularization must not be negative");
 }
 
 /// A booster and what its calls from Python need.
 class BoundBooster {
   public:
-    BoundBooster(const CodeMatrix& matrix, const nb::dict& options) {
-        BoostOptions o = read_boost_options(options);
+    BoundBooster(const CodeMatrix& matrix, BoostOptions o) : n_features_(matrix.columns.size()) {
+        o.n_threads = std::min(o.n_threads, Pool::max_threads);
         check(matrix, o);
         nb::gil_scoped_release unlock;
         booster_ = std::make_unique<Booster>(matrix, std::move(o));
@@ -143,7 +77,7 @@ class BoundBooster {
         std::vector<FlatTree> trees;
         run_interruptible(
             [&](Interrupt& interrupt) { trees = booster_->run({name, parameter}, n_rounds, interrupt); });
-        return write_trees(std::move(trees));
+        return to_list(std::move(trees), n_features_);
     }
 
     nb::list step(const Matrix& gradient, const Matrix& hessian) {
@@ -154,7 +88,7 @@ class BoundBooster {
         run_interruptible([&](Interrupt& interrupt) {
             trees = booster_->step(gradient.data(), hessian.data(), interrupt);
         });
-        return write_trees(std::move(trees));
+        return to_list(std::move(trees), n_features_);
     }
 
     auto scores() const {
@@ -184,7 +118,7 @@ class BoundBooster {
 
   private:
     LossName checked(const std::string& loss) const {
-        const LossName name = read_loss(loss);
+        const LossName name = parse_spelling<LossName>(nb::cast(loss));
         if (name == LossName::softmax && classes_ > static_cast<double>(n_scores_))
             throw nb::value_error("a class code is out of range");
         if (name != LossName::softmax && n_scores_ > 1)
@@ -192,13 +126,8 @@ class BoundBooster {
         return name;
     }
 
-    static nb::list write_trees(std::vector<FlatTree> trees) {
-        nb::list out;
-        for (FlatTree& tree : trees) out.append(write_tree(std::move(tree)));
-        return out;
-    }
-
     std::unique_ptr<Booster> booster_;
+    Size n_features_;
     Size n_scores_ = 0;
     double classes_ = 0;  // more than the greatest class code
 };
@@ -208,8 +137,9 @@ class BoundBooster {
 
 void register_boost(nb::module_& m) {
     using Bound = spinney::BoundBooster;
+    spinney::bind_options<spinney::BoostOptions>(m, "BoostOptions", "The parameters of gradient boosting.");
     nb::class_<Bound>(m, "Booster", "Grows boosted trees on one matrix, round after round.")
-        .def(nb::init<const spinney::CodeMatrix&, const nb::dict&>(), "matrix"_a, "options"_a,
+        .def(nb::init<const spinney::CodeMatrix&, spinney::BoostOptions>(), "matrix"_a, "options"_a,
              nb::keep_alive<1, 2>())
         .def("set_rows", &Bound::set_rows, "y"_a, "weights"_a.none(), "scores"_a,
              "Take targets, weights and first scores; rows of weight 0 are only scored.")

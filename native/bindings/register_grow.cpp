@@ -1,4 +1,4 @@
-// The growers: options in as a dict of GrowPlan's fields, fitted arrays out as a dict of TreeArrays' fields.
+// Registers the growers of trees and forests, their options, and the sampler of bootstrap samples.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -7,19 +7,17 @@
 
 #include <algorithm>
 #include <bit>
-#include <map>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 
-#include "grow/grow_forest.hpp"
+#include "bindings/arrays.hpp"
+#include "bindings/grown_tree.hpp"
 #include "bindings/interrupt.hpp"
-#include "bindings/options_dict.hpp"
+#include "bindings/options.hpp"
 #include "bindings/register.hpp"
-#include "bindings/tree_dict.hpp"
+#include "grow/grow_forest.hpp"
 
-namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace spinney {
@@ -30,55 +28,6 @@ using ValueArray = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::devi
 using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Wholes = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Seeds = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using SignVector = nb::ndarray<const std::int8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-GrowOptions read_options(const nb::dict& d) {
-    GrowOptions o;
-    o.criterion = one_of<CriterionName>({{"gini", CriterionName::gini},
-                                         {"entropy", CriterionName::entropy},
-                                         {"squared_error", CriterionName::squared_error},
-                                         {"poisson", CriterionName::poisson},
-                                         {"absolute_error", CriterionName::absolute_error}},
-                                        d["criterion"], CriterionName::gini);
-    o.gain_ratio = one_of<bool>({{"gain", false}, {"gain_ratio", true}}, d["score"], false);
-    o.random_splitter = one_of<bool>({{"best", false}, {"random", true}}, d["splitter"], false);
-    o.categories = one_of<CategorySplit>({{"subset", CategorySplit::subset},
-                                          {"one-vs-rest", CategorySplit::one_vs_rest},
-                                          {"multiway", CategorySplit::multiway}},
-                                         d["categories"], CategorySplit::subset);
-    o.fractional = one_of<bool>({{"direction", false}, {"fractional", true}}, d["missing"], false);
-    o.use_once = nb::cast<bool>(d["use_categories_once"]);
-    o.oblique_directions = limit<int>(d["oblique_directions"]);
-    o.max_depth = limit<int>(d["max_depth"]);
-    o.min_samples_split = limit<Size>(d["min_samples_split"]);
-    o.min_samples_leaf = limit<Size>(d["min_samples_leaf"]);
-    o.min_weight_leaf = nb::cast<double>(d["min_weight_leaf"]);
-    o.min_impurity_decrease = nb::cast<double>(d["min_impurity_decrease"]);
-    o.min_gain = nb::cast<double>(d["min_gain"]);
-    o.best_first = !d["max_leaf_nodes"].is_none();
-    if (o.best_first) o.max_leaf_nodes = limit<Size>(d["max_leaf_nodes"]);
-    o.max_features = limit<int>(d["max_features"]);
-    o.cost_rule = one_of<CostRule>(
-        {{"tan", CostRule::tan}, {"tan-linear", CostRule::tan_linear}, {"nunez", CostRule::nunez}},
-        d["cost_rule"], CostRule::none);
-    o.omega = nb::cast<double>(d["omega"]);
-    if (!d["feature_costs"].is_none()) {
-        const auto costs = nb::cast<Vector>(d["feature_costs"]);
-        o.costs.assign(costs.data(), costs.data() + costs.size());
-    }
-    if (!d["monotone"].is_none()) {
-        const auto signs = nb::cast<SignVector>(d["monotone"]);
-        o.monotone.assign(signs.data(), signs.data() + signs.size());
-    }
-    o.seed = nb::cast<std::uint64_t>(d["seed"]);
-    o.tie_seed = nb::cast<std::uint64_t>(d["tie_seed"]);
-    o.n_threads = limit<int>(d["n_threads"]);
-    o.ledger = one_of<LedgerLevel>({{"off", LedgerLevel::off},
-                                    {"features", LedgerLevel::features},
-                                    {"thresholds", LedgerLevel::thresholds}},
-                                   d["ledger"], LedgerLevel::off);
-    return o;
-}
 
 Target read_target(const std::optional<ClassArray>& classes, std::vector<int> n_classes,
                    const std::optional<ValueArray>& values, const std::optional<Vector>& weights) {
@@ -113,9 +62,9 @@ void check(const CodeMatrix& x, const Target& t, const GrowOptions& o, const std
                 throw nb::value_error("a class code is out of range");
     if (t.max_classes() > std::numeric_limits<std::uint16_t>::max())
         throw nb::value_error("more than 65535 classes");
-    if (o.cost_rule != CostRule::none && o.costs.size() != d)
+    if (o.cost_rule != CostRule::none && o.feature_costs.size() != d)
         throw nb::value_error("one cost for each feature");
-    if (!o.monotone.empty() && o.monotone.size() != d)
+    if (!o.monotonic_cst.empty() && o.monotonic_cst.size() != d)
         throw nb::value_error("one direction for each feature");
     if (o.n_threads < 1) throw nb::value_error("n_threads must be positive");
 }
@@ -125,23 +74,22 @@ class Grower {
   public:
     explicit Grower(const CodeMatrix& x) : x_(x), grower_(x) {}
 
-    nb::dict grow(const std::optional<ClassArray>& classes, std::vector<int> n_classes,
-                  const std::optional<ValueArray>& values, const std::optional<Vector>& weights,
-                  const nb::dict& options) {
-        const Job job = read(classes, std::move(n_classes), values, weights, options);
+    GrownTree grow(const std::optional<ClassArray>& classes, std::vector<int> n_classes,
+                   const std::optional<ValueArray>& values, const std::optional<Vector>& weights,
+                   const GrowOptions& options, int n_threads) {
+        const Job job = read(classes, std::move(n_classes), values, weights, options, n_threads);
         FlatTree tree;
-        run_interruptible([&](Interrupt& interrupt) {
-            tree = grower_.grow(job.target, job.options, job.ordered, interrupt);
-        });
-        return write_tree(std::move(tree));
+        run_interruptible(
+            [&](Interrupt& interrupt) { tree = grower_.grow(job.target, job.options, false, interrupt); });
+        return {std::move(tree), x_.columns.size()};
     }
 
-    /// take(dict) is called for one tree after the other, on any thread.
+    /// take(GrownTree) is called for one tree after the other, on any thread.
     void grow_forest(const std::optional<ClassArray>& classes, std::vector<int> n_classes,
-                     const std::optional<ValueArray>& values, const nb::dict& options, const Bag& bag,
+                     const std::optional<ValueArray>& values, const GrowOptions& options, const Bag& bag,
                      const Seeds& bag_seeds, const Seeds& tree_seeds, const std::optional<Vector>& factors,
-                     bool balanced, const nb::callable& take) {
-        const Job job = read(classes, std::move(n_classes), values, factors, options);
+                     bool balanced, const nb::callable& take, int n_threads) {
+        const Job job = read(classes, std::move(n_classes), values, factors, options, n_threads);
         if (bag.n_rows() != x_.n_rows) throw nb::value_error("the bag is one of another table");
         if (bag_seeds.size() != tree_seeds.size()) throw nb::value_error("two seeds for each tree");
         if (balanced && !classes) throw nb::value_error("only classes can be balanced");
@@ -151,17 +99,17 @@ class Grower {
                               factors ? factors->data() : nullptr,
                               balanced};
         run_interruptible([&](Interrupt& interrupt) {
-            spinney::grow_forest(grower_, job.target, job.options, job.ordered, plan, interrupt,
+            spinney::grow_forest(grower_, job.target, job.options, false, plan, interrupt,
                                  [&](FlatTree&& tree) {
                                      nb::gil_scoped_acquire lock;
-                                     take(write_arrays(std::move(tree)));
+                                     take(GrownTree{std::move(tree), x_.columns.size()});
                                  });
         });
     }
 
     /// category_keys: one for each category of a column, none for numbers.
-    nb::object order_rows(const std::optional<ClassArray>& classes, const std::optional<ValueArray>& values,
-                          const std::vector<Seeds>& category_keys, int n_threads) const {
+    auto order_rows(const std::optional<ClassArray>& classes, const std::optional<ValueArray>& values,
+                    const std::vector<Seeds>& category_keys, int n_threads) const {
         const Target target = read_target(classes, {}, values, {});
         if (target.n_rows != x_.n_rows) throw nb::value_error("one target for each row");
         if (category_keys.size() != x_.columns.size()) throw nb::value_error("keys for each column");
@@ -181,21 +129,20 @@ class Grower {
                 if (column.bin_of_category[c] < column.n_bins)
                     keys[j][column.bin_of_category[c]] += category_keys[j].data()[c];
         }
-        return array(row_order(x_, target, keys, n_threads));
+        return to_array(row_order(x_, target, keys, n_threads));
     }
 
   private:
     struct Job {
         GrowOptions options;
         Target target;
-        bool ordered;
     };
     Job read(const std::optional<ClassArray>& classes, std::vector<int> n_classes,
              const std::optional<ValueArray>& values, const std::optional<Vector>& weights,
-             const nb::dict& options) const {
+             const GrowOptions& options, int n_threads) const {
         if (classes.has_value() == values.has_value()) throw nb::value_error("give classes or values");
-        Job job{read_options(options), read_target(classes, std::move(n_classes), values, weights),
-                nb::cast<bool>(options["ordered"])};
+        Job job{options, read_target(classes, std::move(n_classes), values, weights)};
+        job.options.n_threads = n_threads;
         check(x_, job.target, job.options, weights);
         return job;
     }
@@ -221,13 +168,13 @@ Bag make_bag(Size n_rows, Size n_draw, bool bootstrap, const std::optional<Whole
     return bag;
 }
 
-nb::object draw(const Bag& bag, std::uint64_t seed) {
+auto draw(const Bag& bag, std::uint64_t seed) {
     std::vector<std::uint32_t> counts;
     {
         nb::gil_scoped_release unlock;
         bag.draw(counts, seed);
     }
-    return array(std::vector<std::int64_t>(counts.begin(), counts.end()));
+    return to_array(std::vector<std::int64_t>(counts.begin(), counts.end()));
 }
 
 }  // namespace
@@ -236,7 +183,8 @@ nb::object draw(const Bag& bag, std::uint64_t seed) {
 void register_grow(nb::module_& m) {
     using spinney::Bag;
     using spinney::Grower;
-    nb::class_<Bag>(m, "Bag")
+    spinney::bind_options<spinney::GrowOptions>(m, "GrowOptions", "The parameters of a tree algorithm.");
+    nb::class_<Bag>(m, "BootstrapSampler", "Draws the rows of bootstrap samples, as a function of a seed.")
         .def(
             "__init__",
             [](Bag* self, spinney::Size n_rows, spinney::Size n_draw, bool bootstrap,
@@ -245,13 +193,14 @@ void register_grow(nb::module_& m) {
                 new (self) Bag(spinney::make_bag(n_rows, n_draw, bootstrap, order, copies, chances));
             },
             "n_rows"_a, "n_draw"_a, "bootstrap"_a, "order"_a.none(), "copies"_a.none(), "chances"_a.none())
-        .def("draw", &spinney::draw, "seed"_a);
-    nb::class_<Grower>(m, "Grower")
+        .def("draw", &spinney::draw, "seed"_a, "Return how often each row is drawn (n_rows,).");
+    nb::class_<Grower>(m, "Grower", "Grows trees on one coded table.")
         .def(nb::init<const spinney::CodeMatrix&>(), "matrix"_a, nb::keep_alive<1, 2>())
         .def("grow", &Grower::grow, "classes"_a.none(), "n_classes"_a, "values"_a.none(), "weights"_a.none(),
-             "options"_a)
+             "options"_a, "n_threads"_a, "Grow one tree.")
         .def("grow_forest", &Grower::grow_forest, "classes"_a.none(), "n_classes"_a, "values"_a.none(),
-             "options"_a, "bag"_a, "bag_seeds"_a, "tree_seeds"_a, "factors"_a.none(), "balanced"_a, "take"_a)
+             "options"_a, "sampler"_a, "sample_seeds"_a, "tree_seeds"_a, "factors"_a.none(), "balanced"_a,
+             "take"_a, "n_threads"_a, "Grow one tree per pair of seeds; take(tree) is called in their order.")
         .def("order_rows", &Grower::order_rows, "classes"_a.none(), "values"_a.none(), "category_keys"_a,
-             "n_threads"_a);
+             "n_threads"_a, "Return the rows ordered by a hash of their codes and targets (n_rows,).");
 }

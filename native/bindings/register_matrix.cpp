@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "bindings/arrays.hpp"
-#include "data/binning.hpp"
 #include "bindings/interrupt.hpp"
 #include "bindings/register.hpp"
+#include "data/binning.hpp"
 
 using spinney::CodeColumn;
 using spinney::CodeMatrix;

@@ -10,8 +10,8 @@
 #include "bindings/arrays.hpp"
 #include "bindings/interrupt.hpp"
 #include "bindings/register.hpp"
-#include "predict/stump_tables.hpp"
 #include "boost/stump_booster.hpp"
+#include "predict/stump_tables.hpp"
 
 using spinney::CodeMatrix;
 using spinney::Interrupt;
@@ -52,22 +52,16 @@ void construct(StumpBooster* self, const CodeMatrix& x, const Vector<std::int32_
         [&](Interrupt& interrupt) { new (self) StumpBooster(x, target, categories, n_threads, interrupt); });
 }
 
-nb::dict learn(StumpBooster& self) {
+/// What a round found: its stump, and the weights it was found under.
+struct FoundStump {
+    spinney::Stump stump;
+    std::int64_t wrong, total;
+};
+
+FoundStump learn(StumpBooster& self) {
     const spinney::Stump* found = nullptr;
     run_interruptible([&](Interrupt& interrupt) { found = &self.learn(interrupt); });
-    const spinney::Candidate& best = found->best;
-    nb::dict d;
-    d["kind"] = static_cast<int>(best.test);
-    d["feature"] = best.feature;
-    d["threshold"] = best.threshold;
-    d["missing"] = best.missing;
-    d["set_bits"] = to_array(std::vector(found->set_bits));
-    d["value"] = to_array(std::vector(found->value));
-    d["sums"] = to_array(std::vector(found->sums));
-    d["n_samples"] = to_array(std::vector(found->n_samples.begin(), found->n_samples.end()));
-    d["wrong"] = self.wrong_weight();
-    d["total"] = self.total();
-    return d;
+    return {*found, self.wrong_weight(), self.total()};
 }
 
 void reweight(StumpBooster& self, double factor, double least, double most, int fresh) {
@@ -135,6 +129,20 @@ auto sum(const HeldTables& self, nb::handle input, int n_threads, std::optional<
 }  // namespace
 
 void register_stumps(nb::module_& m) {
+    const auto copy = [](const auto& values) {
+        return nb::cast(to_array(std::vector(values.begin(), values.end())));
+    };
+    nb::class_<FoundStump>(m, "Stump", "The best stump of a round: node 0 is its root, 1 and 2 its leaves.")
+        .def_prop_ro("kind", [](const FoundStump& s) { return static_cast<int>(s.stump.best.test); })
+        .def_prop_ro("feature", [](const FoundStump& s) { return s.stump.best.feature; })
+        .def_prop_ro("threshold", [](const FoundStump& s) { return s.stump.best.threshold; })
+        .def_prop_ro("missing", [](const FoundStump& s) { return s.stump.best.missing; })
+        .def_prop_ro("set_bits", [=](const FoundStump& s) { return copy(s.stump.set_bits); })
+        .def_prop_ro("value", [=](const FoundStump& s) { return copy(s.stump.value); })
+        .def_prop_ro("sums", [=](const FoundStump& s) { return copy(s.stump.sums); })
+        .def_prop_ro("n_samples", [=](const FoundStump& s) { return copy(s.stump.n_samples); })
+        .def_ro("wrong", &FoundStump::wrong)
+        .def_ro("total", &FoundStump::total);
     nb::class_<StumpBooster>(m, "StumpBooster", "The best stump under weights that shift every round.")
         .def("__init__", &construct, nb::arg("matrix"), nb::arg("classes"), nb::arg("n_classes"),
              nb::arg("copies"), nb::arg("sizes"), nb::arg("one_vs_rest"), nb::arg("n_threads"),

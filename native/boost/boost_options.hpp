@@ -1,4 +1,5 @@
-// The options of a booster, and the times of its phases.
+// BoostOptions: the parameters of gradient boosting, under the names that Python uses; the times of its
+// phases.
 #pragma once
 
 #include <array>
@@ -12,29 +13,65 @@
 
 namespace spinney {
 
+enum class Growth : std::uint8_t { leaf_wise, level_wise };
 enum class Sampling : std::uint8_t { none, uniform, goss, mvs };
+
+template <>
+inline constexpr std::array spellings<Growth>{"leaf-wise", "level-wise"};
+template <>
+inline constexpr std::array spellings<Sampling>{"none", "uniform", "goss", "mvs"};
 
 struct BoostOptions {
     int n_threads = 1;
     std::uint64_t seed = 0;
     std::uint64_t first_round = 0;
-    bool level_wise = false;  // else leaf-wise: the leaf of largest gain first
-    Size max_leaf_nodes = std::numeric_limits<Size>::max();
+    Growth growth = Growth::leaf_wise;
+    Limit max_leaf_nodes = kNoLimit;
     int max_depth = std::numeric_limits<int>::max();
     double min_samples_leaf = 1;  // sum of row weights
     double min_hessian = 0;
-    double l2 = 0, min_gain = 0;
+    double l2_regularization = 0, min_gain = 0;
     double learning_rate = 0.1;
     Sampling sampling = Sampling::none;
-    double row_fraction = 1, top_fraction = 0.2, other_fraction = 0.1;
-    double column_fraction = 1;
-    Size max_features = std::numeric_limits<Size>::max();
-    std::vector<std::int8_t> monotone;                     // (n_features,) or empty
-    std::vector<std::vector<std::uint32_t>> interactions;  // sets of features; empty: no limits
-    bool limits_interactions = false;
-    CategorySplit categories = CategorySplit::subset;
-    double category_smoothing = 10, category_l2 = 10;
-    bool ledger = false;
+    double subsample = 1;
+    double top_fraction = 0.2, other_fraction = 0.1;  // GOSS: rows of large gradient, and of the others
+    double colsample_bytree = 1;
+    Limit max_features = kNoLimit;
+    std::vector<std::int8_t> monotonic_cst;                   // (n_features,) or empty
+    std::vector<std::vector<std::uint32_t>> interaction_cst;  // sets of features; empty: no limits
+    CategorySplit categorical_split = CategorySplit::subset;
+    double categorical_smoothing = 10, categorical_l2 = 10;
+    bool ledger = false;  // record the split candidates
+
+    bool level_wise() const { return growth == Growth::level_wise; }
+    bool limits_interactions() const { return !interaction_cst.empty(); }
+
+    static constexpr auto fields() {
+        using O = BoostOptions;
+        return std::tuple{SPINNEY_FIELD(O, n_threads),
+                          SPINNEY_FIELD(O, seed),
+                          SPINNEY_FIELD(O, first_round),
+                          SPINNEY_FIELD(O, growth),
+                          SPINNEY_FIELD(O, max_leaf_nodes),
+                          SPINNEY_FIELD(O, max_depth),
+                          SPINNEY_FIELD(O, min_samples_leaf),
+                          SPINNEY_FIELD(O, min_hessian),
+                          SPINNEY_FIELD(O, l2_regularization),
+                          SPINNEY_FIELD(O, min_gain),
+                          SPINNEY_FIELD(O, learning_rate),
+                          SPINNEY_FIELD(O, sampling),
+                          SPINNEY_FIELD(O, subsample),
+                          SPINNEY_FIELD(O, top_fraction),
+                          SPINNEY_FIELD(O, other_fraction),
+                          SPINNEY_FIELD(O, colsample_bytree),
+                          SPINNEY_FIELD(O, max_features),
+                          SPINNEY_FIELD(O, monotonic_cst),
+                          SPINNEY_FIELD(O, interaction_cst),
+                          SPINNEY_FIELD(O, categorical_split),
+                          SPINNEY_FIELD(O, categorical_smoothing),
+                          SPINNEY_FIELD(O, categorical_l2),
+                          SPINNEY_FIELD(O, ledger)};
+    }
 };
 
 enum class Phase : std::uint8_t { prepare, gradient, histogram, split, partition, update };

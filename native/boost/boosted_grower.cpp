@@ -83,7 +83,7 @@ class BoostedGrower::Impl {
         BoostNode& root = node(0);
         root.address = address;
         root.path = 0;
-        for (std::uint32_t g = 0; g < o_.interactions.size(); ++g) root.groups.push_back(g);
+        for (std::uint32_t g = 0; g < o_.interaction_cst.size(); ++g) root.groups.push_back(g);
         for (Size c = 0; c < n_chunks_; ++c) {
             const auto in = static_cast<LocalRow>(rows_->n_in[c]);
             ranges(0)[c] = {0, in, in, static_cast<LocalRow>(table_.chunk_size(c))};
@@ -122,7 +122,7 @@ class BoostedGrower::Impl {
     /// Leaf-wise: the largest gain, the first of ties; level-wise: in the order of creation.
     Node pop_best(std::vector<Node>& open) {
         Size best = 0;
-        for (Size i = 1; i < open.size() && !o_.level_wise; ++i)
+        for (Size i = 1; i < open.size() && !o_.level_wise(); ++i)
             if (node(open[i]).gain > node(open[best]).gain) best = i;
         const Node id = open[best];
         open.erase(open.begin() + static_cast<long>(best));
@@ -247,17 +247,17 @@ class BoostedGrower::Impl {
         NewtonNode out;
         out.total = n.total;
         out.weight = n.weight;
-        out.l2 = o_.l2 / u.hessian;
-        out.category_l2 = o_.category_l2 / u.hessian;
-        out.category_smoothing = o_.category_smoothing / u.hessian;
-        out.categories = o_.categories;
+        out.l2 = o_.l2_regularization / u.hessian;
+        out.category_l2 = o_.categorical_l2 / u.hessian;
+        out.category_smoothing = o_.categorical_smoothing / u.hessian;
+        out.categories = o_.categorical_split;
         const double units = o_.min_samples_leaf / rows_->weight_unit;
         out.min_weight = static_cast<Stat>(std::ceil(units * (1 - 1e-12)));
         out.sure_hessian = static_cast<Stat>(std::ceil(units * rows_->max_hessian_ratio));
         const double min_hessian =
             std::max(o_.min_hessian / u.hessian, std::floor(units * rows_->min_hessian_ratio));
         out.min_hessian = std::max<Stat>(1, static_cast<Stat>(std::ceil(min_hessian)));
-        out.bounded = !o_.monotone.empty();
+        out.bounded = !o_.monotonic_cst.empty();
         out.lower = n.lower / u.value();
         out.upper = n.upper / u.value();
         return out;
@@ -285,7 +285,7 @@ class BoostedGrower::Impl {
     NewtonCut search_feature(std::uint32_t f, const Stat* lines, const Stat* weights, NewtonNode facts,
                              int thread) {
         const CodeColumn& column = table_.x.columns[f];
-        if (!o_.monotone.empty()) facts.direction = o_.monotone[f];
+        if (!o_.monotonic_cst.empty()) facts.direction = o_.monotonic_cst[f];
         NewtonSearch& search = scratch(thread).search;
         return column.kind == ColumnKind::numeric ? search.numeric(lines, column.n_bins, weights, facts)
                                                   : search.categorical(lines, column.n_bins, weights, facts);
@@ -415,7 +415,7 @@ class BoostedGrower::Impl {
             child.upper = parent.upper;
             bound(child, f, side, values);
             for (const std::uint32_t g : parent.groups) {
-                const auto& set = o_.interactions[g];
+                const auto& set = o_.interaction_cst[g];
                 if (std::find(set.begin(), set.end(), f) != set.end()) child.groups.push_back(g);
             }
         }
@@ -459,14 +459,14 @@ class BoostedGrower::Impl {
 
     double value_of(const BoostNode& n, Stat sum) const {
         const NewtonUnits& u = rows_->units;
-        const double h = static_cast<double>(hessian_of(sum)) + o_.l2 / u.hessian;
+        const double h = static_cast<double>(hessian_of(sum)) + o_.l2_regularization / u.hessian;
         return std::clamp(-static_cast<double>(gradient_of(sum)) / h * u.value(), n.lower, n.upper);
     }
 
     void bound(BoostNode& child, std::uint32_t f, int side, const std::array<double, 2>& values) const {
-        if (o_.monotone.empty() || o_.monotone[f] == 0) return;
+        if (o_.monotonic_cst.empty() || o_.monotonic_cst[f] == 0) return;
         const double middle = values[0] / 2 + values[1] / 2;
-        if ((o_.monotone[f] > 0) == (side == 0))
+        if ((o_.monotonic_cst[f] > 0) == (side == 0))
             child.upper = std::min(child.upper, middle);
         else
             child.lower = std::max(child.lower, middle);

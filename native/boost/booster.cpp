@@ -220,7 +220,7 @@ class Booster::Impl {
         Pool::shared().parallel_for(by_quantile ? o_.n_threads : 1, out.size(), [&](Size i, int) {
             const BoostNode& leaf = tree.nodes[static_cast<Size>(tree.leaves[i])];
             const double value = by_quantile ? fit_quantile(tree, rows, leaf, scores, loss)
-                                             : -sums[i].gradient / (sums[i].hessian + o_.l2);
+                                             : -sums[i].gradient / (sums[i].hessian + o_.l2_regularization);
             const double finite = std::isfinite(value) ? value : 0.0;
             out[i] = o_.learning_rate * std::clamp(finite, leaf.lower, leaf.upper);
         });

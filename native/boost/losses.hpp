@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "core/fields.hpp"
 #include "core/types.hpp"
 
 namespace spinney {
@@ -21,6 +22,10 @@ enum class LossName : std::uint8_t {
     softmax,
     exponential
 };
+
+template <>
+inline constexpr std::array spellings<LossName>{"squared", "absolute", "quantile", "huber",   "poisson",
+                                                "gamma",   "tweedie",  "log",      "softmax", "exponential"};
 
 /// A loss and its parameter: the level of a quantile, delta of Huber, the power of Tweedie.
 struct Loss {

@@ -39,13 +39,13 @@ struct SamplingRule {
 SamplingRule make_rule(const BoostOptions& o, const ImportanceCounts& counts, double n_rows) {
     switch (o.sampling) {
         case Sampling::uniform:
-            return {std::numeric_limits<double>::infinity(), o.row_fraction, false, false};
+            return {std::numeric_limits<double>::infinity(), o.subsample, false, false};
         case Sampling::goss: {
             const double rest = std::min(1.0, o.other_fraction / std::max(1 - o.top_fraction, 1e-9));
             return {counts.threshold_of_top(o.top_fraction * n_rows), rest, false, true};
         }
         case Sampling::mvs:
-            return {counts.threshold_of_sum(o.row_fraction * n_rows), 1, true, true};
+            return {counts.threshold_of_sum(o.subsample * n_rows), 1, true, true};
         default:
             return {};
     }

@@ -52,7 +52,7 @@ class StumpBooster::Impl {
     Impl(const CodeMatrix& x, const StumpTarget& target, CategorySplit categories, int n_threads,
          Interrupt& interrupt)
         : x_(x), n_classes_(static_cast<Size>(target.n_classes)), n_threads_(n_threads) {
-        options_.categories = categories;
+        options_.categorical_split = categories;
         statistics_.layout = Layout::slots;
         statistics_.n_channels = statistics_.width = target.n_classes;
         statistics_.n_classes = {target.n_classes};

@@ -81,7 +81,7 @@ inline Limits make_limits(const GrowContext& c, const NodeState& node) {
     Limits limits;
     limits.min_weight = std::max<Stat>(1, static_cast<Stat>(std::ceil(o.min_weight_leaf / c.s.weight_unit)));
     limits.min_count = o.min_samples_leaf <= 1 ? 0 : static_cast<Stat>(o.min_samples_leaf);
-    limits.monotone = !o.monotone.empty();
+    limits.monotone = !o.monotonic_cst.empty();
     limits.lower = node.lower;
     limits.upper = node.upper;
     return limits;
@@ -134,7 +134,7 @@ inline bool acceptable(const GrowOptions& o, const Candidate& best) {
 /// What two children answer: their means of y or probabilities of the second class. Only for monotone trees.
 inline std::array<double, 2> child_answers(const GrowContext& c, const Candidate& best, const Stat* left,
                                            const Stat* right) {
-    if (c.options.monotone.empty() || best.test == Test::multiway) return {};
+    if (c.options.monotonic_cst.empty() || best.test == Test::multiway) return {};
     if (c.options.criterion == CriterionName::absolute_error) return best.answers;
     const auto answer = [&](const Stat* sum) {
         double channel[2];
@@ -156,13 +156,13 @@ inline NodeState child_state(const GrowContext& c, const NodeState& parent, cons
     out.lower = parent.lower;
     out.upper = parent.upper;
     out.used = parent.used;
-    if (c.options.use_once && record.test == Test::multiway) {
+    if (c.options.use_categories_once && record.test == Test::multiway) {
         auto used = out.used ? *out.used : std::vector<bool>(c.x.columns.size(), false);
         used[static_cast<Size>(record.feature)] = true;
         out.used = std::make_shared<const std::vector<bool>>(std::move(used));
     }
-    if (c.options.monotone.empty() || record.test != Test::numeric) return out;
-    const int direction = c.options.monotone[static_cast<Size>(record.feature)];
+    if (c.options.monotonic_cst.empty() || record.test != Test::numeric) return out;
+    const int direction = c.options.monotonic_cst[static_cast<Size>(record.feature)];
     if (direction == 0) return out;
     const double middle = answers[0] / 2 + answers[1] / 2;
     if ((direction > 0) == (child == 0))
@@ -178,7 +178,7 @@ inline void record_node(const GrowContext& c, Fragment& f, const NodeState& stat
                         bool leaf, const Stat* sum = nullptr) {
     GrownNode& n = f.nodes[static_cast<Size>(state.id)];
     n.n_samples = static_cast<std::uint32_t>(rows.rows.size());
-    if (!c.options.monotone.empty()) f.set_bounds(state.id, state.lower, state.upper);
+    if (!c.options.monotonic_cst.empty()) f.set_bounds(state.id, state.lower, state.upper);
     if (!leaf && c.moments.mergeable()) return;
     double* out = f.moments.data() + static_cast<Size>(state.id) * static_cast<Size>(c.moments.size());
     if (sum)

@@ -25,12 +25,12 @@ class OrderedGrower {
         std::vector<Fragment> fragments(1);
         Work root;
         root.rows = std::move(rows);
-        if (c_.options.fractional)
+        if (c_.options.fractional())
             for (Row r : root.rows) root.parts.push_back(c_.s.row_weight(r));
         root.state.address = mix(c_.options.seed, 0);
         fragments[0].add(1, c_.moments.size());
         root.state.id = 0;
-        if (c_.options.best_first) {
+        if (c_.options.best_first()) {
             Fragment& f = fragments[0];
             best_first(
                 c_, std::move(root), [&](Work& node) { search(f, node, c_.options.n_threads, 0); },
@@ -158,7 +158,7 @@ class OrderedGrower {
                              const NodeStatistics& statistics, std::vector<Tried>* tried) {
         const CodeColumn& column = c_.x.columns[static_cast<Size>(feature)];
         Limits limits = common;
-        limits.set_direction(c_.options.monotone, feature);
+        limits.set_direction(c_.options.monotonic_cst, feature);
         if (c_.options.criterion == CriterionName::absolute_error)
             return absolute.search(column, feature, node.view(), limits, c_.options,
                                    weight_of(c_, node.total.data()) / c_.all_weight,
@@ -170,7 +170,7 @@ class OrderedGrower {
                 const Stat missing = c_.s.weight_steps(scratch.missing.data());
                 q.address = mix(node.state.address, feature_salt(feature));
                 q.node_weight_share = weight_of(c_, node.total.data()) / c_.all_weight;
-                if (missing > 0 && c_.options.fractional) {
+                if (missing > 0 && c_.options.fractional()) {
                     scratch.known.resize(node.total.size());
                     for (Size i = 0; i < node.total.size(); ++i)
                         scratch.known[i] = node.total[i] - scratch.missing[i];
@@ -202,7 +202,7 @@ class OrderedGrower {
                                  });
         }
         collect(scratch.groups, stream, c_.s.width);
-        if (c_.options.categories == CategorySplit::multiway) return multiway(judge, q, scratch.groups);
+        if (c_.options.categorical_split == CategorySplit::multiway) return multiway(judge, q, scratch.groups);
         return SubsetSearch<J>(judge, q, scratch.groups).run();
     }
 
@@ -212,7 +212,7 @@ class OrderedGrower {
 
     void write_ledger(Fragment& f, const Work& node, const std::vector<Candidate>& candidates,
                       const std::vector<std::vector<Tried>>& tried, int best) {
-        const bool by_ratio = c_.options.gain_ratio && c_.options.cost_rule == CostRule::none;
+        const bool by_ratio = c_.options.gain_ratio() && c_.options.cost_rule == CostRule::none;
         for (Size i = 0; i < candidates.size(); ++i) {
             const Candidate& k = candidates[i];
             const bool chosen = static_cast<int>(i) == best;
@@ -241,7 +241,7 @@ class OrderedGrower {
         }
         const CodeColumn& column = c_.x.columns[static_cast<Size>(b.feature)];
         const auto n_children = static_cast<std::int32_t>(b.test == Test::multiway ? b.bins.size() : 2);
-        const std::int32_t of_missing = c_.options.fractional || b.missing < 0 ? n_children : b.missing;
+        const std::int32_t of_missing = c_.options.fractional() || b.missing < 0 ? n_children : b.missing;
         // By search, not by a table of all codes: a column may have more codes than a small node has rows.
         const auto of_code = [&](Code code) -> std::int32_t {
             if (code == column.n_bins) return of_missing;
@@ -270,7 +270,7 @@ class OrderedGrower {
             }
         }
         if (!node.parts.empty()) share_out(out, node, child, known);
-        place_unmet(node.best, out[0].rows.size(), out[1].rows.size(), c_.options.fractional);
+        place_unmet(node.best, out[0].rows.size(), out[1].rows.size(), c_.options.fractional());
         link_children(f, node, out);
         return out;
     }
@@ -306,7 +306,7 @@ class OrderedGrower {
             f.set_test(node.state.id, node.best, c_.x.columns[static_cast<Size>(node.best.feature)],
                        c_.moments.size());
         std::vector<Stat> sums[2];
-        if (!c_.options.monotone.empty())
+        if (!c_.options.monotonic_cst.empty())
             for (int side = 0; side < 2; ++side) {
                 sums[side].assign(node.total.size(), 0);
                 for (Row r : out[static_cast<Size>(side)].rows) c_.s.add(sums[side].data(), r);

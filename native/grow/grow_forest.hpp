@@ -98,7 +98,7 @@ void grow_forest(const TreeGrower& grower, const Target& target, GrowOptions opt
     detail::InOrder<FlatTree, Take> out(n_trees, take);
     const int n_threads = options.n_threads;
     // With all threads, before each has a tree of its own.
-    if (!ordered && grower.has_byte_codes()) grower.tiles(options);
+    if (!ordered && options.fit_histograms() && grower.has_byte_codes()) grower.tiles(options);
     Pool::shared().parallel_for(
         n_threads, n_trees,
         [&](Size t, int) {

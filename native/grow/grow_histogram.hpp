@@ -255,10 +255,7 @@ class HistogramGrower {
             if (column.width != 1) return false;
             lines += column.n_bins + 1;
         }
-        const GrowOptions& o = c.options;
-        return lines * static_cast<Size>(c.s.width) <= most_words && !o.fractional && !o.gain_ratio &&
-               o.categories != CategorySplit::multiway && o.criterion != CriterionName::absolute_error &&
-               o.ledger == LedgerLevel::off && o.oblique_directions == 0;
+        return c.options.fit_histograms() && lines * static_cast<Size>(c.s.width) <= most_words;
     }
 
     /// Grow from these rows. Fragment 0 holds the root.
@@ -281,7 +278,7 @@ class HistogramGrower {
         root.total = whole.sum_of(0, root.end);
         root.state.address = mix(c_.options.seed, 0);
         fragments[0].add(1, c_.moments.size());
-        if (c_.options.best_first) {
+        if (c_.options.best_first()) {
             whole.best_first(fragments[0], std::move(root));
             return;
         }

@@ -76,7 +76,7 @@ class TreeGrower {
     FlatTree grow(const Target& given, GrowOptions options, bool ordered, Interrupt& interrupt) const {
         const detail::ScaledTarget scaled(given, options.criterion);
         const Target& target = scaled.target;
-        if (options.fractional) {
+        if (options.fractional()) {
             // Parts of rows are not counted but weighed; the tolerance keeps thirds that add up to a whole.
             options.min_weight_leaf = std::max(options.min_weight_leaf,
                                                static_cast<double>(options.min_samples_leaf) * (1 - 1e-12));
@@ -85,7 +85,7 @@ class TreeGrower {
         options.min_weight_leaf *= scaled.weight_factor;
         options.min_impurity_decrease = scaled.scale_impurity(options.min_impurity_decrease);
         options.min_gain = scaled.scale_impurity(options.min_gain);
-        const Statistics s = make_statistics(target, options.min_samples_leaf > 1, options.fractional,
+        const Statistics s = make_statistics(target, options.min_samples_leaf > 1, options.fractional(),
                                              options.criterion != CriterionName::poisson);
         const Moments moments(target, s, options.criterion);
         std::vector<Row> rows;
@@ -98,7 +98,7 @@ class TreeGrower {
         }
         GrowContext context{x_, target, s, options, moments, interrupt, weight};
         const bool fast = !ordered && HistogramGrower::takes(context);
-        if (fast && options.random_splitter) context.starts = starts();
+        if (fast && options.random_splitter()) context.starts = starts();
         FlatTree tree = flatten(fast ? HistogramGrower(context, tiles(options)).grow(std::move(rows))
                                      : OrderedGrower(context).grow(std::move(rows)),
                                 moments, target, &interrupt);

@@ -6,20 +6,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/thread_pool.hpp"
 #include "data/code_matrix.hpp"
+#include "grow/flat_tree.hpp"
 #include "split/moments.hpp"
 #include "split/sweep.hpp"
-#include "core/thread_pool.hpp"
 
 namespace spinney {
-
-/// One candidate as the ledger keeps it.
-struct LedgerRow {
-    std::int32_t node;  // within its fragment until flattened
-    std::int32_t feature;
-    double threshold, gain, gain_ratio, score;
-    bool chosen;
-};
 
 struct LinearTerm {
     std::int32_t feature;
@@ -106,28 +99,6 @@ struct Fragment {
                 child[category] = static_cast<std::int32_t>(at - c.bins.begin());
         }
         return child;
-    }
-};
-
-/// The fitted arrays, as TreeArrays holds them.
-struct FlatTree {
-    std::vector<std::uint8_t> kind;
-    std::vector<std::int32_t> feature, first_child, n_children, missing;
-    std::vector<double> threshold, weight, impurity, value;
-    std::vector<std::int64_t> n_samples;
-    std::vector<std::int64_t> set_begin, branch_begin, term_begin;  // empty: there is no test of the kind
-    std::vector<std::uint64_t> set_bits;
-    std::vector<std::int32_t> branch, term_feature;
-    std::vector<double> term_coefficient, term_fill;
-    std::vector<LedgerRow> ledger;
-    int n_outputs = 1, width = 1;
-
-    /// Make room for what a node's test and rows are.
-    void resize(Size n) {
-        kind.resize(n);
-        for (auto* v : {&feature, &first_child, &n_children, &missing}) v->resize(n);
-        threshold.resize(n);
-        n_samples.resize(n);
     }
 };
 

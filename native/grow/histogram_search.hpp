@@ -34,7 +34,7 @@ class HistogramSearch {
           n_threads_(n_threads),
           few_takes_(std::tuple_element_t<0, decltype(few_)>::takes(c.s)),
           small_weights_(c.s.max_weight < 256),
-          alike_(c.options.monotone.empty() && c.options.costs.empty()),
+          alike_(c.options.monotonic_cst.empty() && c.options.feature_costs.empty()),
           line_search_(static_cast<Size>(c.s.width)),
           left_(static_cast<Size>(c.s.width)),
           sums_(left_.size() * kRegister) {
@@ -53,7 +53,7 @@ class HistogramSearch {
         s.begin(c_, node.state, node.total.data());
         if (static_cast<Size>(c_.options.max_features) < features_.size())
             search_drawn(out, node, s);
-        else if (node.histogram || (rows.size() >= kDense && !c_.options.random_splitter))
+        else if (node.histogram || (rows.size() >= kDense && !c_.options.random_splitter()))
             search_dense(out, node, s);
         else
             search_some(out, node, s, features_);
@@ -149,7 +149,7 @@ class HistogramSearch {
         bool varied = false;
         left_out_.clear();  // categories and missing values
         if (rows_.size() == 2 && alike_) features = one_for_two(node, features);
-        if (c_.options.random_splitter)
+        if (c_.options.random_splitter())
             varied = search_random(out, node, s, features);
         else if (!with_few(node, [&](auto& few) { varied = search_few(few, out, node, s, features); }))
             varied = search_marked(out, node, s, features);
@@ -205,7 +205,7 @@ class HistogramSearch {
                 left_out_.push_back(f);
                 continue;
             }
-            s.limits.set_direction(c_.options.monotone, static_cast<std::int32_t>(f));
+            s.limits.set_direction(c_.options.monotonic_cst, static_cast<std::int32_t>(f));
             const CodeCut cut = few.search(s.judge);
             varied = varied || !cut.constant;
             if (cut.found() && take_cut(out, node, s, f, cut)) few.left_of(new_left(out), cut.last);
@@ -312,11 +312,11 @@ class HistogramSearch {
         };
         const auto feature = [&](Size i) { return static_cast<std::uint32_t>(tile.first + cuts[i].place); };
         Register pairs;
-        if (c_.options.monotone.empty()) {
+        if (c_.options.monotonic_cst.empty()) {
             pairs = s.judge.several(sums_.data());
         } else {  // each has a direction of its own
             for (Size i = 0; i < cuts.size(); ++i) {
-                s.limits.set_direction(c_.options.monotone, static_cast<std::int32_t>(feature(i)));
+                s.limits.set_direction(c_.options.monotonic_cst, static_cast<std::int32_t>(feature(i)));
                 read_left(left_.data(), i);
                 pairs[i] = s.judge(left_.data());
             }
@@ -375,12 +375,12 @@ class HistogramSearch {
     std::optional<CodeCut> search_numeric(Division& out, const HistogramWork& node, Searching& s, Size f,
                                           const Stat* lines, const Occupied* occupied) {
         const CodeColumn& column = c_.x.columns[f];
-        if (column.kind != ColumnKind::numeric || c_.options.random_splitter) return {};
+        if (column.kind != ColumnKind::numeric || c_.options.random_splitter()) return {};
         const Size n_bins = column.n_bins, width = static_cast<Size>(c_.s.width);
         Stat missing = 0;
         for (Size w = 0; w < width; ++w) missing |= lines[n_bins * width + w];
         if (missing != 0) return {};
-        s.limits.set_direction(c_.options.monotone, static_cast<std::int32_t>(f));
+        s.limits.set_direction(c_.options.monotonic_cst, static_cast<std::int32_t>(f));
         const CodeCut cut = L == Layout::packed
                                 ? LineSearch::search_words(s.judge, lines, n_bins, left_.data())
                                 : line_search_.search(s.judge, lines, n_bins, occupied, left_.data());
@@ -406,7 +406,7 @@ class HistogramSearch {
     Candidate sweep_lines(const HistogramWork& node, Searching& s, Size feature, const Stat* lines,
                           Occupied occupied, Groups& groups, Stat* left) const {
         const CodeColumn& column = c_.x.columns[feature];
-        s.limits.set_direction(c_.options.monotone, static_cast<std::int32_t>(feature));
+        s.limits.set_direction(c_.options.monotonic_cst, static_cast<std::int32_t>(feature));
         Search q{c_.s,    c_.options, column, static_cast<std::int32_t>(feature), node.total.data(),
                  nullptr, s.limits};
         q.address = address_of(node, feature);

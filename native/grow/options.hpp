@@ -1,48 +1,105 @@
-// The parts that make up a tree algorithm, chosen by the caller.
+// GrowOptions: the parameters of a tree algorithm, under the names that Python uses.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
+#include <tuple>
 #include <vector>
 
-#include "split/criteria.hpp"
+#include "core/fields.hpp"
 #include "core/types.hpp"
 
 namespace spinney {
 
+enum class CriterionName : std::uint8_t { gini, entropy, squared_error, poisson, absolute_error };
+enum class SplitScore : std::uint8_t { gain, gain_ratio };
+enum class Splitter : std::uint8_t { best, random };
 enum class CategorySplit : std::uint8_t { subset, one_vs_rest, multiway };
+enum class MissingRule : std::uint8_t { direction, fractional };
 enum class CostRule : std::uint8_t { none, tan, tan_linear, nunez };
 enum class LedgerLevel : std::uint8_t { off, features, thresholds };
 
+template <>
+inline constexpr std::array spellings<CriterionName>{"gini", "entropy", "squared_error", "poisson",
+                                                     "absolute_error"};
+template <>
+inline constexpr std::array spellings<SplitScore>{"gain", "gain_ratio"};
+template <>
+inline constexpr std::array spellings<Splitter>{"best", "random"};
+template <>
+inline constexpr std::array spellings<CategorySplit>{"subset", "one-vs-rest", "multiway"};
+template <>
+inline constexpr std::array spellings<MissingRule>{"direction", "fractional"};
+template <>
+inline constexpr std::array spellings<CostRule>{"none", "tan", "tan-linear", "nunez"};
+
 struct GrowOptions {
     CriterionName criterion = CriterionName::gini;
-    bool gain_ratio = false;  // choose by gain ratio among features of at least average gain
-    bool random_splitter = false;
-    CategorySplit categories = CategorySplit::subset;
-    bool fractional = false;  // missing rows go to every child with a part of their weight
-    bool use_once = false;    // a categorical feature is not used again below its node
-    bool best_first = false;
+    SplitScore score = SplitScore::gain;  // gain_ratio: among features of at least average gain (C4.5)
+    Splitter splitter = Splitter::best;
+    CategorySplit categorical_split = CategorySplit::subset;
+    MissingRule missing = MissingRule::direction;  // fractional: to every child, with a part of the weight
+    bool use_categories_once = false;              // a categorical feature is not used again below its node
+    int oblique_directions = 0;                    // > 0: also try linear splits
     int max_depth = std::numeric_limits<int>::max();
-    Size min_samples_split = 2;
-    Size min_samples_leaf = 1;  // rows; with fractional rows, weight
+    Limit min_samples_split = 2;
+    Limit min_samples_leaf = 1;  // rows; with fractional rows, weight
     double min_weight_leaf = 0.0;
     double min_impurity_decrease = 0.0;
     double min_gain = -std::numeric_limits<double>::infinity();
-    Size max_leaf_nodes = std::numeric_limits<Size>::max();
+    Limit max_leaf_nodes = kNoLimit;  // given: best-first growth
     int max_features = std::numeric_limits<int>::max();
-    int oblique_directions = 0;  // > 0: also try linear tests
     CostRule cost_rule = CostRule::none;
     double omega = 1.0;
-    std::vector<double> costs;          // (n_features,) with a cost rule
-    std::vector<std::int8_t> monotone;  // (n_features,) or empty
+    std::vector<double> feature_costs;       // (n_features,) with a cost rule
+    std::vector<std::int8_t> monotonic_cst;  // (n_features,) or empty
     std::uint64_t seed = 0;
-    std::uint64_t tie_seed =
-        0;  // by which features with equal scores are put in order, beside the node's path
+    std::uint64_t tie_seed = 0;  // orders features of equal score, together with the node's path
     int n_threads = 1;
     LedgerLevel ledger = LedgerLevel::off;
 
-    /// Will anybody look at gain ratios?
-    bool wants_ratio() const { return gain_ratio || ledger != LedgerLevel::off; }
+    bool gain_ratio() const { return score == SplitScore::gain_ratio; }
+    bool random_splitter() const { return splitter == Splitter::random; }
+    bool fractional() const { return missing == MissingRule::fractional; }
+    bool best_first() const { return max_leaf_nodes != kNoLimit; }
+
+    /// Gain ratios are computed only where they choose or are recorded.
+    bool wants_ratio() const { return gain_ratio() || ledger != LedgerLevel::off; }
+
+    /// The histogram grower takes these options; the ordered grower takes all.
+    bool fit_histograms() const {
+        return !fractional() && !gain_ratio() && categorical_split != CategorySplit::multiway &&
+               criterion != CriterionName::absolute_error && ledger == LedgerLevel::off &&
+               oblique_directions == 0;
+    }
+
+    static constexpr auto fields() {
+        using O = GrowOptions;
+        return std::tuple{SPINNEY_FIELD(O, criterion),
+                          SPINNEY_FIELD(O, score),
+                          SPINNEY_FIELD(O, splitter),
+                          SPINNEY_FIELD(O, categorical_split),
+                          SPINNEY_FIELD(O, missing),
+                          SPINNEY_FIELD(O, use_categories_once),
+                          SPINNEY_FIELD(O, oblique_directions),
+                          SPINNEY_FIELD(O, max_depth),
+                          SPINNEY_FIELD(O, min_samples_split),
+                          SPINNEY_FIELD(O, min_samples_leaf),
+                          SPINNEY_FIELD(O, min_weight_leaf),
+                          SPINNEY_FIELD(O, min_impurity_decrease),
+                          SPINNEY_FIELD(O, min_gain),
+                          SPINNEY_FIELD(O, max_leaf_nodes),
+                          SPINNEY_FIELD(O, max_features),
+                          SPINNEY_FIELD(O, cost_rule),
+                          SPINNEY_FIELD(O, omega),
+                          SPINNEY_FIELD(O, feature_costs),
+                          SPINNEY_FIELD(O, monotonic_cst),
+                          SPINNEY_FIELD(O, seed),
+                          SPINNEY_FIELD(O, tie_seed),
+                          SPINNEY_FIELD(O, n_threads),
+                          SPINNEY_FIELD(O, ledger)};
+    }
 };
 
 /// What a gain is worth when the test that brings it costs this much.
@@ -62,7 +119,7 @@ inline double price_at_cost(const GrowOptions& o, double gain, double cost) {
 /// What a gain is worth when its feature has a price.
 inline double price(const GrowOptions& o, double gain, int feature) {
     if (o.cost_rule == CostRule::none) return gain;
-    return price_at_cost(o, gain, o.costs[static_cast<Size>(feature)]);
+    return price_at_cost(o, gain, o.feature_costs[static_cast<Size>(feature)]);
 }
 
 }  // namespace spinney

@@ -146,10 +146,10 @@ class AbsoluteErrorNode {
       public:
         Sides(const AbsoluteErrorNode& node, const std::vector<std::uint64_t>& keys,
               const std::vector<Size>& missing, const Limits& limits, const GrowOptions& options)
-            : limits_(limits), missing_count_(options.fractional ? 0 : missing.size()) {
+            : limits_(limits), missing_count_(options.fractional() ? 0 : missing.size()) {
             for (const auto key : keys) order_.push_back(static_cast<std::uint32_t>(key));
             const std::vector<Size> none;
-            const auto& placed = options.fractional ? none : missing;
+            const auto& placed = options.fractional() ? none : missing;
             prefix_ = node.run(order_, none);
             suffix_with_ = node.run({order_.rbegin(), order_.rend()}, placed);
             prefix_with_ = placed.empty() ? prefix_ : node.run(order_, placed);
@@ -158,7 +158,7 @@ class AbsoluteErrorNode {
             for (const auto i : order_) cumulative_.push_back(cumulative_.back() + node.weight_[i]);
             double lost = 0;
             for (Size i : missing) lost += node.weight_[i];
-            if (options.fractional)
+            if (options.fractional())
                 known_share_ = cumulative_.back() / (cumulative_.back() + lost);
             else
                 missing_weight_ = lost;
@@ -256,7 +256,7 @@ class AbsoluteErrorNode {
                         const std::vector<Size>& missing, const Limits& limits, const GrowOptions& options,
                         std::uint64_t address) const {
         const Sides sides(*this, keys, missing, limits, options);
-        const bool random = options.random_splitter;
+        const bool random = options.random_splitter();
         const double least = column.greatest(code_of(keys.front())),
                      most = column.least(code_of(keys.back()));
         const double u = random ? Draws(address).uniform() : 0.0;
@@ -268,7 +268,7 @@ class AbsoluteErrorNode {
             sides.offer(best, i);
             if (random) break;
         }
-        if (!missing.empty() && !options.fractional) sides.offer_known_against_missing(best);
+        if (!missing.empty() && !options.fractional()) sides.offer_known_against_missing(best);
         if (best.loss == DBL_MAX) return;
         out.test = Test::numeric;
         out.cut = code_of(keys[best.place - 1]);
@@ -302,7 +302,7 @@ class AbsoluteErrorNode {
                 if (std::find(members.begin(), members.end(), level) == members.end()) order.push_back(level);
             try_order(out, order, members.size(), members.size(), keys, missing, limits, options);
         };
-        if (options.random_splitter) {
+        if (options.random_splitter()) {
             Draws draws(address);
             std::vector<Code> members;
             for (Code level : levels)
@@ -310,7 +310,7 @@ class AbsoluteErrorNode {
             if (members.empty() || members.size() == g)
                 members.assign(1, levels[draws.below(static_cast<std::uint32_t>(g))]);
             offer(members);
-        } else if (options.categories == CategorySplit::one_vs_rest) {
+        } else if (options.categorical_split == CategorySplit::one_vs_rest) {
             for (Size i = 0; i < g && g > 1; ++i) offer({levels[i]});
         } else if (g <= exhaustive) {
             for (Size mask = 1; g > 1 && mask < (Size{1} << (g - 1)); ++mask) {
@@ -322,7 +322,7 @@ class AbsoluteErrorNode {
         } else {
             try_order(out, levels, 1, g - 1, keys, missing, limits, options);
         }
-        if (!missing.empty() && !options.fractional) offer(levels);
+        if (!missing.empty() && !options.fractional()) offer(levels);
         out.seen = levels;
         std::sort(out.seen.begin(), out.seen.end());
     }

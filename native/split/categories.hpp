@@ -81,15 +81,15 @@ class SubsetSearch {
         // With one mean to order by, some prefix is best, unless the sizes of the children are limited.
         const bool one_mean = q_.s.task == Task::regression ? q_.s.n_outputs == 1 : q_.s.n_channels == 2;
         const bool ordered = one_mean && q_.limits.min_weight <= 1 && q_.limits.min_count <= 1;
-        if (q_.options.random_splitter)
+        if (q_.options.random_splitter())
             random(g);
-        else if (q_.options.categories == CategorySplit::one_vs_rest)
+        else if (q_.options.categorical_split == CategorySplit::one_vs_rest)
             for (Size i = 0; i < g && g > 1; ++i) offer(std::vector<Size>{i});
         else if (!ordered && g <= exhaustive)
             every_subset(g);
         else
             prefixes();
-        const bool drawn = q_.options.random_splitter && pair_ > kImpossible;
+        const bool drawn = q_.options.random_splitter() && pair_ > kImpossible;
         if (q_.missing && g > 0 && !drawn) known_against_missing(g);
         return finished();
     }

@@ -13,7 +13,7 @@ namespace spinney {
 /// tree draws by the node's path alone: the same data give the same tree. The trees of a forest have seeds,
 /// so that they do not all choose the same one of two features that tell the same.
 inline std::uint64_t tie_order(const GrowOptions& o, std::uint64_t path, std::int32_t feature) {
-    const bool textbook = o.gain_ratio || o.categories == CategorySplit::multiway;
+    const bool textbook = o.gain_ratio() || o.categorical_split == CategorySplit::multiway;
     if (textbook || feature < 0) return feature < 0 ? ~std::uint64_t{0} : static_cast<std::uint64_t>(feature);
     return mix(path ^ o.tie_seed, static_cast<std::uint64_t>(feature)) >> 1;
 }
@@ -37,7 +37,7 @@ inline int choose(const std::vector<Candidate>& candidates, const GrowOptions& o
             sum += c.gain;
             ++n;
         }
-    const bool by_ratio = o.gain_ratio && o.cost_rule == CostRule::none;
+    const bool by_ratio = o.gain_ratio() && o.cost_rule == CostRule::none;
     const double average = n ? sum / n : 0.0, least = average - 1e-12 * std::max(1.0, std::abs(average));
     double best_score = 0;
     std::uint64_t best_order = 0;

@@ -11,12 +11,11 @@
 #include <limits>
 #include <numbers>
 
+#include "grow/options.hpp"
 #include "simd/vectors.hpp"
 #include "split/statistics.hpp"
 
 namespace spinney {
-
-enum class CriterionName : std::uint8_t { gini, entropy, squared_error, poisson, absolute_error };
 
 constexpr double kImpossible = -std::numeric_limits<double>::infinity();
 

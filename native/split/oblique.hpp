@@ -53,7 +53,7 @@ inline Cut cut_by_absolute_error(const GrowContext& c, const NodeRows& node, con
     }
     GrowOptions options = c.options;
     options.cost_rule = CostRule::none;  // the caller knows the terms and their costs
-    options.random_splitter = false;
+    options.splitter = Splitter::best;
     const Candidate best = absolute.search(column, -1, {places, node.parts}, limits, options, 1.0, 0);
     Cut out;
     if (!best.found()) return out;
@@ -259,7 +259,7 @@ class ObliqueSearch {
         if (c_.options.cost_rule == CostRule::none) return 0.0;
         double sum = 0;
         for (Size j = 0; j < a.size(); ++j)
-            if (a[j] != 0) sum += c_.options.costs[static_cast<Size>(sample_.feature[j])];
+            if (a[j] != 0) sum += c_.options.feature_costs[static_cast<Size>(sample_.feature[j])];
         return sum;
     }
     double worth(const Line& line) const {

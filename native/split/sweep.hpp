@@ -339,7 +339,7 @@ Candidate sweep_numeric(J& judge, const Search& q, Stream& stream, Each&& each) 
         if (q.missing) offer(q.missing, after, 0);
     };
     // A random splitter tries one place only; it is drawn between the first bin and the last.
-    const bool random = q.options.random_splitter;
+    const bool random = q.options.random_splitter();
     const double drawn = random ? draw_cut(c, before, stream.last(), q.address) : 0.0;
     for (; stream.more(); stream.next(before, left)) {
         const Code after = stream.peek();

@@ -52,11 +52,11 @@ def test_each_stump_is_the_tree_fitted_with_those_weights():
         assert_array_equal(booster.steps(), weights.steps)
         found = booster.learn()
         tree = sp.DecisionTreeClassifier(max_depth=1, max_bins=None).fit(X, y, weights.steps.astype(float))
-        assert (found["kind"], found["feature"]) == (tree.tree_.kind[0], tree.tree_.feature[0])
-        assert_array_equal(found["threshold"], tree.tree_.threshold[0])
+        assert (found.kind, found.feature) == (tree.tree_.kind[0], tree.tree_.feature[0])
+        assert_array_equal(found.threshold, tree.tree_.threshold[0])
         assert_array_equal(booster.answers(), tree.predict(X))
         wrong = booster.answers() != y
-        assert found["wrong"] / found["total"] == weights.share(wrong)
+        assert found.wrong / found.total == weights.share(wrong)
         weights.multiply_where(wrong, 2.5)
         booster.reweight(2.5, LEAST, MOST, FRESH)
 

@@ -51,7 +51,7 @@ def tree_alone(forest, X, y, weights, member, **params):
     seed = draw_seed(member.random_state)
     own = apply_class_weights(np.asarray(weights, dtype=float), tree.class_weight, labels)
     problem = replace(coded.problem, weights=own, seed=seed)
-    plan = replace(tree.grow_plan(problem), tie_seed=seed)
+    plan = tree.grow_plan(problem).replace(tie_seed=seed)
     return coded.grower.grow(problem.target(own), plan).tree
 
 

@@ -9,22 +9,22 @@ import pytest
 from numpy.typing import NDArray
 
 from spinney.native import core
+from spinney.tree.tree_arrays import ARRAY_TYPES
 
 Floats = NDArray[np.float64]
-Tree = dict[str, Any]
+Tree = core.GrownTree
 
 ONE_SCORE = ["squared", "absolute", "quantile", "huber", "poisson", "gamma", "tweedie", "log", "exponential"]
 PARAMETER = {"quantile": 0.3, "huber": 0.7, "tweedie": 1.4}
 LARGEST = np.finfo(np.float64).max
 
 
-def make_options(**changes: Any) -> dict[str, Any]:
-    options = {
-        "n_threads": 1, "seed": 0, "growth": "best", "max_leaf_nodes": 15, "max_depth": None,
-        "min_samples_leaf": 5, "min_hessian": 1e-3, "l2": 0.0, "min_gain": 0.0, "learning_rate": 0.3,
-        "sampling": "none", "categories": "subset", "monotone": None, "interactions": None,
+def make_options(**changes: Any) -> core.BoostOptions:
+    options: dict[str, Any] = {
+        "growth": "leaf-wise", "max_leaf_nodes": 15, "min_samples_leaf": 5, "min_hessian": 1e-3,
+        "learning_rate": 0.3, "sampling": "none", "categorical_split": "subset",
     }  # fmt: skip
-    return options | changes
+    return core.BoostOptions(**{**options, **changes})
 
 
 class Problem:
@@ -73,33 +73,33 @@ def run(booster: core.Booster, loss: str, n_rounds: int) -> list[Tree]:
 def leaf_of(tree: Tree, columns: list[NDArray[Any]]) -> NDArray[np.int64]:
     """Walk the rows down one tree by its real thresholds and category sets."""
     at = np.zeros(len(columns[0]), dtype=np.int64)
-    for node in range(len(tree["kind"])):
+    for node in range(len(tree.kind)):
         rows = np.flatnonzero(at == node)
-        if tree["kind"][node] == 0 or len(rows) == 0:
+        if tree.kind[node] == 0 or len(rows) == 0:
             continue
-        values = columns[tree["feature"][node]][rows]
-        if tree["kind"][node] == 1:
-            lost, right = np.isnan(values), ~(values <= tree["threshold"][node])
+        values = columns[tree.feature[node]][rows]
+        if tree.kind[node] == 1:
+            lost, right = np.isnan(values), ~(values <= tree.threshold[node])
         else:
             lost = values < 0
-            bits = tree["set_bits"][tree["set_begin"][node] : tree["set_begin"][node + 1]]
+            bits = tree.set_bits[tree.set_begin[node] : tree.set_begin[node + 1]]
             word, bit = values // 64, (values % 64).astype(np.uint64)
             known = np.where(word < len(bits), bits[np.minimum(word, len(bits) - 1)], np.uint64(0))
             right = (known >> bit) & np.uint64(1) == 0
-        at[rows] = tree["first_child"][node] + np.where(lost, tree["missing"][node], right)
+        at[rows] = tree.first_child[node] + np.where(lost, tree.missing[node], right)
     return at
 
 
 def replay(trees: list[Tree], columns: list[NDArray[Any]], n_scores: int = 1) -> Floats:
     scores = np.zeros((len(columns[0]), n_scores))
     for i, tree in enumerate(trees):
-        scores[:, i % n_scores] += tree["value"][leaf_of(tree, columns), 0, 0]
+        scores[:, i % n_scores] += tree.value[leaf_of(tree, columns), 0, 0]
     return scores
 
 
 def same_trees(a: list[Tree], b: list[Tree]) -> bool:
     return len(a) == len(b) and all(
-        all(x[key].tobytes() == y[key].tobytes() for key in x if key != "candidates")
+        all(getattr(x, key).tobytes() == getattr(y, key).tobytes() for key in ARRAY_TYPES)
         for x, y in zip(a, b, strict=True)
     )
 
@@ -161,7 +161,7 @@ def best_gain(
     g: Floats,
     h: Floats,
     w: Floats,
-    o: dict[str, Any],
+    o: core.BoostOptions,
 ) -> float:
     """Give the greatest gain of any division that the limits allow."""
     best = 0.0
@@ -169,12 +169,12 @@ def best_gain(
         codes = matrix.codes(f)[rows]
         categorical = problem.n_categories[f] > 0
         n_groups = len(np.unique(codes))
-        l2 = o["l2"] + (10.0 if categorical and n_groups > 2 else 0.0)
+        l2 = o.l2_regularization + (10.0 if categorical and n_groups > 2 else 0.0)
         for left in naive_cuts(codes, matrix.n_bins(f), categorical, g[rows], h[rows]):
             sides = [rows[left], rows[~left]]
-            if min(w[side].sum() for side in sides) < o["min_samples_leaf"]:
+            if min(w[side].sum() for side in sides) < o.min_samples_leaf:
                 continue
-            if min(h[side].sum() for side in sides) < o["min_hessian"]:
+            if min(h[side].sum() for side in sides) < o.min_hessian:
                 continue
             parts = [g[side].sum() ** 2 / (h[side].sum() + l2) for side in sides]
             best = max(best, 0.5 * (sum(parts) - g[rows].sum() ** 2 / (h[rows].sum() + l2)))
@@ -182,26 +182,32 @@ def best_gain(
 
 
 def check_tree(
-    problem: Problem, matrix: core.CodeMatrix, tree: Tree, g: Floats, h: Floats, w: Floats, o: dict[str, Any]
+    problem: Problem,
+    matrix: core.CodeMatrix,
+    tree: Tree,
+    g: Floats,
+    h: Floats,
+    w: Floats,
+    o: core.BoostOptions,
 ) -> None:
     """Check that each test of a tree gains as much as the best there is, and that its leaves are Newton's."""
     at = leaf_of(tree, problem.columns)
     below: dict[int, list[int]] = {}
-    for node in reversed(range(len(tree["kind"]))):
-        first = tree["first_child"][node]
+    for node in reversed(range(len(tree.kind))):
+        first = tree.first_child[node]
         below[node] = [node] if first < 0 else below[first] + below[first + 1]
         rows = np.flatnonzero(np.isin(at, below[node]) & (w > 0))
-        assert tree["n_samples"][node] == len(rows)
-        assert tree["weight"][node] == pytest.approx(w[rows].sum())
+        assert tree.n_samples[node] == len(rows)
+        assert tree.weight[node] == pytest.approx(w[rows].sum())
         if first < 0:
-            value = -(w * g)[rows].sum() / ((w * h)[rows].sum() + o["l2"])
-            assert tree["value"][node, 0, 0] == pytest.approx(o["learning_rate"] * value, rel=1e-9, abs=1e-12)
-            assert w[rows].sum() >= o["min_samples_leaf"] * (1 - 1e-9)
-            if len(tree["kind"]) < 2 * o["max_leaf_nodes"] - 1:  # otherwise it may just not have had its turn
+            value = -(w * g)[rows].sum() / ((w * h)[rows].sum() + o.l2_regularization)
+            assert tree.value[node, 0, 0] == pytest.approx(o.learning_rate * value, rel=1e-9, abs=1e-12)
+            assert w[rows].sum() >= o.min_samples_leaf * (1 - 1e-9)
+            if len(tree.kind) < 2 * o.max_leaf_nodes - 1:  # otherwise it may just not have had its turn
                 assert best_gain(problem, matrix, rows, w * g, w * h, w, o) <= 1e-5
         else:
             best = best_gain(problem, matrix, rows, w * g, w * h, w, o)
-            assert tree["impurity"][node] == pytest.approx(best, rel=1e-4, abs=1e-6)
+            assert tree.impurity[node] == pytest.approx(best, rel=1e-4, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -211,8 +217,8 @@ def check_tree(
 def test_every_test_gains_the_most_there_is(loss: str, weighted: bool) -> None:
     problem = Problem(3, 240)
     w = np.random.default_rng(1).integers(0, 4, 240) + 0.25 * weighted if weighted else None
-    booster = problem.booster(loss, w, max_leaf_nodes=8, min_samples_leaf=9, l2=0.5)
-    options = make_options(max_leaf_nodes=8, min_samples_leaf=9, l2=0.5)
+    booster = problem.booster(loss, w, max_leaf_nodes=8, min_samples_leaf=9, l2_regularization=0.5)
+    options = make_options(max_leaf_nodes=8, min_samples_leaf=9, l2_regularization=0.5)
     scores = np.zeros((240, 1))
     y = problem.y(loss)
     for _ in range(3):
@@ -228,8 +234,8 @@ def test_custom_gradients_are_those_of_the_built_in_loss() -> None:
     for _ in range(5):
         g, h = slopes("poisson", custom.scores[:, 0], problem.y("poisson"))
         (a,), (b,) = run(built_in, "poisson", 1), custom.step(g[:, None], h[:, None])
-        assert a["feature"].tobytes() == b["feature"].tobytes()
-        np.testing.assert_allclose(a["value"], b["value"], rtol=1e-10)
+        assert a.feature.tobytes() == b.feature.tobytes()
+        np.testing.assert_allclose(a.value, b.value, rtol=1e-10)
 
 
 @pytest.mark.parametrize("loss", [*ONE_SCORE, "softmax"])
@@ -271,11 +277,11 @@ def test_softmax_loss_is_the_defined_one() -> None:
     "changes",
     [
         {},
-        {"growth": "level", "max_depth": 4},
-        {"sampling": "uniform", "row_fraction": 0.5},
-        {"sampling": "gradient"},
-        {"sampling": "variance", "row_fraction": 0.4},
-        {"column_fraction": 0.6, "max_features": 2},
+        {"growth": "level-wise", "max_depth": 4},
+        {"sampling": "uniform", "subsample": 0.5},
+        {"sampling": "goss"},
+        {"sampling": "mvs", "subsample": 0.4},
+        {"colsample_bytree": 0.6, "max_features": 2},
     ],
 )
 def test_threads_change_no_bit(loss: str, changes: dict[str, Any]) -> None:
@@ -293,14 +299,12 @@ def test_threads_change_no_bit_where_rows_are_copied_together() -> None:
     one, three = (run(booster, "log", 2) for booster in boosters)
     assert same_trees(one, three)
     for tree in one:
-        rows = np.bincount(leaf_of(tree, problem.columns), minlength=len(tree["kind"]))
-        leaves = tree["kind"] == 0
-        assert np.array_equal(rows[leaves], tree["n_samples"][leaves])
+        rows = np.bincount(leaf_of(tree, problem.columns), minlength=len(tree.kind))
+        leaves = tree.kind == 0
+        assert np.array_equal(rows[leaves], tree.n_samples[leaves])
 
 
-@pytest.mark.parametrize(
-    "changes", [{}, {"sampling": "variance", "row_fraction": 0.5}, {"column_fraction": 0.5}]
-)
+@pytest.mark.parametrize("changes", [{}, {"sampling": "mvs", "subsample": 0.5}, {"colsample_bytree": 0.5}])
 def test_continuing_gives_the_same_trees(changes: dict[str, Any]) -> None:
     problem = Problem(8, 2000)
     whole = run(problem.booster("log", **changes), "log", 8)
@@ -326,8 +330,8 @@ def test_a_row_of_weight_two_is_the_row_twice(loss: str) -> None:
     b = run(twice, loss, 5)
     for x, z in zip(a, b, strict=True):
         for key in ("kind", "feature", "threshold", "missing", "set_bits"):
-            assert x[key].tobytes() == z[key].tobytes(), key
-        np.testing.assert_allclose(x["value"], z["value"], rtol=1e-10, atol=1e-15)
+            assert getattr(x, key).tobytes() == getattr(z, key).tobytes(), key
+        np.testing.assert_allclose(x.value, z.value, rtol=1e-10, atol=1e-15)
 
 
 def test_quantile_leaves_are_quantiles_of_the_residuals() -> None:
@@ -338,16 +342,16 @@ def test_quantile_leaves_are_quantiles_of_the_residuals() -> None:
         at = leaf_of(tree, problem.columns)
         for leaf in np.unique(at):
             expected = np.quantile(problem.y(loss)[at == leaf], alpha, method="averaged_inverted_cdf")
-            assert tree["value"][leaf, 0, 0] == pytest.approx(expected, rel=1e-12)
+            assert tree.value[leaf, 0, 0] == pytest.approx(expected, rel=1e-12)
 
 
 def test_monotone_trees_do_not_turn() -> None:
     problem = Problem(11, 3000, missing=False)
     booster = problem.booster(
-        "squared", monotone=np.array([1, -1, 0, 0, 0, 0, 0], dtype=np.int8), max_leaf_nodes=31
+        "squared", monotonic_cst=np.array([1, -1, 0, 0, 0, 0, 0], dtype=np.int8), max_leaf_nodes=31
     )
     trees = run(booster, "squared", 20)
-    assert any(0 in tree["feature"] for tree in trees)
+    assert any(0 in tree.feature for tree in trees)
     for feature, sign in ((0, 1), (1, -1)):
         columns = [np.repeat(column[:200], 30) for column in problem.columns]
         columns[feature] = np.tile(np.linspace(-3, 3, 30), 200)
@@ -358,15 +362,15 @@ def test_monotone_trees_do_not_turn() -> None:
 
 def test_features_meet_only_within_their_sets() -> None:
     problem = Problem(12, 2000)
-    trees = run(problem.booster("squared", interactions=[[0, 1], [2, 3, 4]]), "squared", 10)
+    trees = run(problem.booster("squared", interaction_cst=[[0, 1], [2, 3, 4]]), "squared", 10)
     for tree in trees:
-        met: list[set[int]] = [set() for _ in tree["kind"]]
-        for node, first in enumerate(tree["first_child"]):
+        met: list[set[int]] = [set() for _ in tree.kind]
+        for node, first in enumerate(tree.first_child):
             if first < 0:
                 assert met[node] <= {0, 1} or met[node] <= {2, 3, 4}
                 continue
             for child in (first, first + 1):
-                met[child] = met[node] | {int(tree["feature"][node])}
+                met[child] = met[node] | {int(tree.feature[node])}
 
 
 def test_limits_hold() -> None:
@@ -375,41 +379,41 @@ def test_limits_hold() -> None:
         problem.booster("log", max_depth=3, max_leaf_nodes=None, min_gain=0.5, min_hessian=4.0), "log", 5
     )
     for tree in trees:
-        depth = np.zeros(len(tree["kind"]), dtype=int)
-        for node, first in enumerate(tree["first_child"]):
+        depth = np.zeros(len(tree.kind), dtype=int)
+        for node, first in enumerate(tree.first_child):
             if first >= 0:
                 depth[first : first + 2] = depth[node] + 1
-                assert tree["impurity"][node] > 0.5
+                assert tree.impurity[node] > 0.5
         assert depth.max() <= 3
     (stump,) = run(problem.booster("log", max_leaf_nodes=2), "log", 1)
-    assert len(stump["kind"]) == 3
+    assert len(stump.kind) == 3
     (leaf,) = run(problem.booster("log", min_samples_leaf=501), "log", 1)
-    assert leaf["kind"].tolist() == [0]
-    assert leaf["value"][0, 0, 0] != 0
+    assert leaf.kind.tolist() == [0]
+    assert leaf.value[0, 0, 0] != 0
 
 
 def test_sampling_keeps_the_fraction_asked_for() -> None:
     problem = Problem(14, 30_000)
     for changes, fraction in (
-        ({"sampling": "uniform", "row_fraction": 0.3}, 0.3),
-        ({"sampling": "variance", "row_fraction": 0.3}, 0.3),
-        ({"sampling": "gradient", "top_fraction": 0.2, "other_fraction": 0.1}, 0.3),
+        ({"sampling": "uniform", "subsample": 0.3}, 0.3),
+        ({"sampling": "mvs", "subsample": 0.3}, 0.3),
+        ({"sampling": "goss", "top_fraction": 0.2, "other_fraction": 0.1}, 0.3),
     ):
         trees = run(problem.booster("squared", **changes), "squared", 3)
-        assert trees[-1]["n_samples"][0] == pytest.approx(fraction * 30_000, rel=0.1)
+        assert trees[-1].n_samples[0] == pytest.approx(fraction * 30_000, rel=0.1)
 
 
 def test_candidates_are_recorded_when_asked() -> None:
     problem = Problem(15, 400)
     (tree,) = run(problem.booster("log", ledger=True), "log", 1)
-    ledger = tree["candidates"]
-    chosen = ledger["chosen"].astype(bool)
-    assert sorted(ledger["node"][chosen]) == np.flatnonzero(tree["kind"]).tolist()
-    for node in np.flatnonzero(tree["kind"]):
-        at = ledger["node"] == node
-        assert ledger["gain"][at].max() == pytest.approx(tree["impurity"][node])
-        assert ledger["feature"][at & chosen].tolist() == [tree["feature"][node]]
-    assert len(run(problem.booster("log"), "log", 1)[0]["candidates"]["node"]) == 0
+    ledger = tree.candidates
+    chosen = ledger.chosen.astype(bool)
+    assert sorted(ledger.node[chosen]) == np.flatnonzero(tree.kind).tolist()
+    for node in np.flatnonzero(tree.kind):
+        at = ledger.node == node
+        assert ledger.gain[at].max() == pytest.approx(tree.impurity[node])
+        assert ledger.feature[at & chosen].tolist() == [tree.feature[node]]
+    assert len(run(problem.booster("log"), "log", 1)[0].candidates) == 0
 
 
 def test_wrong_calls_are_errors() -> None:
@@ -417,9 +421,9 @@ def test_wrong_calls_are_errors() -> None:
     with pytest.raises(ValueError, match="255 bins"):
         core.Booster(core.build_codes([np.arange(1000.0)], [], None, 0, 1), make_options())
     with pytest.raises(ValueError, match="direction"):
-        problem.booster("log", monotone=np.ones(3, dtype=np.int8))
+        problem.booster("log", monotonic_cst=np.ones(3, dtype=np.int8))
     with pytest.raises(ValueError, match="does not exist"):
-        problem.booster("log", interactions=[[99]])
+        problem.booster("log", interaction_cst=[[99]])
     booster = core.Booster(problem.matrix(), make_options())
     with pytest.raises(ValueError, match="set_rows"):
         booster.run("log", 0.0, 1)
@@ -430,7 +434,7 @@ def test_wrong_calls_are_errors() -> None:
     booster.set_rows(np.full(100, 7.0), None, np.zeros((100, 3)))
     with pytest.raises(ValueError, match="out of range"):
         booster.run("softmax", 0.0, 1)
-    with pytest.raises(ValueError, match="no loss"):
+    with pytest.raises(ValueError, match="hinge"):
         booster.run("hinge", 0.0, 1)
     booster.set_rows(np.full(100, np.inf), None, np.zeros((100, 1)))
     with pytest.raises(ValueError, match="not finite"):

@@ -57,7 +57,7 @@ def grow_forest(take, n_trees, n_threads):
     X, y = rng.normal(size=(3000, 5)), rng.integers(0, 2, (3000, 1)).astype(np.int32)
     grower = Grower(code_table(read_table(X), None, 255, 1))
     seeds = np.arange(n_trees, dtype=np.uint64)
-    bag = core.Bag(3000, 3000, True, None, None, None)
+    bag = core.BootstrapSampler(3000, 3000, True, None, None, None)
     target = Target(classes=y, n_classes=(2,))
     grower.grow_forest(
         target, GrowPlan(criterion="gini", max_features=2), bag, (seeds, seeds), take, n_threads

@@ -40,13 +40,10 @@ GrowOptions plan(std::uint64_t seed, bool classification) {
     if (seed % 3 == 1) o.min_samples_leaf = 5;
     if (seed % 4 == 1) o.max_depth = 6;
     if (seed % 5 == 1) o.max_features = 2;
-    if (seed % 6 == 1) o.random_splitter = true;
-    if (seed % 7 == 1) {
-        o.best_first = true;
-        o.max_leaf_nodes = 23;
-    }
+    if (seed % 6 == 1) o.splitter = Splitter::random;
+    if (seed % 7 == 1) o.max_leaf_nodes = 23;
     if (seed % 8 == 1) o.min_weight_leaf = 3.0;
-    if (seed % 9 == 1) o.categories = CategorySplit::one_vs_rest;
+    if (seed % 9 == 1) o.categorical_split = CategorySplit::one_vs_rest;
     if (seed % 10 == 1) o.min_impurity_decrease = 1e-3;
     o.seed = seed;
     return o;
@@ -63,8 +60,8 @@ TEST(both_growers_give_the_same_bits) {
         const CodeMatrix x = table.codes(255);
         GrowOptions o = plan(seed, n_classes > 0);
         if (seed % 11 == 1 && goal.target.n_outputs == 1 && (n_classes == 0 || n_classes == 2)) {
-            o.monotone.assign(x.columns.size(), 0);
-            o.monotone[0] = 1;
+            o.monotonic_cst.assign(x.columns.size(), 0);
+            o.monotonic_cst[0] = 1;
         }
         const FlatTree slow = grow(x, goal, o, true), fast = grow(x, goal, o, false);
         CHECK(slow.kind.size() > 1);
@@ -88,7 +85,7 @@ TEST(both_growers_give_the_same_bits_on_bootstraps) {
                       : seed % 4     ? CriterionName::gini
                                      : CriterionName::entropy;
         o.max_features = static_cast<int>(1 + seed % 4);
-        o.random_splitter = seed % 7 > 3;
+        o.splitter = seed % 7 > 3 ? Splitter::random : Splitter::best;
         o.min_samples_leaf = 1 + seed % 6 / 5;
         o.seed = seed;
         const CodeMatrix x = table.codes(255);
@@ -101,8 +98,7 @@ TEST(threads_change_nothing) {
         const Table table(seed, 9000, 4, 2, true);
         const Goal goal(table, seed, seed % 2 ? 3 : 0, 1, seed % 3 == 0);
         GrowOptions o = plan(seed, seed % 2);
-        o.best_first = seed % 4 == 3;
-        if (o.best_first) o.max_leaf_nodes = 40;
+        o.max_leaf_nodes = seed % 4 == 3 ? 40 : kNoLimit;
         for (const bool ordered : {false, true}) {
             const CodeMatrix x = table.codes(ordered ? 0 : 255);
             o.n_threads = 1;
@@ -308,8 +304,10 @@ TEST(parts_of_rows_add_up) {
     const Goal goal(table, 5, 3, 1, true);
     GrowOptions o;
     o.criterion = CriterionName::entropy;
-    o.categories = CategorySplit::multiway;
-    o.fractional = o.gain_ratio = o.use_once = true;
+    o.categorical_split = CategorySplit::multiway;
+    o.missing = MissingRule::fractional;
+    o.score = SplitScore::gain_ratio;
+    o.use_categories_once = true;
     o.min_samples_leaf = 2;
     o.min_gain = 1e-12;
     const FlatTree tree = grow(table.codes(0), goal, o, true);

@@ -11,7 +11,7 @@ TEST(without_a_rule_costs_do_not_matter) {
 
 TEST(prices_follow_their_formulas) {
     GrowOptions o;
-    o.costs = {1.0, 4.0};
+    o.feature_costs = {1.0, 4.0};
     o.cost_rule = CostRule::tan;
     CHECK_EQUAL(price(o, 0.5, 1), 0.5 * 0.5 / 4.0);
     o.cost_rule = CostRule::tan_linear;

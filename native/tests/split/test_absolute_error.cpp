@@ -123,7 +123,7 @@ TEST(sets_of_many_categories_are_valid) {
 
 TEST(random_cuts_are_valid_and_differ) {
     OneNode node(7, 100, 20, 0, 1, 2, false, CriterionName::absolute_error);
-    node.options.random_splitter = true;
+    node.options.splitter = Splitter::random;
     std::set<Code> cuts;
     for (std::uint64_t k = 0; k < 300; ++k) {
         const Candidate c = search(node, mix(k, 1));

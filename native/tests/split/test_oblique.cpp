@@ -61,7 +61,7 @@ struct Problem {
         } else {
             target.values = values.data();
         }
-        s = make_statistics(target, options.min_samples_leaf > 1, options.fractional,
+        s = make_statistics(target, options.min_samples_leaf > 1, options.fractional(),
                             options.criterion != CriterionName::poisson);
         rows.clear();
         total.assign(static_cast<Size>(s.width), 0);
@@ -424,10 +424,10 @@ TEST(a_test_pays_for_all_its_features) {
     Problem p(500, 4);
     p.label([&](Size r) { return p.at(r, 0) + p.at(r, 1) <= 0 ? 0 : 1; });
     p.options.cost_rule = CostRule::tan_linear;
-    p.options.costs = {1.0, 2.0, 4.0, 8.0};
+    p.options.feature_costs = {1.0, 2.0, 4.0, 8.0};
     const LinearTest test = p.solve();
     double cost = 0;
-    for (const auto& t : test.terms) cost += p.options.costs[static_cast<Size>(t.feature)];
+    for (const auto& t : test.terms) cost += p.options.feature_costs[static_cast<Size>(t.feature)];
     CHECK_CLOSE(test.candidate.score, test.candidate.gain / cost, 1e-12);
     CHECK_CLOSE(cost, 3.0, 1e-12);
 }
@@ -454,7 +454,7 @@ TEST(whole_trees_are_the_same_for_any_number_of_threads) {
         o.oblique_directions = 5;
         o.max_depth = 6;
         o.seed = seed;
-        o.fractional = seed % 6 == 0;
+        o.missing = seed % 6 == 0 ? MissingRule::fractional : MissingRule::direction;
         if (seed % 4 == 1) o.min_samples_leaf = 7;
         if (seed % 5 == 1) o.max_features = 2;
         const CodeMatrix x = table.codes(0);

@@ -189,7 +189,7 @@ TEST(eight_at_once_have_the_bits_of_one) {
 TEST(random_cuts_are_valid_and_differ) {
     for (bool gaps : {false, true}) {
         OneNode node(6, 200, 30, 3, 1, 2, gaps, CriterionName::gini);
-        node.options.random_splitter = true;
+        node.options.splitter = Splitter::random;
         std::set<Code> cuts;
         std::set<double> thresholds;
         const auto codes = node.codes();
@@ -241,7 +241,7 @@ TEST(subsets_of_many_categories_and_classes_are_good) {
 
 TEST(one_against_the_rest) {
     for_each_node(4, 30, 9, ColumnKind::categorical, [&](OneNode& node, bool) {
-        node.options.categories = CategorySplit::one_vs_rest;
+        node.options.categorical_split = CategorySplit::one_vs_rest;
         const auto codes = node.codes();
         std::vector<std::set<Code>> lefts{std::set<Code>(codes.begin(), codes.end())};
         for (Code c : codes) lefts.push_back({c});
@@ -252,7 +252,7 @@ TEST(one_against_the_rest) {
 
 TEST(random_subsets_are_valid_and_differ) {
     OneNode node(8, 200, 10, 3, 1, 2, true, CriterionName::gini, ColumnKind::categorical);
-    node.options.random_splitter = true;
+    node.options.splitter = Splitter::random;
     std::set<std::vector<Code>> seen;
     for (std::uint64_t k = 0; k < 200; ++k) {
         node.address = mix(k, 9);
@@ -310,7 +310,7 @@ TEST(gain_ratio_is_asked_of_features_with_at_least_average_gain) {
     GrowOptions o;
     const std::vector<Candidate> some{candidate(0.1, 0.9), candidate(0.4, 0.5), candidate(0.5, 0.3)};
     CHECK_EQUAL(choose(some, o, 0), 2);  // by gain
-    o.gain_ratio = true;
+    o.score = SplitScore::gain_ratio;
     CHECK_EQUAL(choose(some, o, 0), 1);  // the first has less than the average of 1/3
     CHECK_EQUAL(choose({candidate(0.2, 0.1), candidate(0.2, 0.3)}, o, 0), 1);  // both are exactly average
     CHECK_EQUAL(choose({candidate(0.2, 0.3), candidate(0.2, 0.3 * (1 + 1e-14))}, o, 0),

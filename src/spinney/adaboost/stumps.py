@@ -76,7 +76,7 @@ class StumpBoosting(Boosting):
         # A stump is made without chance, and so keeps the random_state of the pattern.
         member = type(self.members.estimator)(**self._params)
         self.members.adopt(member, tree, self.task, self.members.matrix.n_columns)
-        error = found["wrong"] / found["total"]
+        error = found.wrong / found.total
         weight = self.algorithm.weight(error)
         if not self.keeps_scores:
             return Attempt(member, error, weight)
@@ -99,26 +99,26 @@ class StumpBoosting(Boosting):
         self._record(attempt)
 
 
-def _stump_tree(found: dict[str, Any], n_features: int, weight: float) -> TreeArrays:
+def _stump_tree(found: core.Stump, n_features: int, weight: float) -> TreeArrays:
     """Write a stump down as a tree; ``weight`` is what all rows weigh together."""
-    n = 1 if found["kind"] == LEAF else 3
-    value = found["value"].reshape(3, 1, -1)[:n]
+    n = 1 if found.kind == LEAF else 3
+    value = found.value.reshape(3, 1, -1)[:n]
     none, no_number = np.empty(0, np.int32), np.empty(0, np.float64)
     flat = np.zeros(n + 1, np.int64)
     leaf = np.arange(n) > 0 if n > 1 else np.ones(1, np.bool_)
     return TreeArrays(
-        kind=np.where(leaf, LEAF, found["kind"]),
-        feature=np.where(leaf, -1, found["feature"]),
-        threshold=np.where(leaf, np.nan, found["threshold"]),
+        kind=np.where(leaf, LEAF, found.kind),
+        feature=np.where(leaf, -1, found.feature),
+        threshold=np.where(leaf, np.nan, found.threshold),
         first_child=np.where(leaf, -1, 1),
         n_children=np.where(leaf, 0, 2),
-        missing=np.where(leaf, -1, found["missing"]),
+        missing=np.where(leaf, -1, found.missing),
         value=value,
-        weight=found["sums"].reshape(3, -1)[:n].sum(axis=1) * (weight / found["total"]),
-        n_samples=found["n_samples"][:n],
+        weight=found.sums.reshape(3, -1)[:n].sum(axis=1) * (weight / found.total),
+        n_samples=found.n_samples[:n],
         impurity=np.maximum(1.0 - np.square(value[:, 0]).sum(axis=1), 0.0),
-        set_begin=np.minimum(np.arange(n + 1), 1) * len(found["set_bits"]),
-        set_bits=found["set_bits"],
+        set_begin=np.minimum(np.arange(n + 1), 1) * len(found.set_bits),
+        set_bits=found.set_bits,
         branch_begin=flat,
         branch=none,
         term_begin=flat,

@@ -148,7 +148,7 @@ class BootstrapSamples(Persistent):
             raise ValueError("more rows are to be drawn than there are")
 
     @cached_property
-    def sampler(self) -> core.Bag:
+    def sampler(self) -> core.BootstrapSampler:
         """The native sampler: ``sampler.draw(seed)`` returns how often each row is drawn, (n_rows,)."""
         copies, chances = None, None
         if self.weights is not None and are_counts(self.weights):
@@ -157,7 +157,7 @@ class BootstrapSamples(Persistent):
             chances = self.weights
         elif self.weights is not None:
             copies = (self.weights > 0).astype(np.int64)
-        return core.Bag(self.n_rows, self.n_draw, self.bootstrap, self.order, copies, chances)
+        return core.BootstrapSampler(self.n_rows, self.n_draw, self.bootstrap, self.order, copies, chances)
 
     def counts(self, t: int) -> Counts:
         """Return how often member t drew each row.  -> (n_rows,)"""

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from spinney.core.errors import ModelFileError
 from spinney.core.frames import to_frame
+from spinney.native import core
 
 
 class Ledger:
@@ -147,6 +148,29 @@ class CandidateLedger(Ledger):
     depth: NDArray[np.int32]
     n_samples: NDArray[np.int64]
     test: tuple[str, ...]
+
+    @classmethod
+    def from_candidates(
+        cls,
+        feature_names: Sequence[str],
+        candidates: core.Candidates,
+        depth: NDArray[np.int32],
+        n_samples: NDArray[np.int64],
+    ) -> CandidateLedger:
+        """Build a ledger from what the core recorded.  depth, n_samples (n_nodes,) of the tree"""
+        node = candidates.node
+        return cls.from_columns(
+            feature_names,
+            node=node,
+            feature=candidates.feature,
+            threshold=candidates.threshold,
+            gain=candidates.gain,
+            gain_ratio=candidates.gain_ratio,
+            score=candidates.score,
+            chosen=candidates.chosen,
+            depth=depth[node],
+            n_samples=n_samples[node],
+        )
 
     @classmethod
     def from_columns(

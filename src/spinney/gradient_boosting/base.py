@@ -246,7 +246,7 @@ class _BaseGradientBoosting(_BoostedModel):
             problem.train_weights,
             problem.n_classes,
         )
-        options |= {"n_threads": problem.n_threads, "seed": problem.seed, "first_round": n_done}
+        options = options.replace(n_threads=problem.n_threads, seed=problem.seed, first_round=n_done)
         booster = core.Booster(matrix, options)
         booster.set_rows(problem.y, problem.core_weights, scores)
         return booster
@@ -261,7 +261,7 @@ class _BaseGradientBoosting(_BoostedModel):
         before: Self | None,
     ) -> Training:
         """Put together which rows are followed, how they are scored, and what ends the training."""
-        training = Training(booster, problem.loss, problem.y, problem.columns.n_features)
+        training = Training(booster, problem.loss, problem.y)
         if stops_early or eval_set is not None:
             training.judge = make_judge(
                 self.scoring, problem.loss, self, self._answering(problem), problem.classes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,7 @@ from spinney.core.errors import ModelFileError
 from spinney.core.frames import to_frame
 from spinney.core.ledger import CandidateLedger
 from spinney.io import Persistent
-from spinney.tree.tree_arrays import TreeArrays
-
-# A tree with the columns of its candidates, which are empty unless asked for.
-Grown: TypeAlias = tuple[TreeArrays, dict[str, NDArray[Any]]]
+from spinney.tree.grower import Grown
 
 _COLUMN_TYPES: dict[str, type[np.generic]] = {
     "train_loss": np.float64,
@@ -104,21 +101,16 @@ class RoundLog:
 
     def add(self, train_loss: float, validation_loss: float, grown: Sequence[Grown]) -> None:
         """Write down one round: its losses, and its trees with their candidates."""
-        n_leaves = sum(tree.n_leaves for tree, _ in grown)
-        gain = float(sum(tree.impurity.sum() for tree, _ in grown))
+        n_leaves = sum(one.tree.n_leaves for one in grown)
+        gain = float(sum(one.tree.impurity.sum() for one in grown))
         row = (train_loss, validation_loss, n_leaves, gain)
         for column, entry in zip(self._columns.values(), row, strict=True):
             column.append(entry)
-        self._candidates += [self._table(tree, columns) for tree, columns in grown if len(columns["node"])]
-
-    def _table(self, tree: TreeArrays, columns: dict[str, NDArray[Any]]) -> CandidateLedger:
-        node, chosen = columns["node"], columns["chosen"].astype(np.bool_)
-        return CandidateLedger.from_columns(
-            self._names,
-            depth=tree.depth[node],
-            n_samples=tree.n_samples[node],
-            **{**columns, "chosen": chosen},  # type: ignore[arg-type]
-        )
+        self._candidates += [
+            CandidateLedger.from_candidates(self._names, one.candidates, one.tree.depth, one.tree.n_samples)
+            for one in grown
+            if len(one.candidates)
+        ]
 
     def finish(self) -> GradientLedger:
         """Give the ledger of all rounds so far."""

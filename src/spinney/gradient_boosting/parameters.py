@@ -26,6 +26,7 @@ from spinney.losses.losses import (
     SquaredLoss,
     TweedieLoss,
 )
+from spinney.native import core
 from spinney.trees.parameters import RULES as TREE_RULES
 from spinney.trees.parameters import features_to_try, read_monotone, rows_or_share
 
@@ -85,8 +86,6 @@ CLASSIFICATION_RULES = RULES | {
 _SUBSAMPLE = {"uniform": 1.0, "goss": 0.3, "mvs": 0.8}
 # GOSS keeps the rows with the largest gradients; they are this fraction of all rows drawn.
 _TOP_FRACTION = 2 / 3
-_CORE_GROWTH = {"leaf-wise": "best", "level-wise": "level"}
-_CORE_SAMPLING = {"uniform": "uniform", "goss": "gradient", "mvs": "variance"}
 
 
 def regression_loss(parameters: Mapping[str, Any], y: Floats, weights: Floats | None) -> Loss:
@@ -129,8 +128,8 @@ def booster_options(
     statistics: TargetStatistics | None,
     weights: Floats,
     n_classes: int,
-) -> dict[str, Any]:
-    """Give the options of the core's booster for a table with the given schema and target statistics.
+) -> core.BoostOptions:
+    """Return the options of the core's booster for a table with the given schema and target statistics.
 
     weights (n_rows,) are those that train, 0 where a row is held out; n_classes is 0 in regression.
     """
@@ -143,34 +142,33 @@ def booster_options(
     monotone = read_monotone(parameters["monotonic_cst"], schema, 1, (n_classes,) if n_classes else ())
     if monotone is not None:
         monotone = np.concatenate([monotone, np.zeros(len(origin) - len(monotone), dtype=np.int8)])
-    return {
-        "growth": _CORE_GROWTH[parameters["growth"]],
-        "max_leaf_nodes": parameters["max_leaf_nodes"],
-        "max_depth": parameters["max_depth"],
-        "min_samples_leaf": unit * rows_or_share(parameters["min_samples_leaf"], n_rows),
-        "min_hessian": unit * parameters["min_hessian"],
-        "l2": float(parameters["l2_regularization"]),
-        "min_gain": float(parameters["min_gain"]),
-        "learning_rate": float(parameters["learning_rate"]),
-        "column_fraction": float(parameters["colsample_bytree"]),
-        "max_features": None if n_tried >= len(origin) else n_tried,
-        "monotone": monotone,
-        "interactions": _interactions(parameters["interaction_cst"], schema, origin),
-        "categories": parameters["categorical_split"],
-        "category_smoothing": float(parameters["categorical_smoothing"]),
-        "category_l2": float(parameters["categorical_l2"]),
-        "ledger": parameters["ledger"] == "full",
-    } | _sampling(parameters["sampling"], parameters["subsample"])
-
-
-def _sampling(sampling: str, subsample: float | None) -> dict[str, Any]:
-    fraction = _SUBSAMPLE[sampling] if subsample is None else float(subsample)
-    return {
-        "sampling": "none" if fraction == 1.0 else _CORE_SAMPLING[sampling],
-        "row_fraction": fraction,
-        "top_fraction": _TOP_FRACTION * fraction,
-        "other_fraction": (1 - _TOP_FRACTION) * fraction,
-    }
+    fraction = (
+        _SUBSAMPLE[parameters["sampling"]]
+        if parameters["subsample"] is None
+        else float(parameters["subsample"])
+    )
+    return core.BoostOptions(
+        growth=parameters["growth"],
+        max_leaf_nodes=parameters["max_leaf_nodes"],
+        max_depth=parameters["max_depth"],
+        min_samples_leaf=unit * rows_or_share(parameters["min_samples_leaf"], n_rows),
+        min_hessian=unit * parameters["min_hessian"],
+        l2_regularization=float(parameters["l2_regularization"]),
+        min_gain=float(parameters["min_gain"]),
+        learning_rate=float(parameters["learning_rate"]),
+        colsample_bytree=float(parameters["colsample_bytree"]),
+        max_features=None if n_tried >= len(origin) else n_tried,
+        monotonic_cst=monotone,
+        interaction_cst=_interactions(parameters["interaction_cst"], schema, origin),
+        categorical_split=parameters["categorical_split"],
+        categorical_smoothing=float(parameters["categorical_smoothing"]),
+        categorical_l2=float(parameters["categorical_l2"]),
+        ledger=parameters["ledger"] == "full",
+        sampling="none" if fraction == 1.0 else parameters["sampling"],
+        subsample=fraction,
+        top_fraction=_TOP_FRACTION * fraction,
+        other_fraction=(1 - _TOP_FRACTION) * fraction,
+    )
 
 
 def _interactions(given: Any, schema: Schema, origin: NDArray[np.int64]) -> list[list[int]] | None:

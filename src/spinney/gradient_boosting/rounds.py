@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from spinney.core.errors import InputError
 from spinney.gradient_boosting.callbacks import Callback, Callbacks, Round
-from spinney.gradient_boosting.ledger import Grown, RoundLog
+from spinney.gradient_boosting.ledger import RoundLog
 from spinney.gradient_boosting.validation import Judge, LossJudge, Patience, Watched
 from spinney.losses.losses import Loss
-from spinney.tree.grower import TREE_FIELDS
+from spinney.native import core
+from spinney.tree.grower import Grown
 from spinney.tree.tree_arrays import TreeArrays
 
 Floats = NDArray[np.float64]
@@ -36,10 +37,9 @@ class Training:
     scores them, ``patience`` then ends the training (None: it goes on to the last round).
     """
 
-    booster: Any
+    booster: core.Booster
     loss: Loss
     y: Floats
-    n_columns: int
     judge: Judge | None = None
     train: Watched | None = None
     validation: Watched | None = None
@@ -85,16 +85,13 @@ class Training:
             raw = self.booster.run(self.loss.core_name, self.loss.parameter, n_rounds)
         else:
             raw = [tree for _ in range(n_rounds) for tree in self._step()]
-        grown = [
-            (TreeArrays(n_features=self.n_columns, **{name: tree[name] for name in TREE_FIELDS}), tree)
-            for tree in raw
-        ]
-        self.trees += [tree for tree, _ in grown]
-        return [(tree, fields["candidates"]) for tree, fields in grown]
+        grown = [Grown(TreeArrays.from_grown(tree), tree.candidates) for tree in raw]
+        self.trees += [one.tree for one in grown]
+        return grown
 
-    def _step(self) -> list[dict[str, Any]]:
+    def _step(self) -> list[core.GrownTree]:
         """Grow one round of a loss that the core does not know."""
-        scores: Floats = self.booster.scores
+        scores = self.booster.scores
         given = scores[:, 0] if scores.shape[1] == 1 else scores
         slopes = []
         for name in ("gradient", "hessian"):
@@ -108,8 +105,8 @@ class Training:
                 row = int(np.argwhere(~np.isfinite(slope))[0][0])
                 raise InputError(f"The {name} of {type(self.loss).__name__} is not finite", row=row)
             slopes.append(np.ascontiguousarray(slope.reshape(scores.shape)))
-        trees: list[dict[str, Any]] = self.booster.step(*slopes)
-        return trees
+        gradient, hessian = slopes
+        return self.booster.step(gradient, hessian)
 
     def _follow(self, grown: Sequence[Grown]) -> None:
         """Bring scores and ledger up to the newest round."""
@@ -119,7 +116,7 @@ class Training:
             if rows is None:
                 continue
             if grown:
-                rows.add([tree for tree, _ in grown])
+                rows.add([one.tree for one in grown])
             if self.judge is not None:
                 scores.append(rows.score(self.judge))
             if self.log is not None and self.loss.has_value:

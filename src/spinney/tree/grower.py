@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,21 +13,15 @@ from spinney.native import core
 from spinney.tree.plan import GrowPlan
 from spinney.tree.tree_arrays import TreeArrays
 
-__all__ = ["TREE_FIELDS", "Grower", "Grown", "Target", "code_table"]
-
-TREE_FIELDS = (
-    "kind", "feature", "threshold", "first_child", "n_children", "missing", "value", "weight", "n_samples",
-    "impurity", "set_begin", "set_bits", "branch_begin", "branch", "term_begin", "term_feature",
-    "term_coefficient", "term_fill",
-)  # fmt: skip
+__all__ = ["Grower", "Grown", "Target", "code_table"]
 
 
 @dataclass(frozen=True)
 class Grown:
-    """Hold a fitted tree and, when asked for, its candidates: arrays node, feature, threshold, gain, …"""
+    """A fitted tree and its split candidates, which are empty unless the plan records them."""
 
     tree: TreeArrays
-    candidates: dict[str, NDArray[Any]]
+    candidates: core.Candidates
 
 
 class Grower:
@@ -45,22 +38,20 @@ class Grower:
     """
 
     def __init__(self, matrix: core.CodeMatrix) -> None:
-        self._n_features = matrix.n_columns
         self._core = core.Grower(matrix)
 
     def grow(self, target: Target, plan: GrowPlan, n_threads: int = 1) -> Grown:
         """Grow one tree by the plan."""
         grown = self._core.grow(
-            target.classes, target.n_classes, target.values, target.weights, _options(plan, n_threads)
+            target.classes, target.n_classes, target.values, target.weights, plan, n_threads
         )
-        candidates = grown["candidates"]
-        return Grown(self._tree(grown), {**candidates, "chosen": candidates["chosen"].view(np.bool_)})
+        return Grown(TreeArrays.from_grown(grown), grown.candidates)
 
     def grow_forest(
         self,
         target: Target,
         plan: GrowPlan,
-        bag: core.Bag,
+        sampler: core.BootstrapSampler,
         seeds: tuple[NDArray[np.uint64], NDArray[np.uint64]],
         take: Callable[[TreeArrays], None],
         n_threads: int = 1,
@@ -75,10 +66,10 @@ class Grower:
         A row weighs as often as it is in the bag, times its weight in the target. ``balanced`` makes the
         classes of each bag weigh the same.
         """
-        bag_seeds, tree_seeds = seeds
+        sample_seeds, tree_seeds = seeds
         self._core.grow_forest(
-            target.classes, target.n_classes, target.values, _options(plan, n_threads), bag, bag_seeds,
-            tree_seeds, target.weights, balanced, lambda tree: take(self._tree(tree)),
+            target.classes, target.n_classes, target.values, plan, sampler, sample_seeds, tree_seeds,
+            target.weights, balanced, lambda tree: take(TreeArrays.from_grown(tree)), n_threads,
         )  # fmt: skip
 
     def order_rows(
@@ -89,11 +80,3 @@ class Grower:
         category_keys has for each column a key of each category, none for numbers.
         """
         return self._core.order_rows(target.classes, target.values, category_keys, n_threads)
-
-    def _tree(self, grown: dict[str, Any]) -> TreeArrays:
-        return TreeArrays(n_features=self._n_features, **{name: grown[name] for name in TREE_FIELDS})
-
-
-def _options(plan: GrowPlan, n_threads: int) -> dict[str, Any]:
-    options = {name: getattr(plan, name) for name in plan.__dataclass_fields__}
-    return {**options, "n_threads": n_threads, "ordered": plan.needs_ordered_grower}

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from spinney.native import core
 from spinney.tree.structure import check_structure, check_types
 
 T = TypeVar("T", bound=np.generic)
@@ -70,6 +71,11 @@ class TreeArrays:
     term_coefficient: NDArray[np.float64]
     term_fill: NDArray[np.float64]
     n_features: int
+
+    @classmethod
+    def from_grown(cls, grown: core.GrownTree) -> TreeArrays:
+        """Take over the arrays of a tree that the core has grown, without copying them."""
+        return cls(**{field.name: getattr(grown, field.name) for field in fields(cls)})
 
     def __post_init__(self) -> None:
         for name, (dtype, _) in ARRAY_TYPES.items():

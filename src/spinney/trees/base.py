@@ -192,7 +192,7 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
 
         grown = regrow(training.weights, plan)
         alpha = self._choose_alpha(
-            training, grown.tree, lambda other: regrow(other, replace(plan, ledger="off")).tree
+            training, grown.tree, lambda other: regrow(other, plan.replace(ledger=False)).tree
         )
         tree = self._prune(grown.tree, alpha, validation, training.n_threads)
         return self._set_fitted(
@@ -328,13 +328,8 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
     def _make_ledger(self, grown: Grown, tree: TreeArrays, schema: Schema) -> CandidateLedger | None:
         if not self.ledger:
             return None
-        columns: dict[str, Any] = grown.candidates
-        node = columns["node"]
-        ledger = CandidateLedger.from_columns(
-            schema.names,
-            depth=grown.tree.depth[node],
-            n_samples=grown.tree.n_samples[node],
-            **columns,
+        ledger = CandidateLedger.from_candidates(
+            schema.names, grown.candidates, grown.tree.depth, grown.tree.n_samples
         )
         return ledger if tree is grown.tree else ledger.renumbered(follow(grown.tree, tree))
 

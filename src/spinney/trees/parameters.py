@@ -159,7 +159,7 @@ min_impurity_decrease, monotonic_cst, feature_costs, cost_rule, cost_omega, ledg
             criterion=find_criterion(self.criterion, self.task).core_name,  # type: ignore[arg-type]
             score=self.score,
             splitter=self.splitter,
-            categories=self.categorical_split,
+            categorical_split=self.categorical_split,
             missing=self.missing,
             use_categories_once=self.categorical_split == "multiway",
             oblique_directions=self.n_directions,
@@ -174,9 +174,9 @@ min_impurity_decrease, monotonic_cst, feature_costs, cost_rule, cost_omega, ledg
             cost_rule=None if costs is None else self.cost_rule,
             omega=float(self.cost_omega),
             feature_costs=costs,
-            monotone=read_monotone(self.monotonic_cst, schema, training.n_outputs, training.n_classes),
+            monotonic_cst=read_monotone(self.monotonic_cst, schema, training.n_outputs, training.n_classes),
             seed=training.seed,
-            ledger="thresholds" if self.ledger == "full" else "features" if self.ledger else "off",
+            ledger=self.ledger,
         )
 
     def _min_gain(self, training: TrainingSet) -> float:

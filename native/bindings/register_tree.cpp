@@ -1,0 +1,72 @@
+// Registers GrownTree and Candidates: what the growers return.
+#include "bindings/arrays.hpp"
+#include "bindings/grown_tree.hpp"
+#include "bindings/register.hpp"
+
+namespace spinney {
+namespace {
+
+template <class T>
+using View = nb::ndarray<nb::numpy, const T>;
+
+/// An array of the tree, kept alive by it.
+template <class T>
+nb::object view(nb::handle tree, const std::vector<T>& data, std::initializer_list<size_t> shape) {
+    return nb::cast(View<T>(data.data(), shape.size(), shape.begin(), tree));
+}
+
+template <auto member>
+nb::object array(nb::handle self) {
+    const auto& data = nb::cast<const GrownTree&>(self).arrays.*member;
+    return view(self, data, {data.size()});
+}
+
+/// Offsets into a pool, one per node and the end. Zeros that nobody writes take no memory.
+template <auto member>
+nb::object offsets(nb::handle self) {
+    const FlatTree& tree = nb::cast<const GrownTree&>(self).arrays;
+    if (!(tree.*member).empty()) return array<member>(self);
+    return nb::module_::import_("numpy").attr("zeros")(tree.kind.size() + 1, "int64");
+}
+
+nb::object value(nb::handle self) {
+    const FlatTree& tree = nb::cast<const GrownTree&>(self).arrays;
+    return view(self, tree.value,
+                {tree.kind.size(), static_cast<Size>(tree.n_outputs), static_cast<Size>(tree.width)});
+}
+
+struct Candidates {
+    std::vector<LedgerRow> rows;
+};
+
+template <auto member>
+nb::object column(const Candidates& self) {
+    NewArray<std::remove_cvref_t<decltype(LedgerRow{}.*member)>> out({self.rows.size()});
+    for (Size i = 0; i < self.rows.size(); ++i) out.data[i] = self.rows[i].*member;
+    return nb::cast(out.array);
+}
+
+}  // namespace
+}  // namespace spinney
+
+#define SPINNEY_ARRAY(name) .def_prop_ro(#name, &spinney::array<&spinney::FlatTree::name>)
+#define SPINNEY_OFFSETS(name) .def_prop_ro(#name, &spinney::offsets<&spinney::FlatTree::name>)
+#define SPINNEY_COLUMN(name) .def_prop_ro(#name, &spinney::column<&spinney::LedgerRow::name>)
+
+void register_tree(nb::module_& m) {
+    using spinney::Candidates;
+    using spinney::GrownTree;
+    nb::class_<Candidates>(m, "Candidates", "Split candidates in the order of their nodes, as columns.")
+        .def("__len__", [](const Candidates& self) { return self.rows.size(); })  //
+        SPINNEY_COLUMN(node) SPINNEY_COLUMN(feature) SPINNEY_COLUMN(threshold) SPINNEY_COLUMN(gain)
+            SPINNEY_COLUMN(gain_ratio) SPINNEY_COLUMN(score) SPINNEY_COLUMN(chosen);
+    nb::class_<GrownTree>(m, "GrownTree", "A fitted tree; its arrays are views that keep it alive.")
+        .def_ro("n_features", &GrownTree::n_features)
+        .def_prop_ro("candidates", [](const GrownTree& self) { return Candidates{self.arrays.ledger}; })
+        .def_prop_ro("value", &spinney::value)  //
+        SPINNEY_ARRAY(kind) SPINNEY_ARRAY(feature) SPINNEY_ARRAY(threshold) SPINNEY_ARRAY(first_child)
+            SPINNEY_ARRAY(n_children) SPINNEY_ARRAY(missing) SPINNEY_ARRAY(weight) SPINNEY_ARRAY(n_samples)
+                SPINNEY_ARRAY(impurity) SPINNEY_OFFSETS(set_begin) SPINNEY_ARRAY(set_bits)
+                    SPINNEY_OFFSETS(branch_begin) SPINNEY_ARRAY(branch) SPINNEY_OFFSETS(term_begin)
+                        SPINNEY_ARRAY(term_feature) SPINNEY_ARRAY(term_coefficient) SPINNEY_ARRAY(term_fill);
+}

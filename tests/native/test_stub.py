@@ -1,0 +1,33 @@
+"""The stub `_core.pyi` names what the compiled core has, and nothing else."""
+
+import ast
+from pathlib import Path
+
+from spinney import native
+
+STUB = ast.parse(Path(native.__file__).with_name("_core.pyi").read_text())
+
+
+def public(names):
+    return {name for name in names if not name.startswith("_") or name in ("__len__",)}
+
+
+def test_the_stub_has_the_names_of_the_core():
+    stubbed = {node.name for node in STUB.body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+    assert stubbed == public(vars(native.core))
+
+
+def test_every_class_of_the_stub_has_the_members_of_the_core():
+    for node in STUB.body:
+        if isinstance(node, ast.ClassDef):
+            members = {member.name for member in node.body if isinstance(member, ast.FunctionDef)}
+            assert public(members) == public(vars(getattr(native.core, node.name))), node.name
+
+
+def test_the_keywords_of_options_are_their_properties():
+    for node in STUB.body:
+        if isinstance(node, ast.ClassDef) and node.name.endswith("Options"):
+            functions = {member.name: member for member in node.body if isinstance(member, ast.FunctionDef)}
+            keywords = {argument.arg for argument in functions["__init__"].args.kwonlyargs}
+            assert keywords == public(functions) - {"replace"}
+            assert {argument.arg for argument in functions["replace"].args.kwonlyargs} <= keywords
