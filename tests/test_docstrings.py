@@ -40,7 +40,6 @@ UNFINISHED = {
     "spinney.gradient_boosting",
     "spinney.losses",
     "spinney.perturb",
-    "spinney.plotting",
     "spinney.trees",
 }
 

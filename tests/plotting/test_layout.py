@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spinney.plotting.layout import tidy_positions
+from spinney.plotting.picture import tidy_positions
 
 
 @st.composite

@@ -29,7 +29,7 @@ def test_a_node_tells_its_test_and_statistics():
         "value = [0.333, 0.333, 0.333]",
         "class = setosa",
     )
-    assert first.n_bold == 1 and [round(share, 3) for _, share in first.shares] == [0.333] * 3
+    assert first.n_bold == 1 and [round(share, 3) for _, share in first.proportions] == [0.333] * 3
 
 
 def test_branches_are_labelled():
@@ -52,7 +52,7 @@ def test_regression_is_coloured_by_the_mean():
     lowest, highest = tree.value[:, 0, 0].argmin(), tree.value[:, 0, 0].argmax()
     lightness = [sum(int(box.fill[i : i + 2], 16) for i in (1, 3, 5)) for box in picture.boxes]
     assert lightness[lowest] == max(lightness) and lightness[highest] == min(lightness)
-    assert picture.legend == () and picture.boxes[0].shares == ()
+    assert picture.legend == () and picture.boxes[0].proportions == ()
 
 
 def test_one_leaf_alone():

@@ -1,35 +1,57 @@
-"""The picture of a tree as a plain record: boxes, edges and a legend in pixels, for the drawing files."""
+"""Picture of a tree as boxes, edges and a legend in pixels: texts, layout and colours, without a library."""
 
 from __future__ import annotations
 
+import colorsys
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from spinney.inspect.wording import NamedTree, display_width, format_number, named_tree, printable, split_text
-from spinney.plotting.colors import class_color, node_fills
-from spinney.plotting.layout import tidy_positions
 from spinney.tree.tree_arrays import MULTIWAY, TreeArrays
+
+INK = "#1f2328"
+FAINT_INK = "#57606a"
+LINE = "#8c959f"
+
+# Hues that most colour-blind readers can distinguish; further classes get hues spread by the golden ratio.
+_HUES = (
+    "#3b7dd8",
+    "#f28e2b",
+    "#3f9e5a",
+    "#d1495b",
+    "#8562b8",
+    "#2aa6a1",
+    "#c9a227",
+    "#d67bb2",
+    "#7a6a5a",
+    "#6b8e9e",
+)
+_GOLDEN = 0.61803398875
+_FAINTEST, _STRONGEST = 0.06, 0.55
 
 FONT = 12.0
 LINE_HEIGHT = 16.0
-BAR = 6.0  # height of the bar of class shares at the foot of a box
+BAR = 6.0  # height of the bar of class proportions at the bottom of a box
 _PADDING = 8.0
 _GAP = 14.0
 _LEVEL_GAP = 56.0
-LABEL_ROOM = 22.0  # above a box, where a branch runs straight down behind its label
+LABEL_ROOM = 22.0  # above a box, where an edge runs vertically behind its label
 _MARGIN = 12.0
-_LONGEST_LINE = 36
-_MOST_HEADLINES = 3
-_MOST_TERMS = 6  # of a sum, or categories of a set
-_MOST_CLASSES = 5
-_LONGEST_LEGEND = 12
+_MAX_COLUMNS = 36
+_MAX_HEADLINES = 3
+_MAX_TERMS = 6  # of a sum, or categories of a set
+_MAX_CLASSES = 5
+_MAX_LEGEND = 12
 
 
 @dataclass(frozen=True)
 class Box:
-    """Place one node: centre x, top y, its lines (n_bold of them bold), fill, and the classes' shares."""
+    """A node: centre x, top y, lines of text (the first n_bold bold), fill, (colour, proportion) per class."""
 
     node: int
     x: float
@@ -39,25 +61,25 @@ class Box:
     lines: tuple[str, ...]
     n_bold: int
     fill: str
-    shares: tuple[tuple[str, float], ...]
+    proportions: tuple[tuple[str, float], ...]
     hint: str
 
 
 @dataclass(frozen=True)
 class Edge:
-    """Draw one branch from the foot of a box to the head of another, thicker the more weight takes it."""
+    """A branch from the bottom of a box to the top of another; fraction is that of all weight."""
 
     x0: float
     y0: float
     x1: float
     y1: float
     label: str
-    share: float
+    fraction: float
 
 
 @dataclass(frozen=True)
 class Picture:
-    """Hold everything to draw, in pixels from the top left corner."""
+    """All elements of a picture, in pixels from the top left corner."""
 
     width: float
     height: float
@@ -75,64 +97,66 @@ def tree_picture(
     decimals: int | None = None,
     show_missing: bool | None = None,
 ) -> Picture:
-    """Lay out a fitted tree (an estimator, or its ``tree_``); branches below max_depth are only counted."""
+    """Lay out a fitted tree (an estimator, or its ``tree_``); nodes below max_depth are only counted."""
     if max_depth is not None and (not isinstance(max_depth, int) or max_depth < 0):
-        raise ValueError(f"max_depth is {max_depth!r}; it takes a whole number of at least 0, or None.")
+        raise ValueError(f"max_depth is {max_depth!r}; it must be an integer of at least 0, or None.")
     named = named_tree(model, feature_names, class_names, show_missing=show_missing)
     tree = named.tree
-    # Breadth first, so the nodes down to a depth are the first so many.
+    # Nodes are in breadth-first order, so those down to a depth come first.
     shown = tree.node_count if max_depth is None else tree.levels[min(max_depth, tree.max_depth)][1]
     hidden = _nodes_below(tree) if shown < tree.node_count else []
     criterion = str(getattr(model, "criterion", "impurity"))
     lines, hints = [], []
     for node in range(shown):
-        cut = hidden[node] if hidden and tree.first_child[node] >= shown else 0
-        head, *rest = _lines(named, node, criterion, decimals, cut)
-        full = head if tree.is_leaf[node] else _test(named, node, decimals)
+        n_hidden = hidden[node] if hidden and tree.first_child[node] >= shown else 0
+        head, *rest = _lines(named, node, criterion, decimals, n_hidden)
+        full = head if tree.is_leaf[node] else _split(named, node, decimals)
         lines.append(
-            (wrap(head, _LONGEST_LINE, _MOST_HEADLINES), [shorten(line, _LONGEST_LINE) for line in rest])
+            (wrap(head, _MAX_COLUMNS, _MAX_HEADLINES), [shorten(line, _MAX_COLUMNS) for line in rest])
         )
         hints.append("\n".join([f"node {node}", full, *rest]))
-    labels = [""] + [shorten(_edge_label(named, node, decimals), _LONGEST_LINE) for node in range(1, shown)]
-    return _place(named, lines, hints, labels)
+    labels = [""] + [shorten(_edge_label(named, node, decimals), _MAX_COLUMNS) for node in range(1, shown)]
+    return _arrange(named, lines, hints, labels)
 
 
-def _lines(named: NamedTree, node: int, criterion: str, decimals: int | None, cut: int) -> list[str]:
+def _lines(named: NamedTree, node: int, criterion: str, decimals: int | None, n_hidden: int) -> list[str]:
     tree = named.tree
-    answer = ", ".join(
-        printable(str(a)) if named.labels is not None else _short(a, decimals) for a in named.label(node)
-    )
-    lines = [answer if tree.is_leaf[node] else _test(named, node, decimals, _MOST_TERMS)]
+    outputs = named.label(node)
+    if named.labels is None:
+        prediction = ", ".join(_short(value, decimals) for value in outputs)
+    else:
+        prediction = ", ".join(printable(str(label)) for label in outputs)
+    lines = [prediction if tree.is_leaf[node] else _split(named, node, decimals, _MAX_TERMS)]
     lines.append(f"{printable(criterion)} = {_short(tree.impurity[node], decimals)}")
     samples, weight = int(tree.n_samples[node]), float(tree.weight[node])
     lines.append(
         f"samples = {samples}" + ("" if weight == samples else f", weight = {_short(weight, decimals)}")
     )
     if named.labels is not None:
-        lines += [_class_shares(row.tolist(), decimals) for row in tree.value[node]]
+        lines += [_proportions_text(row.tolist(), decimals) for row in tree.value[node]]
     if not tree.is_leaf[node]:
-        lines.append(f"{'value' if named.labels is None else 'class'} = {answer}")
-    if cut:
-        lines.append(f"… {cut} more nodes below")
+        lines.append(f"{'value' if named.labels is None else 'class'} = {prediction}")
+    if n_hidden:
+        lines.append(f"… {n_hidden} more nodes below")
     return lines
 
 
-def _class_shares(row: list[float], decimals: int | None) -> str:
-    """Write the share of every class, or of the largest alone where they are too many to tell apart."""
-    told = [f"{share:.3g}" if decimals is None else format_number(share, decimals) for share in row]
-    if len(row) > _MOST_CLASSES:
-        return f"share = {told[row.index(max(row))]}"
-    return f"value = [{', '.join(told)}]"
+def _proportions_text(row: list[float], decimals: int | None) -> str:
+    """The proportion of every class, or of the most frequent one if there are many."""
+    shown = [f"{part:.3g}" if decimals is None else format_number(part, decimals) for part in row]
+    if len(row) > _MAX_CLASSES:
+        return f"share = {shown[row.index(max(row))]}"
+    return f"value = [{', '.join(shown)}]"
 
 
 def _short(value: float, decimals: int | None) -> str:
     return f"{float(value):.4g}" if decimals is None else format_number(value, decimals)
 
 
-def _test(named: NamedTree, node: int, decimals: int | None, most: int | None = None) -> str:
+def _split(named: NamedTree, node: int, decimals: int | None, max_items: int | None = None) -> str:
     if named.tree.kind[node] == MULTIWAY:
         return f"{named.names[int(named.tree.feature[node])]} ?"
-    phrase = split_text(named, node, 0, decimals, most)
+    phrase = split_text(named, node, 0, decimals, max_items)
     return phrase.removesuffix(" or missing").replace(" <= ", " ≤ ")
 
 
@@ -140,7 +164,7 @@ def _edge_label(named: NamedTree, child: int, decimals: int | None) -> str:
     tree = named.tree
     node = int(tree.parent[child])
     which = child - int(tree.first_child[node])
-    phrase = split_text(named, node, which, decimals, _MOST_TERMS)
+    phrase = split_text(named, node, which, decimals, _MAX_TERMS)
     if tree.kind[node] == MULTIWAY:
         name = named.names[int(tree.feature[node])]
         return phrase.removeprefix(name).strip().removeprefix("= ")
@@ -148,17 +172,17 @@ def _edge_label(named: NamedTree, child: int, decimals: int | None) -> str:
 
 
 def _nodes_below(tree: TreeArrays) -> list[int]:
-    """Count the descendants of each node.  -> (n_nodes,)"""
+    """Number of descendants of each node.  -> (n_nodes,)"""
     below = [0] * tree.node_count
     for node in range(tree.node_count - 1, 0, -1):
         below[tree.parent[node]] += below[node] + 1
     return below
 
 
-def _place(
+def _arrange(
     named: NamedTree, lines: list[tuple[list[str], list[str]]], hints: list[str], labels: list[str]
 ) -> Picture:
-    """Put boxes of these lines (bold ones, others) and branches of these labels where they belong."""
+    """Arrange boxes with these lines (bold, others) and edges with these labels."""
     tree, shown = named.tree, len(lines)
     fills = node_fills(named)
     legend, legend_width, legend_height = _legend(named)
@@ -186,7 +210,7 @@ def _place(
             lines=(*head, *rest),
             n_bold=len(head),
             fill=fills[node],
-            shares=_shares(named, node),
+            proportions=_class_proportions(named, node),
             hint=hints[node],
         )
         for node, (head, rest) in enumerate(lines)
@@ -194,71 +218,147 @@ def _place(
     edges = []
     for child in range(1, shown):
         above, box = boxes[int(tree.parent[child])], boxes[child]
-        share = float(tree.weight[child] / tree.weight[0]) if tree.weight[0] > 0 else 0.0
-        edges.append(Edge(above.x, above.y + above.height, box.x, box.y, labels[child], min(share, 1.0)))
+        part = float(tree.weight[child] / tree.weight[0]) if tree.weight[0] > 0 else 0.0
+        edges.append(Edge(above.x, above.y + above.height, box.x, box.y, labels[child], min(part, 1.0)))
     right = max(centre + column / 2 for centre, column in zip(centres, columns, strict=True))
     width = max(right, legend_width) + _MARGIN
     return Picture(width, bottom - _LEVEL_GAP + _MARGIN, tuple(boxes), tuple(edges), legend)
 
 
-def _shares(named: NamedTree, node: int) -> tuple[tuple[str, float], ...]:
-    """Give the colour and share of each class of the first output that the node has at all."""
+def _class_proportions(named: NamedTree, node: int) -> tuple[tuple[str, float], ...]:
+    """Colour and proportion of each class in the node, for the first output."""
     if named.labels is None:
         return ()
     row = named.tree.value[node, 0].tolist()
-    return tuple((class_color(index), share) for index, share in enumerate(row) if share > 0)
+    return tuple((class_color(index), part) for index, part in enumerate(row) if part > 0)
 
 
 def _legend(named: NamedTree) -> tuple[tuple[tuple[float, float, str, str], ...], float, float]:
-    """Place the class names in one line at the top; give the entries, the width and the height taken."""
-    if named.labels is None or len(named.labels[0]) > _LONGEST_LEGEND:
+    """Entries of the legend, one line of class names at the top, and its width and height."""
+    if named.labels is None or len(named.labels[0]) > _MAX_LEGEND:
         return (), 0.0, 0.0
     entries, x = [], _MARGIN
     for index, label in enumerate(named.labels[0]):
-        text = shorten(printable(str(label)), _LONGEST_LINE)
+        text = shorten(printable(str(label)), _MAX_COLUMNS)
         entries.append((x, _MARGIN, class_color(index), text))
         x += LINE_HEIGHT + 4.0 + text_width(text) + _GAP
     return tuple(entries), x - _GAP, LINE_HEIGHT + _GAP
 
 
-# ---- how wide text is, without asking a font ----
+# ---- layout ----
+
+
+def tidy_positions(children: Sequence[Sequence[int]], widths: Sequence[float], gap: float) -> list[float]:
+    """Horizontal centre of each node by the algorithm of Reingold and Tilford, the leftmost edge at 0.
+
+    children and widths have one entry per node, and children come after their parent. Subtrees are moved
+    together until the smallest distance between them on any level is gap.
+
+    >>> tidy_positions([[1, 2], [], []], [10, 10, 10], gap=2)
+    [11.0, 5.0, 17.0]
+    """
+    from_parent = [0.0] * len(children)
+    # Contour per node: left and right edge of its subtree at each level, relative to its centre.
+    contours: dict[int, tuple[list[float], list[float]]] = {}
+    for node in range(len(children) - 1, -1, -1):
+        left: list[float] = []
+        right: list[float] = []
+        offsets: list[float] = []
+        for child in children[node]:
+            child_left, child_right = contours.pop(child)
+            distances = (end - start + gap for end, start in zip(right, child_left, strict=False))
+            offset = max(distances, default=0.0)
+            offsets.append(offset)
+            left += [edge + offset for edge in child_left[len(left) :]]
+            right[: len(child_right)] = [edge + offset for edge in child_right]
+        middle = (offsets[0] + offsets[-1]) / 2 if offsets else 0.0
+        for child, offset in zip(children[node], offsets, strict=True):
+            from_parent[child] = offset - middle
+        half = widths[node] / 2
+        contours[node] = (
+            [-half, *(edge - middle for edge in left)],
+            [half, *(edge - middle for edge in right)],
+        )
+    centre = [0.0] * len(children)
+    centre[0] = -min(contours[0][0])
+    for node, below in enumerate(children):
+        for child in below:
+            centre[child] = centre[node] + from_parent[child]
+    return centre
+
+
+# ---- colours ----
+
+
+def class_color(index: int) -> str:
+    """Colour of a class."""
+    if index < len(_HUES):
+        return _HUES[index]
+    red, green, blue = colorsys.hls_to_rgb((index * _GOLDEN) % 1.0, 0.48, 0.5)
+    return _hex(np.array([red, green, blue]) * 255)
+
+
+def tint(color: str, strength: float) -> str:
+    """Mix a colour with white; 0 is nearly white, 1 the strongest on which dark text is readable."""
+    part = _FAINTEST + (_STRONGEST - _FAINTEST) * min(max(strength, 0.0), 1.0)
+    full = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)], dtype=np.float64)
+    return _hex(255 + (full - 255) * part)
+
+
+def node_fills(named: NamedTree) -> list[str]:
+    """Fill of each node, by the class of the first output and its margin, or by its mean.  -> (n_nodes,)"""
+    first: NDArray[np.float64] = named.tree.value[:, 0, :]
+    if named.labels is None:
+        low, high = float(first.min()), float(first.max())
+        spread = high - low
+        position = (first[:, 0] - low) / spread if 0 < spread < np.inf else np.full(len(first), 0.5)
+        return [tint(class_color(0), float(at)) for at in position]
+    ordered = np.sort(first, axis=1)
+    # 0 if two classes tie, 1 if the node is pure.
+    margin = ordered[:, -1] - ordered[:, -2] if first.shape[1] > 1 else np.ones(len(first))
+    return [tint(class_color(int(row.argmax())), float(at)) for row, at in zip(first, margin, strict=True)]
+
+
+def _hex(channels: NDArray[np.float64]) -> str:
+    return "#" + "".join(f"{round(float(channel)):02x}" for channel in channels)
+
+
+# ---- text ----
 
 _NARROW, _WIDE = frozenset("iljtfrI.,:;'|![](){} "), frozenset("mwMW@%")
 
 
 def text_width(text: str, bold: bool = False) -> float:
-    """Estimate the width of a text in pixels, on the safe side of the common sans-serif fonts.
+    """Estimate the width of a text in pixels, an upper bound for the common sans-serif fonts.
 
     >>> text_width("纹理") == 2 * FONT
     True
     """
     em = 0.0
-    for sign in text:
-        if unicodedata.east_asian_width(sign) in "WF":
+    for char in text:
+        if char in _WIDE or unicodedata.east_asian_width(char) in "WF":
             em += 1.0
-        elif sign in _NARROW:
+        elif char in _NARROW:
             em += 0.42
-        elif sign in _WIDE:
-            em += 1.0
         else:
-            em += 0.75 if sign.isupper() else 0.65
+            em += 0.75 if char.isupper() else 0.65
     return em * FONT * (1.1 if bold else 1.0)
 
 
 def shorten(text: str, columns: int) -> str:
-    """Cut a text to so many columns, with an ellipsis where something is missing."""
+    """Truncate a text to so many columns, with an ellipsis."""
     if display_width(text) <= columns:
         return text
     kept = ""
-    for sign in text:
-        if display_width(kept + sign) > columns - 1:
+    for char in text:
+        if display_width(kept + char) > columns - 1:
             break
-        kept += sign
+        kept += char
     return kept + "…"
 
 
-def wrap(text: str, columns: int, most: int) -> list[str]:
-    """Break a text at its blanks into lines of so many columns, and cut what does not fit into so many lines.
+def wrap(text: str, columns: int, max_lines: int) -> list[str]:
+    """Wrap a text at spaces into at most max_lines lines of so many columns; truncate the rest.
 
     >>> wrap("0.5*length - 2*width <= 1", 12, 2)
     ['0.5*length -', '2*width <= 1']
@@ -270,6 +370,6 @@ def wrap(text: str, columns: int, most: int) -> list[str]:
             lines.append(word)
         else:
             lines[-1] = longer
-    if len(lines) > most:
-        lines[most - 1] += " …"
-    return [shorten(line, columns) for line in lines[:most]]
+    if len(lines) > max_lines:
+        lines[max_lines - 1] += " …"
+    return [shorten(line, columns) for line in lines[:max_lines]]

@@ -1,4 +1,4 @@
-"""A tree as SVG text, written by hand: opens in any browser, needs no library, and scales."""
+"""Plots of trees as SVG documents, without a plotting library."""
 
 from __future__ import annotations
 
@@ -6,8 +6,19 @@ from collections.abc import Sequence
 from typing import Any
 from xml.sax.saxutils import escape
 
-from spinney.plotting.colors import FAINT_INK, INK, LINE
-from spinney.plotting.picture import BAR, FONT, LABEL_ROOM, LINE_HEIGHT, Box, Edge, Picture, tree_picture
+from spinney.plotting.picture import (
+    BAR,
+    FAINT_INK,
+    FONT,
+    INK,
+    LABEL_ROOM,
+    LINE,
+    LINE_HEIGHT,
+    Box,
+    Edge,
+    Picture,
+    tree_picture,
+)
 
 _FAMILY = (
     "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'DejaVu Sans', 'PingFang SC', "
@@ -24,12 +35,34 @@ def tree_svg(
     decimals: int | None = None,
     show_missing: bool | None = None,
 ) -> str:
-    """Draw a fitted tree (an estimator, or its ``tree_``) as one SVG document.
+    """Draw a fitted tree as an SVG document. Hovering over a node shows its full text.
 
-    Hovering over a node shows its full text. Branches below max_depth are only counted; decimals None writes
-    four significant digits.
+    Parameters
+    ----------
+    model : estimator or TreeArrays
+        A fitted tree, or its ``tree_``.
+    max_depth : int, optional
+        Draw the tree down to this depth; the nodes below are only counted.
+    feature_names : sequence of str, optional
+        Names of the features. Defaults to those seen in `fit`.
+    class_names : sequence, optional
+        Labels of the classes. Defaults to ``classes_``.
+    decimals : int, optional
+        Digits after the decimal point. Defaults to four significant digits.
+    show_missing : bool, optional
+        Whether to show which branch missing values take. Defaults to features that had some in training.
 
-    >>> Path("tree.svg").write_text(tree_svg(model, max_depth=3), encoding="utf-8")  # doctest: +SKIP
+    Returns
+    -------
+    str
+        The SVG document.
+
+    Examples
+    --------
+    >>> from spinney import DecisionTreeClassifier
+    >>> model = DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1])
+    >>> tree_svg(model).splitlines()[1]
+    '<title>Decision tree</title>'
     """
     picture = tree_picture(
         model,
@@ -43,7 +76,7 @@ def tree_svg(
 
 
 def draw_svg(picture: Picture) -> str:
-    """Write a picture as an SVG document."""
+    """Return a picture as an SVG document."""
     width, height = f"{picture.width:.1f}", f"{picture.height:.1f}"
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
@@ -62,13 +95,13 @@ def draw_svg(picture: Picture) -> str:
 
 
 def _text(text: str) -> str:
-    """Escape a text for an element; what XML cannot hold at all (a lone surrogate, say) becomes a mark."""
-    allowed = "".join(sign if sign == "\n" or _in_xml(sign) else "�" for sign in text)
+    """Escape a text for XML; characters that XML does not allow are replaced by U+FFFD."""
+    allowed = "".join(char if char == "\n" or _in_xml(char) else "�" for char in text)
     return escape(allowed)
 
 
-def _in_xml(sign: str) -> bool:
-    return " " <= sign <= "\ud7ff" or "\ue000" <= sign <= "\ufffd" or sign > "\uffff"
+def _in_xml(char: str) -> bool:
+    return " " <= char <= "\ud7ff" or "\ue000" <= char <= "\ufffd" or char > "\uffff"
 
 
 def _line(edge: Edge) -> str:
@@ -82,12 +115,12 @@ def _line(edge: Edge) -> str:
 
 
 def edge_width(edge: Edge) -> float:
-    """Give the width of a branch in pixels: 1, and up to 5 more by the share of all weight that takes it."""
-    return 1.0 + 5.0 * edge.share
+    """Width of an edge in pixels: from 1 to 6, by its fraction of all weight."""
+    return 1.0 + 5.0 * edge.fraction
 
 
 def _label(edge: Edge) -> str:
-    # The white outline, drawn below the letters, keeps the words apart from the branch that runs behind them.
+    # The white outline below the letters separates them from the edge behind.
     return (
         f'<text x="{edge.x1:.1f}" y="{edge.y1 - 7:.1f}" text-anchor="middle" fill="{FAINT_INK}" '
         f'stroke="#ffffff" stroke-width="4" stroke-linejoin="round" paint-order="stroke">'
@@ -115,11 +148,11 @@ def _box(box: Box) -> str:
 
 
 def bar_pieces(box: Box) -> list[tuple[float, float, str]]:
-    """Give the pieces of the bar of class shares: start, width and colour of each."""
-    total = sum(share for _, share in box.shares)
+    """Start, width and colour of each piece of the bar of class proportions."""
+    total = sum(part for _, part in box.proportions)
     start, room = box.x - box.width / 2 + 8, box.width - 16
     pieces = []
-    for color, share in box.shares:
-        pieces.append((start, room * share / total, color))
-        start += room * share / total
+    for color, part in box.proportions:
+        pieces.append((start, room * part / total, color))
+        start += room * part / total
     return pieces

@@ -1,0 +1,267 @@
+"""Plots with matplotlib: trees and the κ–error diagram."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from spinney.core.errors import InputTypeError
+from spinney.diversity import KappaErrorPoints
+from spinney.inspect.wording import display_width, printable
+from spinney.plotting.picture import (
+    BAR,
+    FAINT_INK,
+    FONT,
+    INK,
+    LABEL_ROOM,
+    LINE,
+    LINE_HEIGHT,
+    Box,
+    Edge,
+    Picture,
+    class_color,
+    tree_picture,
+)
+from spinney.plotting.svg import bar_pieces, edge_width
+
+_MARKERS = "osD^vP*X"
+_FEW = 200  # points that are drawn opaque
+# matplotlib's default font has no Chinese, Japanese or Korean; those of these that are installed are used.
+_FALLBACKS = (
+    "Noto Sans CJK SC",
+    "Noto Sans SC",
+    "Source Han Sans SC",
+    "PingFang SC",
+    "Hiragino Sans GB",
+    "Microsoft YaHei",
+    "SimHei",
+    "WenQuanYi Micro Hei",
+    "WenQuanYi Zen Hei",
+    "Arial Unicode MS",
+)
+_BOLD_WEIGHTS = (600, 700, 800, "semibold", "demibold", "bold", "heavy")
+_POINTS_PER_PIXEL = 0.75
+_MAX_SIDE = 100.0  # inches; larger figures only take memory
+
+
+def plot_tree(
+    model: Any,
+    ax: Any = None,
+    max_depth: int | None = None,
+    *,
+    feature_names: Sequence[str] | None = None,
+    class_names: Sequence[Any] | None = None,
+    decimals: int | None = None,
+    show_missing: bool | None = None,
+) -> Any:
+    """Draw a fitted tree with matplotlib.
+
+    Parameters
+    ----------
+    model : estimator or TreeArrays
+        A fitted tree, or its ``tree_``.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw into; the tree is scaled to fit them. By default a new figure of the right size.
+    max_depth : int, optional
+        Draw the tree down to this depth; the nodes below are only counted.
+    feature_names : sequence of str, optional
+        Names of the features. Defaults to those seen in `fit`.
+    class_names : sequence, optional
+        Labels of the classes. Defaults to ``classes_``.
+    decimals : int, optional
+        Digits after the decimal point. Defaults to four significant digits.
+    show_missing : bool, optional
+        Whether to show which branch missing values take. Defaults to features that had some in training.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the tree.
+
+    Examples
+    --------
+    >>> from spinney import DecisionTreeClassifier
+    >>> model = DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1])
+    >>> plot_tree(model, max_depth=3).figure.savefig("tree.png")  # doctest: +SKIP
+    """
+    picture = tree_picture(
+        model,
+        max_depth=max_depth,
+        feature_names=feature_names,
+        class_names=class_names,
+        decimals=decimals,
+        show_missing=show_missing,
+    )
+    plt = _pyplot("plot_tree needs matplotlib; pip install matplotlib, or call tree_svg.")
+    if ax is None:
+        inches = [side * _POINTS_PER_PIXEL / 72 for side in (picture.width, picture.height)]
+        scale = min(1.0, _MAX_SIDE / max(inches))
+        figure = plt.figure(figsize=(inches[0] * scale, inches[1] * scale))
+        ax = figure.add_axes((0, 0, 1, 1))
+    draw_matplotlib(picture, ax)
+    return ax
+
+
+def draw_matplotlib(picture: Picture, ax: Any) -> None:
+    """Draw a picture into axes, scaled to fit."""
+    ax.set_xlim(0, picture.width)
+    ax.set_ylim(picture.height, 0)
+    ax.set_aspect("equal", adjustable="box", anchor="C")
+    ax.axis("off")
+    room = ax.get_window_extent()
+    # Points per pixel of the picture, for the current size of the axes.
+    points = min(room.width / picture.width, room.height / picture.height) * 72 / ax.figure.dpi
+    plain, bold, bold_is_complete = _families()
+    style = {"fontsize": FONT * points, "color": INK, "family": plain, "parse_math": False, "clip_on": True}
+    head = style | {"family": bold, "fontweight": "bold"}
+    for x, y, color, text in picture.legend:
+        _rectangle(ax, x, y + 2, 12, 12, facecolor=color)
+        ax.text(x + LINE_HEIGHT + 2, y + 8, text, va="center_baseline", ha="left", **style)
+    for edge in picture.edges:
+        _draw_edge(ax, edge, points)
+    for box in picture.boxes:
+        _draw_box(ax, box, points, style, head, bold_is_complete)
+    outline = {"facecolor": "white", "edgecolor": "none", "pad": 0.8 * points, "alpha": 0.85}
+    for edge in picture.edges:
+        if edge.label:
+            faint = style | {"color": FAINT_INK, "bbox": outline}
+            ax.text(edge.x1, edge.y1 - 12, edge.label, va="center", ha="center", **faint)
+
+
+def _families() -> tuple[list[str], list[str], bool]:
+    """Fonts for plain and for bold text, and whether the bold ones cover the same characters.
+
+    matplotlib logs a warning about a font without a bold version, so such fonts are left out.
+    """
+    from matplotlib import font_manager, rcParams
+
+    installed = {font.name for font in font_manager.fontManager.ttflist}
+    with_bold = {f.name for f in font_manager.fontManager.ttflist if f.weight in _BOLD_WEIGHTS}
+    fallbacks = [name for name in _FALLBACKS if name in installed]
+    bold = [name for name in fallbacks if name in with_bold]
+    own = list(rcParams["font.family"])
+    return own + fallbacks, own + bold, bool(bold) or not fallbacks
+
+
+def _draw_edge(ax: Any, edge: Edge, points: float) -> None:
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
+    straight = edge.y1 - LABEL_ROOM
+    bend = (edge.y0 + straight) / 2
+    corners = [(edge.x0, edge.y0), (edge.x0, bend), (edge.x1, bend), (edge.x1, straight), (edge.x1, edge.y1)]
+    path = Path(corners, [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4, Path.LINETO])
+    ax.add_patch(PathPatch(path, fill=False, edgecolor=LINE, linewidth=edge_width(edge) * points))
+
+
+def _draw_box(
+    ax: Any, box: Box, points: float, style: dict[str, Any], head: dict[str, Any], bold_is_complete: bool
+) -> None:
+    from matplotlib.patches import FancyBboxPatch
+
+    corner, shape = (box.x - box.width / 2, box.y), "round,pad=0,rounding_size=5"
+    look: dict[str, Any] = {"boxstyle": shape, "facecolor": box.fill, "edgecolor": LINE, "linewidth": points}
+    ax.add_patch(FancyBboxPatch(corner, box.width, box.height, **look))
+    wide = any(display_width(line) > len(line) for line in box.lines[: box.n_bold])
+    for index, line in enumerate(box.lines):
+        y = box.y + 8 + LINE_HEIGHT * (index + 0.5)
+        chosen = head if index < box.n_bold and (bold_is_complete or not wide) else style
+        ax.text(box.x, y, line, va="center_baseline", ha="center", **chosen)
+    for start, width, color in bar_pieces(box):
+        _rectangle(ax, start, box.y + box.height - BAR - 4, width, BAR, facecolor=color)
+
+
+def _rectangle(ax: Any, x: float, y: float, width: float, height: float, facecolor: str) -> None:
+    from matplotlib.patches import Rectangle
+
+    ax.add_patch(Rectangle((x, y), width, height, facecolor=facecolor, edgecolor="none"))
+
+
+# ---- κ–error diagram ----
+
+
+def plot_kappa_error(points: KappaErrorPoints | Mapping[str, KappaErrorPoints], ax: Any = None) -> Any:
+    """Draw the κ–error diagram of one or several ensembles with matplotlib.
+
+    The x axis is κ of a pair of members, the y axis their mean error; a cross marks the mean of each
+    ensemble. Points further left belong to more diverse members, lower ones to more accurate members.
+
+    Parameters
+    ----------
+    points : KappaErrorPoints or mapping of str to KappaErrorPoints
+        What :func:`spinney.diversity.kappa_error` returns, for one ensemble or for several by name.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw into. By default those of a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the diagram.
+
+    Examples
+    --------
+    >>> from spinney.diversity import kappa_error
+    >>> points = kappa_error([[1, 1], [1, 1], [0, 0], [1, 0]], [1, 1, 0, 0])
+    >>> plot_kappa_error({"bagging": points}).figure.savefig("kappa_error.png")  # doctest: +SKIP
+    """
+    clouds = dict(points) if isinstance(points, Mapping) else {"": points}
+    for name, cloud in clouds.items():
+        if not isinstance(cloud, KappaErrorPoints):
+            raise InputTypeError(
+                f"The points {f'of {name!r} ' if name else ''}are of the type {type(cloud).__name__}",
+                fix="Give what spinney.diversity.kappa_error returns, or a mapping of names to it.",
+            )
+    plt = _pyplot("plot_kappa_error needs matplotlib; pip install matplotlib.")
+    if ax is None:
+        ax = plt.figure(figsize=(6.4, 4.8), layout="constrained").add_subplot()
+    handles = [_draw_cloud(ax, cloud, index) for index, cloud in enumerate(clouds.values())]
+    # Above all points, so that no mean is hidden by the points of another ensemble.
+    for index, cloud in enumerate(clouds.values()):
+        _draw_mean(ax, cloud, index)
+    _label(ax)
+    if any(clouds):
+        _draw_legend(ax, handles, list(clouds))
+    return ax
+
+
+def _draw_cloud(ax: Any, cloud: KappaErrorPoints, index: int) -> Any:
+    alpha = min(1.0, max(0.25, (_FEW / len(cloud.kappa)) ** 0.5))
+    look = {"marker": _MARKERS[index % len(_MARKERS)], "color": class_color(index), "alpha": alpha}
+    return ax.scatter(cloud.kappa, cloud.error, s=16, linewidths=0, **look)
+
+
+def _draw_mean(ax: Any, cloud: KappaErrorPoints, index: int) -> None:
+    mean = (cloud.mean_kappa, cloud.mean_error)
+    for color, size, width in (("white", 14, 5.0), (INK, 12, 2.0)):
+        ax.plot(*mean, marker="+", markersize=size, markeredgewidth=width, color=color, zorder=3 + index)
+
+
+def _label(ax: Any) -> None:
+    ax.set_xlabel("κ of the pair  (lower: more diverse)", color=INK)
+    ax.set_ylabel("mean error of the pair", color=INK)
+    ax.grid(color=LINE, alpha=0.25, linewidth=0.6)
+    ax.set_axisbelow(True)
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        ax.spines[side].set_color(LINE)
+    ax.tick_params(colors=FAINT_INK)
+
+
+def _draw_legend(ax: Any, handles: list[Any], names: list[str]) -> None:
+    # matplotlib leaves out labels that begin with an underscore, and parses dollar signs as mathematics.
+    texts = [printable(str(name)) for name in names]
+    labels = [f" {text}" if text.startswith("_") else text for text in texts]
+    legend = ax.legend(handles, labels, frameon=False, labelcolor=INK)
+    for handle in legend.legend_handles:
+        handle.set_alpha(1.0)
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+
+
+def _pyplot(problem: str) -> Any:
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise ImportError(problem) from None
+    return plt
