@@ -35,7 +35,6 @@ UNFINISHED = {
     "spinney.adaboost",
     "spinney.bagging",
     "spinney.data",
-    "spinney.ensembles",
     "spinney.forests",
     "spinney.gradient_boosting",
     "spinney.losses",

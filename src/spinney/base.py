@@ -71,6 +71,15 @@ class Estimator(BaseEstimator, Persistent, metaclass=ABCMeta, persistent_name=""
     def _check_fitted(self) -> None:
         """Raise ModelFileError unless the attributes read from a model file agree with each other."""
 
+    def __copy__(self) -> Self:
+        """Return a shallow copy, with derived attributes computed anew from the fitted ones."""
+        bases = type(self).__mro__
+        transient = {name for base in bases for name in vars(base).get("_transient_attributes", ())}
+        fitted = {name: value for name, value in self._fitted_attributes().items() if name not in transient}
+        copied = type(self).__new__(type(self))
+        copied.__dict__ = self._unfitted_attributes() | fitted | (self._derived(fitted) if fitted else {})
+        return copied
+
     def _check_state(self) -> None:
         fitted = self._fitted_attributes()
         if fitted:

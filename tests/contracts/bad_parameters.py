@@ -91,7 +91,6 @@ _ANYWHERE: dict[str, list[Any]] = {
     "n_initial": [0, 1.5],
     "replacement": [1, None],
     "n_bags": [0, 1.5],
-    "bag_fraction": [0.0, 1.5, "half"],
     # perturbations
     "flip_rate": [-0.1, 1.0, "much", 0.9],
     "scale": [-1.0, np.inf, None],

@@ -64,7 +64,7 @@ def test_any_scorer_may_judge(scoring):
 
 
 def test_bags_are_drawn_by_the_seed_and_averaged():
-    settings = {"n_bags": 6, "bag_fraction": 0.5, "cv": 3, "random_state": 1}
+    settings = {"n_bags": 6, "max_samples": 0.5, "cv": 3, "random_state": 1}
     model = sp.EnsembleSelectionClassifier(MODELS, **settings).fit(X, Y)
     again = sp.EnsembleSelectionClassifier(MODELS, **settings).fit(X, Y)
     assert_array_equal(model.weights_, again.weights_)

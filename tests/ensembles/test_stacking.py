@@ -242,7 +242,7 @@ def test_a_column_with_the_name_of_an_answer_is_refused():
 def test_columns_that_the_default_final_estimator_cannot_take_are_told_of():
     X, y, _ = mixed_data("classifier", 60)
     for table, words in ((X, "convert string"), (X[["a", "b"]], "NaN")):
-        with pytest.raises(ValueError, match=rf"passthrough .*{words}.*final_estimator .* such as a tree"):
+        with pytest.raises(ValueError, match=rf"passthrough.*{words}.*final_estimator .* such as a tree"):
             sp.StackingClassifier(TREES, passthrough=True).fit(table, y)
     numbers = sp.StackingClassifier(TREES, passthrough=True).fit(X[["b", "noise"]], y)
     assert numbers.final_estimator_.n_features_in_ == 3 * 2 + 2

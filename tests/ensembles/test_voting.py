@@ -121,7 +121,7 @@ def test_reject_labels_keep_their_type_and_so_do_the_classes(labels, reject_labe
 def test_a_majority_needs_a_label_for_the_rejected_that_is_no_class():
     with pytest.raises(ValueError, match="reject_label"):
         fixed(*REFERENCE, rule="majority")
-    with pytest.raises(ValueError, match="reject_label 2 is a class"):
+    with pytest.raises(ValueError, match="reject_label 2 is also a class"):
         fixed(*REFERENCE, rule="majority", reject_label=2)
     with pytest.raises(ValueError, match="quorum"):
         fixed(*REFERENCE, quorum=0.5)
@@ -290,7 +290,7 @@ def test_progress_is_shown_only_when_asked_for(capsys):
     members = [("near", KNeighborsRegressor(1))]
     sp.VotingRegressor(members).fit([[0.0], [1.0]], [0.0, 1.0])
     assert capsys.readouterr() == ("", "")
-    sp.VotingRegressor(members, verbose=True).fit([[0.0], [1.0]], [0.0, 1.0])
+    sp.VotingRegressor(members, verbose=1).fit([[0.0], [1.0]], [0.0, 1.0])
     out, err = capsys.readouterr()
     assert out == "" and "VotingRegressor" in err
 

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from sklearn.linear_model import LinearRegression
 
-from spinney.ensembles.weights import convex_weights, least_squares
+from spinney.ensembles.least_squares import convex_weights, least_squares
 
 
 @settings(max_examples=60, deadline=None)

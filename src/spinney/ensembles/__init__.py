@@ -1,11 +1,10 @@
-"""Combining learners: voting, stacking, and the selection of members."""
+"""Combinations of estimators: voting, stacking, and selection or pruning of members."""
 
-from spinney.ensembles.level_two import LeastSquaresRegressor, MultiResponseClassifier
+from spinney.ensembles.least_squares import LeastSquaresRegressor, MultiResponseClassifier
 from spinney.ensembles.pruning import prune_ensemble
 from spinney.ensembles.selection import EnsembleSelectionClassifier, EnsembleSelectionRegressor
 from spinney.ensembles.stacking import StackingClassifier, StackingRegressor
-from spinney.ensembles.votes import RiskCoverage
-from spinney.ensembles.voting import VotingClassifier, VotingRegressor
+from spinney.ensembles.voting import RiskCoverage, VotingClassifier, VotingRegressor
 
 __all__ = [
     "EnsembleSelectionClassifier",

@@ -1,10 +1,8 @@
-"""What every combination of named estimators shares: reading them, metadata, fitted parts, and the file."""
+"""Base classes of ensembles of named estimators: members, metadata routing, fits and weighted means."""
 
 from __future__ import annotations
 
-from abc import ABCMeta
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -17,87 +15,44 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.core.errors import (
-    InputError,
-    InputTypeError,
-    ModelFileError,
-    SpinneyError,
-    show_value,
-    show_values,
-)
-from spinney.core.parameters import FLAG, Rule, Whole, check_parameters, check_weights, thread_count
+from spinney.base import Estimator
+from spinney.core.errors import InputError, InputTypeError, SpinneyError, show_value, show_values
+from spinney.core.parameters import FLAG, Rule, Whole, thread_count
 from spinney.core.seeds import draw_seed, stream
 from spinney.data.target import encode_classes, encode_like, encode_values, read_target
-from spinney.ensembles.out_of_fold import (
-    Lesson,
+from spinney.data.weights import check_weights
+from spinney.ensembles.predictions import (
+    Array,
+    FitTask,
+    Method,
     OutOfFold,
-    Split,
-    answer_out_of_fold,
-    fit_members,
-    read_splits,
-    read_splitter,
+    aligned_predictions,
+    as_probabilities,
+    class_indices,
+    make_splits,
+    make_splitter,
 )
-from spinney.ensembles.responses import Method, answer, class_places
-from spinney.io import Persistent
+from spinney.io import require
 from spinney.members.base_estimators import AnyEstimator, make_member
-from spinney.members.tables import check_described, count_rows, describe_input, encode_labels
+from spinney.members.tables import check_described, check_input, count_rows, describe_input, encode_labels
 
 RULES: dict[str, tuple[Rule, ...]] = {"verbose": (FLAG, Whole(0))}
 _SHAPE = 'Give a list of (name, estimator) pairs, such as [("tree", DecisionTreeClassifier())].'
 
 
-@dataclass(frozen=True)
-class Team:
-    """Hold the members that take part, each unfitted or, with cv="prefit", fitted, and their names."""
-
-    names: tuple[str, ...]
-    members: tuple[Any, ...]
-    places: tuple[int, ...]
-    """Where each stands among the estimators that were given; those dropped are left out."""
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Hold the team, its lesson, row weights, and the metadata of the splitter and of level two."""
-
-    team: Team
-    lesson: Lesson
-    weights: NDArray[np.float64] | None
-    for_splitter: Mapping[str, Any]
-    for_final: Mapping[str, Any]
-    seed: int | None
-
-    def only(self, chosen: NDArray[np.intp]) -> Problem:
-        """Give the same problem for the chosen members alone."""
-        team, lesson = self.team, self.lesson
-        part = Team(*(tuple(column[i] for i in chosen) for column in (team.names, team.members, team.places)))
-        return replace(self, team=part, lesson=replace(lesson, metadata=[lesson.metadata[i] for i in chosen]))
-
-    def targets(self) -> NDArray[np.float64]:
-        """Give the targets as columns: a 1 for the class of each row, or the numbers.  -> (n_rows, width)"""
-        codes, classes = self.lesson.codes, self.lesson.classes
-        return codes[:, None] if classes is None else np.eye(len(classes))[codes]
-
-
-class _BaseCombination(MetaEstimatorMixin, _BaseComposition, Persistent, metaclass=ABCMeta):  # type: ignore[misc]
-    """Read and keep named estimators; a subclass fits them and combines what they answer."""
+class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: ignore[misc]
+    """Base class of ensembles of named estimators; a subclass combines the predictions of the members."""
 
     _task: ClassVar[Literal["classification", "regression"]]
-    _parameter_rules: ClassVar[dict[str, tuple[Rule, ...]]] = RULES
-    _state_attributes: ClassVar[tuple[str, ...]] = (
-        "estimators_",
-        "_names",
-        "classes_",
-        "n_features_in_",
-        "feature_names_in_",
-    )
+    _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = RULES
     _required_attributes: ClassVar[tuple[str, ...]] = ("estimators_", "_names")
+    _state_attributes: ClassVar[tuple[str, ...]] = ("classes_", "n_features_in_", "feature_names_in_")
 
     estimators: Any
     cv: Any
     n_jobs: int | None
     random_state: Any
-    verbose: bool | int
+    verbose: int
 
     estimators_: list[Any]
     _names: list[str]
@@ -106,123 +61,131 @@ class _BaseCombination(MetaEstimatorMixin, _BaseComposition, Persistent, metacla
     # ---- parameters ----
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Give the parameters, with ``deep`` those of the estimators too, as ``name__parameter``."""
+        """Return the parameters.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Include the estimators by name, and their parameters as ``name__parameter``.
+
+        Returns
+        -------
+        dict
+            Values by parameter name.
+        """
         params: dict[str, Any] = self._get_params("estimators", deep=deep)
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, also ``name`` (another estimator or "drop") and ``name__parameter``."""
+        """Set parameters.
+
+        Parameters
+        ----------
+        **params : dict
+            Values by parameter name; also ``name`` (another estimator or "drop") and ``name__parameter``.
+
+        Returns
+        -------
+        self
+            This estimator.
+        """
         self._set_params("estimators", **params)
         return self
 
     @property
     def named_estimators(self) -> Bunch:
-        """Give the estimators by name, as they were given."""
+        """The given estimators by name."""
         return Bunch(**dict(self.estimators or ()))
 
     @property
     def named_estimators_(self) -> Bunch:
-        """Give the fitted members by name."""
+        """The fitted members by name."""
         if "estimators_" not in vars(self):
             raise AttributeError(f"This {type(self).__name__} is not fitted yet, so it has no members.")
         return Bunch(**dict(zip(self._names, self.estimators_, strict=True)))
 
-    # ---- reading what fit is given ----
+    # ---- reading the arguments of fit ----
 
-    def _read(self, X: Any, y: Any, sample_weight: Any, groups: Any, metadata: Mapping[str, Any]) -> Problem:
+    def _read_task(
+        self, X: Any, y: Any, sample_weight: Any, groups: Any, metadata: Mapping[str, Any]
+    ) -> FitTask:
         """Check every argument of ``fit``."""
-        check_parameters(type(self).__name__, vars(self), self._parameter_rules)
+        self._check_params()
         thread_count(self.n_jobs)
         seed = None if self.random_state is None else draw_seed(self.random_state)
-        team = self._team(seed)
-        n_rows = self._count(X)
-        labels, codes, classes = self._read_target(y, n_rows, team)
+        pairs = self._check_estimators()
+        kept = [index for index, (_, estimator) in enumerate(pairs) if not _is_dropped(estimator)]
+        if not kept:
+            raise InputError("All estimators are dropped; at least one is needed.")
+        names = [pairs[index][0] for index in kept]
+        members = [self._make_member(pairs[index][1], index, seed) for index in kept]
+        n_rows = _count_rows(X)
+        labels, codes, classes = self._encode_target(y, n_rows, members)
         weights = check_weights(sample_weight, n_rows)
-        for_members, for_splitter, for_final = self._route(team, weights, groups, metadata)
-        lesson = Lesson(X, labels, codes, classes, for_members)
-        return Problem(team, lesson, weights, for_splitter, for_final, seed)
+        routed = self._route(names, weights, groups, metadata)
+        return FitTask(names, members, kept, X, labels, codes, classes, weights, seed, *routed)
 
-    def _count(self, X: Any) -> int:
-        """Count the rows; that there are none, or no columns, folds would hide from the members."""
-        n_rows, width = count_rows(X), describe_input(X).get("n_features_in_")
-        for number, what in ((n_rows, "sample"), (width, "feature")):
-            if number == 0:
-                shape = (n_rows, width)
-                raise InputError(
-                    f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required."
-                )
-        return n_rows
-
-    def _team(self, seed: int | None) -> Team:
-        """Read the estimators; those that are to be fitted get their seeds."""
-        pairs = self.estimators
+    def _check_estimators(self) -> Sequence[tuple[str, Any]]:
+        pairs: Any = self.estimators
         valid = isinstance(pairs, list | tuple) and len(pairs) > 0
         if not valid or not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
             raise InputError(
-                f"The estimators of {type(self).__name__} are {show_value(pairs)}, which is no list of "
+                f"The estimators of {type(self).__name__} are {show_value(pairs)}, not a list of "
                 "(string, estimator) tuples",
                 fix=_SHAPE,
             )
         for name, estimator in pairs:
-            self._check_member(name, estimator)
+            if not isinstance(name, str):
+                raise InputError(f"The name of an estimator is {show_value(name)}, not a string", fix=_SHAPE)
+            if _is_dropped(estimator):
+                continue
+            if not AnyEstimator().allows(estimator):
+                raise InputTypeError(
+                    f"The member {show_value(name)} is {show_value(estimator)}, not an estimator", fix=_SHAPE
+                )
+            if not self._has_same_task(estimator):
+                kind = type(estimator).__name__
+                raise InputError(f"The member {show_value(name)}, a {kind}, should be a {self._kind()}.")
         self._validate_names([name for name, _ in pairs])
-        kept = [place for place, (_, estimator) in enumerate(pairs) if not _is_dropped(estimator)]
-        if not kept:
-            raise InputError("All estimators are dropped; at least one is needed.")
-        members = tuple(self._make_member(pairs[place][1], place, seed) for place in kept)
-        return Team(tuple(pairs[place][0] for place in kept), members, tuple(kept))
+        return list(pairs)
 
-    def _check_member(self, name: Any, estimator: Any) -> None:
-        if not isinstance(name, str):
-            raise InputError(f"The name of an estimator is {show_value(name)}, which is no text", fix=_SHAPE)
-        if _is_dropped(estimator):
-            return
-        if not AnyEstimator().allows(estimator):
-            raise InputTypeError(
-                f"The member {show_value(name)} is {show_value(estimator)}, which is no estimator", fix=_SHAPE
-            )
-        if not self._learns_alike(estimator):
-            raise InputError(
-                f"The member {show_value(name)}, a {type(estimator).__name__}, should be a {self._kind()}."
-            )
-
-    def _learns_alike(self, estimator: Any) -> bool:
-        """Tell whether an estimator learns classes, or numbers, as this one does."""
+    def _has_same_task(self, estimator: Any) -> bool:
+        """Return True if an estimator is a classifier, or a regressor, as this one is."""
         return bool((is_classifier if self._task == "classification" else is_regressor)(estimator))
 
     def _kind(self) -> str:
         return "classifier" if self._task == "classification" else "regressor"
 
-    def _make_member(self, estimator: Any, place: int, seed: int | None) -> Any:
+    def _make_member(self, estimator: Any, index: int, seed: int | None) -> Any:
         if self._is_prefit():
             check_is_fitted(estimator)
             return estimator
-        return self._make(estimator, place, seed)
+        return self._make_copy(estimator, index, seed)
 
-    def _make(self, estimator: Any, place: int, seed: int | None) -> Any:
-        """Copy an estimator, with random states of its own if there is a seed."""
-        return make_member(estimator, None if seed is None else int(stream(seed, place).integers(2**63)))
+    def _make_copy(self, estimator: Any, index: int, seed: int | None) -> Any:
+        """Return an unfitted copy, with random states of its own if there is a seed."""
+        return make_member(estimator, None if seed is None else int(stream(seed, index).integers(2**63)))
 
     def _is_prefit(self) -> bool:
         return isinstance(self.cv, str) and self.cv == "prefit"
 
-    def _read_target(
-        self, y: Any, n_rows: int, team: Team
+    def _encode_target(
+        self, y: Any, n_rows: int, members: Sequence[Any]
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
-        """Give the targets, their codes, and the classes; the numbers twice, and None, in regression."""
+        """Return labels, their codes and the classes; in regression the values twice, and None."""
         if self._task == "regression":
             values = encode_values(read_target(y, n_rows), non_negative=False)
             if values.shape[1] != 1:
                 raise InputError(
-                    f"y has {values.shape[1]} outputs, and {type(self).__name__} learns one",
-                    fix="Fit one an output, for example by sklearn.multioutput.MultiOutputRegressor.",
+                    f"y has {values.shape[1]} outputs, but {type(self).__name__} supports one",
+                    fix="Fit one per output, for example with sklearn.multioutput.MultiOutputRegressor.",
                 )
             return values[:, 0], values[:, 0], None
         codes, classes = encode_labels(y, n_rows)
         labels = classes.take(codes)
         if self._is_prefit():
-            # Rows held out may lack a class that the members know.
-            known = [classes, *(member.classes_ for member in team.members if hasattr(member, "classes_"))]
+            # Held-out rows may lack a class that the members know.
+            known = [classes, *(member.classes_ for member in members if hasattr(member, "classes_"))]
             classes = encode_classes(np.concatenate(known)).classes[0]
             codes = encode_like(labels, [classes])[:, 0]
         return labels, codes, classes
@@ -230,7 +193,13 @@ class _BaseCombination(MetaEstimatorMixin, _BaseComposition, Persistent, metacla
     # ---- metadata ----
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Say to whom the arguments of ``fit`` go when metadata routing is on: members, splitter, itself."""
+        """Return which arguments of ``fit`` go to the members and the splitter with metadata routing.
+
+        Returns
+        -------
+        MetadataRouter
+            scikit-learn's description of the routing.
+        """
         fitting = MethodMapping().add(caller="fit", callee="fit")
         router = MetadataRouter(owner=self).add_self_request(self)
         for name, estimator in self.estimators or ():
@@ -241,114 +210,152 @@ class _BaseCombination(MetaEstimatorMixin, _BaseComposition, Persistent, metacla
         return router
 
     def _route(
-        self, team: Team, weights: NDArray[np.float64] | None, groups: Any, metadata: Mapping[str, Any]
+        self, names: Sequence[str], weights: Array | None, groups: Any, metadata: Mapping[str, Any]
     ) -> tuple[list[Mapping[str, Any]], Mapping[str, Any], Mapping[str, Any]]:
-        """Give the metadata of each member's ``fit``, of the splitter, and of the level-two learner."""
+        """Return the metadata of each member's ``fit``, of the splitter, and of the final estimator."""
         if get_config()["enable_metadata_routing"]:
             routed = process_routing(self, "fit", sample_weight=weights, groups=groups, **metadata)
-            members = [routed[name]["fit"] for name in team.names]
             final = routed["final_estimator"]["fit"] if "final_estimator" in routed else {}
-            return members, routed["splitter"]["split"], final
+            return [routed[name]["fit"] for name in names], routed["splitter"]["split"], final
         if metadata:
             raise InputError(
-                f"fit does not take {show_values(list(metadata))}",
-                fix="sklearn.set_config(enable_metadata_routing=True) lets fit hand them to the members.",
+                f"fit does not accept {show_values(list(metadata))}",
+                fix="sklearn.set_config(enable_metadata_routing=True) passes them on to the members.",
             )
         common = {} if weights is None else {"sample_weight": weights}
-        return [common] * len(team.members), {} if groups is None else {"groups": groups}, common
+        return [common] * len(names), {} if groups is None else {"groups": groups}, common
 
     # ---- fitting ----
 
-    def _splits(self, problem: Problem) -> list[Split]:
-        lesson = problem.lesson
-        splitter = read_splitter(self.cv, lesson.codes, lesson.classes is not None)
-        return read_splits(splitter, lesson.X, lesson.codes, problem.for_splitter.get("groups"))
+    def _predict_held_out(self, task: FitTask, methods: Sequence[Method]) -> OutOfFold:
+        """Return predictions of the members for rows that they were not fitted to.
 
-    def _held_out(self, problem: Problem, methods: Sequence[Method]) -> OutOfFold:
-        """Give the answers of the members for rows that they never saw.
-
-        With cv="prefit" the rows given are taken to be such.
+        With cv="prefit" the rows given to ``fit`` are taken to be such.
         """
-        team, lesson = problem.team, problem.lesson
         if self._is_prefit():
-            answers = tuple(
-                answer(member, lesson.X, method, lesson.classes)
-                for member, method in zip(team.members, methods, strict=True)
+            return OutOfFold(
+                np.arange(len(task.y)), self._predictions(task.members, methods, task.X, task.classes)
             )
-            return OutOfFold(np.arange(len(lesson.y)), answers)
-        splits = self._splits(problem)
+        splitter = make_splitter(self.cv, task.codes, task.classes is not None)
+        splits = make_splits(splitter, task.X, task.codes, task.splitter_metadata.get("groups"))
         try:
-            return answer_out_of_fold(
-                team.members, lesson, splits, methods, self.n_jobs, self._title("out-of-fold")
-            )
+            return task.predict_out_of_fold(splits, methods, self.n_jobs, self._title("out-of-fold"))
         except SpinneyError as error:
             if error.row is not None:
-                # It counts the rows of a fold; fitting to all of them meets it at its true place.
-                self._fit_members(problem)
+                # The row is counted within a fold; fitting to all rows raises the error with its true index.
+                self._fit_members(task)
             raise
 
-    def _fit_members(self, problem: Problem) -> list[Any]:
-        """Give the members, fitted to all rows unless they are already."""
+    def _fit_members(self, task: FitTask) -> list[Any]:
+        """Return the members, fitted to all rows unless they are prefit."""
         if self._is_prefit():
-            return list(problem.team.members)
-        return fit_members(problem.team.members, problem.lesson, self.n_jobs, self._title("members"))
+            return list(task.members)
+        return task.fit_members(self.n_jobs, self._title("members"))
 
-    def _title(self, words: str) -> str | None:
-        return f"{type(self).__name__}: {words}" if self.verbose else None
+    def _title(self, what: str) -> str | None:
+        return f"{type(self).__name__}: {what}" if self.verbose else None
 
-    def _adopt(self, **fitted: Any) -> Self:
-        """Set all fitted attributes at once, so that a fit that fails leaves the estimator as it was."""
-        old = {name for base in type(self).__mro__ for name in vars(base).get("_state_attributes", ())}
-        kept = {name: value for name, value in vars(self).items() if name not in old}
-        # One assignment, because Ctrl-C may come between any two.
-        self.__dict__ = kept | {name: value for name, value in fitted.items() if value is not None}
-        return self
+    @staticmethod
+    def _predictions(
+        members: Sequence[Any], methods: Sequence[Method], X: Any, classes: NDArray[Any] | None
+    ) -> list[Array]:
+        """Return the predictions of each member, (n_rows, width) each."""
+        pairs = zip(members, methods, strict=True)
+        return [aligned_predictions(member, X, method, classes) for member, method in pairs]
 
     # ---- after fitting ----
 
-    def _check_state(self) -> None:
-        if "estimators_" not in vars(self):
-            return
+    def _check_fitted(self) -> None:
         check_described(self)
         members, names = self.estimators_, self._names
-        require(type(members) is list and len(members) > 0, "it has no list of members")
+        require(type(members) is list and len(members) > 0, "the ensemble has no list of members")
         require(
             all(hasattr(member, "predict") and hasattr(member, "get_params") for member in members),
-            "a member is no estimator",
+            "a member is not an estimator",
         )
         require(type(names) is list and len(names) == len(members), "members and names differ in number")
-        require(all(type(name) is str for name in names), "the name of a member is no text")
-        if self._task == "regression":
-            require("classes_" not in vars(self), "a regressor has classes")
-            return
+        require(all(type(name) is str for name in names), "the name of a member is not a string")
         classes = vars(self).get("classes_")
-        require(
-            isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) > 0, "it has no classes"
-        )
+        if self._task == "regression":
+            require(classes is None, "a regressor has classes")
+            return
+        valid = isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) > 0
+        require(valid, "the ensemble has no classes")
         require(len(set(self.classes_.tolist())) == len(self.classes_), "a class is listed twice")
         for member in members:
-            class_places(member, self.classes_)
+            class_indices(member, self.classes_)
 
-    def _readers(self) -> list[Any]:
-        """List the estimators that are handed X itself."""
+    def _table_readers(self) -> list[Any]:
+        """Return the estimators that are given X itself."""
         return [estimator for _, estimator in self.estimators if not _is_dropped(estimator)]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         try:
-            inputs = [get_tags(reader).input_tags for reader in self._readers()]
+            inputs = [get_tags(reader).input_tags for reader in self._table_readers()]
         except (TypeError, ValueError, AttributeError):
-            inputs = []  # estimators that are no list of pairs are for fit to refuse
+            inputs = []  # fit raises the error for invalid estimators
         for kind in ("sparse", "allow_nan", "categorical", "string"):
             setattr(tags.input_tags, kind, bool(inputs) and all(getattr(one, kind) for one in inputs))
         return tags
 
 
+class _WeightedMean(_NamedEnsemble):
+    """Base class of ensembles that average the predictions of their members with weights."""
+
+    _required_attributes: ClassVar[tuple[str, ...]] = ("weights_",)
+
+    weights_: Array
+
+    def _method(self, name: str, member: Any) -> Method:
+        """Return the prediction method of a member."""
+        return "predict"
+
+    def _methods(self, names: Sequence[str], members: Sequence[Any]) -> list[Method]:
+        return [self._method(*pair) for pair in zip(names, members, strict=True)]
+
+    @staticmethod
+    def _as_probabilities(
+        predictions: Sequence[Array], methods: Sequence[Method], classes: NDArray[Any] | None
+    ) -> list[Array]:
+        """Return the predictions of all members in a form that can be averaged, each (n_rows, width)."""
+        pairs = zip(predictions, methods, strict=True)
+        return [as_probabilities(one, method, classes) for one, method in pairs]
+
+    def _member_probabilities(self, X: Any) -> list[Array]:
+        """Return probabilities, votes or values of each member, (n_rows, width) each."""
+        check_input(self, X)
+        classes = vars(self).get("classes_")
+        methods = self._methods(self._names, self.estimators_)
+        return self._as_probabilities(
+            self._predictions(self.estimators_, methods, X, classes), methods, classes
+        )
+
+    def _mean(self, X: Any) -> Array:
+        """Return the weighted mean over the members.  -> (n_rows, width)"""
+        each = self._member_probabilities(X)
+        return np.asarray(sum(weight * one for weight, one in zip(self.weights_, each, strict=True)))
+
+    def _check_fitted(self) -> None:
+        super()._check_fitted()
+        weights: Any = self.weights_
+        valid = isinstance(weights, np.ndarray) and weights.shape == (len(self.estimators_),)
+        require(valid and weights.dtype == np.float64, "there is not one weight per member")
+        valid = bool((weights >= 0).all() and np.isfinite(weights.sum()))
+        require(valid, "a weight is negative or not finite")
+
+
+def _count_rows(X: Any) -> int:
+    """Count the rows; raise InputError if there are no rows or columns, which folds would hide."""
+    n_rows, width = count_rows(X), describe_input(X).get("n_features_in_")
+    for number, what in ((n_rows, "sample"), (width, "feature")):
+        if number == 0:
+            shape = (n_rows, width)
+            raise InputError(
+                f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required."
+            )
+    return n_rows
+
+
 def _is_dropped(estimator: Any) -> bool:
     return isinstance(estimator, str) and estimator == "drop"
-
-
-def require(condition: bool, otherwise: str) -> None:
-    """Raise ModelFileError unless a part of a loaded model is as it must be."""
-    if not condition:
-        raise ModelFileError(f"The ensemble in the model file is damaged: {otherwise}.", fix="Save it again.")

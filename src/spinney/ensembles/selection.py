@@ -1,47 +1,224 @@
-"""`EnsembleSelectionClassifier` and `EnsembleSelectionRegressor`: a few members chosen from many models."""
+"""Ensemble selection: greedy forward selection of members from a library of models (Caruana et al., 2004)."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer
 
 from spinney.core.parameters import FLAG, NONE, Kind, Real, Rule, Whole
 from spinney.core.seeds import draw_seed, stream
-from spinney.ensembles.averaging import _BaseMean
-from spinney.ensembles.base import RULES, Problem, require
-from spinney.ensembles.greedy import Judge, LogJudge, ScorerJudge, Selection, SquaredJudge, select
-from spinney.ensembles.out_of_fold import OutOfFold
-from spinney.ensembles.responses import Method, choose_method
-from spinney.ensembles.votes import decide
+from spinney.ensembles.base import RULES, _WeightedMean
+from spinney.ensembles.predictions import Array, FitTask, Method, OutOfFold, choose_method
+from spinney.ensembles.voting import decide
+from spinney.io import require
 from spinney.members.tables import describe_input
 
+Counts = NDArray[np.int64]
 
-class _Function:
-    """Allow what can be called."""
+# ---- greedy forward selection ----
+
+
+class EnsembleLoss(Protocol):
+    """Loss of an ensemble with one more member."""
+
+    n_members: int
+
+    def losses(self, counts: Counts) -> Array:
+        """Return the loss of the mean of the members, each as often as counted, with one more of each.
+
+        counts (n_members,) -> (n_members,)
+        """
+
+
+@dataclass(frozen=True)
+class Selection:
+    """How often each member was selected, and the steps: which member, and the loss with it."""
+
+    counts: Counts
+    members: tuple[int, ...]
+    losses: tuple[float, ...]
+
+
+def select(
+    loss: EnsembleLoss,
+    n_steps: int,
+    *,
+    n_initial: int = 1,
+    replacement: bool = True,
+    allowed: NDArray[np.bool_] | None = None,
+) -> Selection:
+    """Start with the best members, add the one that helps most at each step, and keep the best ensemble.
+
+    The first ``n_initial`` of ``n_steps`` members are selected by their own loss, the others by the loss of
+    the ensemble. Of equal members the first is selected, of equal ensembles the smallest. With
+    ``replacement`` a member can be selected again, which increases its weight.
+
+    >>> loss = SquaredLoss([np.array([[0.0]]), np.array([[3.0]])], np.array([[1.0]]))
+    >>> select(loss, 3).counts.tolist()
+    [2, 1]
+    """
+    usable = np.ones(loss.n_members, dtype=bool) if allowed is None else allowed.copy()
+    counts = np.zeros(loss.n_members, dtype=np.int64)
+    alone = np.where(usable, loss.losses(counts), np.inf)
+    initial = np.argsort(alone, kind="stable")[: min(n_initial, int(usable.sum()))].tolist()
+    members: list[int] = []
+    losses: list[float] = []
+    while len(members) < n_steps and usable.any():
+        trials = np.where(usable, loss.losses(counts), np.inf)
+        chosen = initial[len(members)] if len(members) < len(initial) else _first_min(trials)
+        counts[chosen] += 1
+        members.append(chosen)
+        losses.append(float(trials[chosen]))
+        if not replacement:
+            usable[chosen] = False
+    first = min(len(initial), len(losses)) - 1
+    n_best = first + _first_min(np.array(losses[first:])) + 1
+    kept = np.bincount(members[:n_best], minlength=loss.n_members).astype(np.int64)
+    return Selection(kept, tuple(members), tuple(losses))
+
+
+def _first_min(losses: Array) -> int:
+    """Return the first of the smallest losses; differences by rounding do not count."""
+    finite = losses[np.isfinite(losses)]
+    return int(np.argmax(losses <= finite.min() + 1e-12 * np.abs(finite).max()))
+
+
+def _row_shares(weights: Array | None, n_rows: int) -> Array:
+    """Return row weights with sum 1."""
+    weights = np.ones(n_rows) if weights is None else weights
+    return np.asarray(weights / weights.sum())
+
+
+class SquaredLoss:
+    """Squared error of the mean prediction.
+
+    predictions: one array (n_rows, width) per member; target (n_rows, width). The products of the members'
+    errors determine the loss of every ensemble, so no step looks at the rows again.
+    """
+
+    def __init__(self, predictions: Sequence[Array], target: Array, weights: Array | None = None) -> None:
+        self.n_members = len(predictions)
+        errors = np.stack([(one - target).ravel() for one in predictions])
+        shares = np.repeat(_row_shares(weights, len(target)), target.shape[1])
+        self._products = (errors * shares) @ errors.T
+
+    def losses(self, counts: Counts) -> Array:
+        """Return the mean squared error with one more of each member."""
+        so_far = self._products @ counts
+        total = counts @ so_far + 2 * so_far + np.diag(self._products)
+        return np.asarray(total / (counts.sum() + 1) ** 2)
+
+
+class LogLoss:
+    """Log loss of the mean probability.
+
+    predictions: one array (n_rows, n_classes) per member; codes (n_rows,): the true classes.
+    """
+
+    def __init__(
+        self, predictions: Sequence[Array], codes: NDArray[Any], weights: Array | None = None
+    ) -> None:
+        self.n_members = len(predictions)
+        self._true = np.stack([one[np.arange(len(codes)), codes] for one in predictions])
+        self._shares = _row_shares(weights, len(codes))
+
+    def losses(self, counts: Counts) -> Array:
+        """Return the log loss with one more of each member."""
+        mean = (counts @ self._true + self._true) / (counts.sum() + 1)
+        return np.asarray(-np.log(np.clip(mean, np.finfo(np.float64).eps, 1.0)) @ self._shares)
+
+
+class ScorerLoss:
+    """Negative score of the mean prediction by a scikit-learn scorer.
+
+    predictions: one array (n_rows, n_classes) per member, or (n_rows, 1) in regression.
+    """
+
+    def __init__(
+        self,
+        scorer: Any,
+        predictions: Sequence[Array],
+        y: NDArray[Any],
+        classes: NDArray[Any] | None,
+        weights: Array | None = None,
+    ) -> None:
+        self.n_members = len(predictions)
+        self._scorer, self._predictions = scorer, np.stack(predictions)
+        # Metrics do not accept labels in an object array.
+        self._y = np.array(y.tolist()) if y.dtype == object else y
+        self._classes = np.array(classes.tolist()) if classes is not None else None
+        self._metadata = {} if weights is None else {"sample_weight": weights}
+
+    def losses(self, counts: Counts) -> Array:
+        """Return the negative score with one more of each member."""
+        total = np.tensordot(counts, self._predictions, 1)
+        return np.array([-self._score((total + one) / (counts.sum() + 1)) for one in self._predictions])
+
+    def _score(self, mean: Array) -> float:
+        given = _GivenValues(mean) if self._classes is None else _GivenProbabilities(mean, self._classes)
+        return float(self._scorer(given, np.arange(len(mean))[:, None], self._y, **self._metadata))
+
+
+class _GivenValues(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Regressor that returns predictions computed before, for a scorer."""
+
+    def __init__(self, values: Array) -> None:
+        self.values = values
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def predict(self, rows: NDArray[np.int64]) -> Array:
+        return np.asarray(self.values[rows[:, 0], 0])
+
+
+class _GivenProbabilities(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Classifier that returns probabilities computed before, for a scorer."""
+
+    def __init__(self, values: Array, classes: NDArray[Any]) -> None:
+        self.values, self.classes_ = values, classes
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def predict_proba(self, rows: NDArray[np.int64]) -> Array:
+        return self.values[rows[:, 0]]
+
+    def predict(self, rows: NDArray[np.int64]) -> NDArray[Any]:
+        return np.asarray(self.classes_.take(self.values[rows[:, 0]].argmax(axis=1)))
+
+
+# ---- estimators ----
+
+
+class _Callable:
+    """Parameter rule that allows callables."""
 
     def allows(self, value: Any) -> bool:
-        """Tell whether the value is one of them."""
+        """Return True if the value can be called."""
         return callable(value)
 
     def __str__(self) -> str:
         return "a function of (estimator, X, y)"
 
 
-class _BaseSelection(_BaseMean):
-    """Choose members greedily by what they answer for unseen rows, and average those chosen."""
+class _EnsembleSelection(_WeightedMean):
+    """Base class of ensemble selection."""
 
-    _state_attributes: ClassVar[tuple[str, ...]] = ("path_",)
-    _parameter_rules: ClassVar[dict[str, tuple[Rule, ...]]] = RULES | {
-        "scoring": (NONE, Kind("the name of a scorer", str), _Function()),
+    _required_attributes: ClassVar[tuple[str, ...]] = ("path_",)
+    _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = RULES | {
+        "scoring": (NONE, Kind("the name of a scorer", str), _Callable()),
         "n_steps": (Whole(1),),
         "n_initial": (Whole(1),),
         "replacement": (FLAG,),
         "n_bags": (Whole(1),),
-        "bag_fraction": (Real(0.0, 1.0, open_ends="("),),
+        "max_samples": (Real(0.0, 1.0, open_ends="("),),
     }
 
     scoring: Any
@@ -49,88 +226,156 @@ class _BaseSelection(_BaseMean):
     n_initial: int
     replacement: bool
     n_bags: int
-    bag_fraction: float
+    max_samples: float
     path_: list[list[tuple[str, float]]]
+
+    def __init__(
+        self,
+        estimators: Any = None,
+        *,
+        scoring: Any = None,
+        n_steps: int = 50,
+        n_initial: int = 1,
+        replacement: bool = True,
+        n_bags: int = 1,
+        max_samples: float = 0.5,
+        cv: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self._store_params(locals())
 
     def fit(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, groups: Any = None, **metadata: Any
     ) -> Self:
-        """Choose members by their answers for rows they have not seen, and fit those chosen to all rows.
+        """Select members by their predictions for unseen rows, and fit the selected ones to all rows.
 
-        X may be anything that all members take: it is handed to them untouched. Row weights go to every
-        member and count in the choice. ``groups`` goes to the splitter; ``metadata``, where scikit-learn's
-        metadata routing is on, to those members that ask for it. With cv="prefit" the members are taken as
-        they are, and X should be rows that they have not seen.
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Anything that all members accept; it is passed on unchanged.
+        y : array-like of shape (n_rows,)
+            Class labels or target values.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Row weights for every member and for the selection.
+        groups : array-like of shape (n_rows,), default=None
+            Groups of the rows, for the splitter given as ``cv``.
+        **metadata : dict
+            Further arguments for the members, with scikit-learn's metadata routing switched on.
+
+        Returns
+        -------
+        self
+            The fitted ensemble.
         """
-        problem = self._read(X, y, sample_weight, groups, metadata)
-        methods = self._methods(problem)
-        judge = self._judge(problem, methods, self._held_out(problem, methods))
-        selections = self._select(judge, problem)
+        task = self._read_task(X, y, sample_weight, groups, metadata)
+        methods = self._methods(task.names, task.members)
+        loss = self._loss(task, methods, self._predict_held_out(task, methods))
+        selections = self._select(loss, task)
         weights = np.mean([one.counts / one.counts.sum() for one in selections], axis=0)
-        chosen = problem.only(np.flatnonzero(weights))
-        names = problem.team.names
-        return self._adopt(
+        chosen = task.select(np.flatnonzero(weights))
+        return self._set_fitted(
             estimators_=self._fit_members(chosen),
-            _names=list(chosen.team.names),
+            _names=list(chosen.names),
             weights_=weights[weights > 0],
-            classes_=problem.lesson.classes,
+            classes_=task.classes,
             path_=[
-                [(names[i], loss) for i, loss in zip(one.members, one.losses, strict=True)]
+                [(task.names[i], step) for i, step in zip(one.members, one.losses, strict=True)]
                 for one in selections
             ],
             **describe_input(X),
         )
 
-    def _judge(self, problem: Problem, methods: list[Method], held_out: OutOfFold) -> Judge:
-        lesson, rows = problem.lesson, held_out.rows
-        weights = None if problem.weights is None else problem.weights[rows]
-        answers = self._spoken(held_out.answers, methods, lesson.classes)
+    def _loss(self, task: FitTask, methods: list[Method], held_out: OutOfFold) -> EnsembleLoss:
+        rows = held_out.rows
+        weights = None if task.weights is None else task.weights[rows]
+        predictions = self._as_probabilities(held_out.predictions, methods, task.classes)
         if self.scoring is not None:
-            scorer = get_scorer(self.scoring)
-            return ScorerJudge(scorer, answers, lesson.y[rows], lesson.classes, weights)
-        if lesson.classes is None:
-            return SquaredJudge(answers, lesson.codes[rows][:, None], weights)
-        return LogJudge(answers, lesson.codes[rows], weights)
+            return ScorerLoss(get_scorer(self.scoring), predictions, task.y[rows], task.classes, weights)
+        if task.classes is None:
+            return SquaredLoss(predictions, task.codes[rows][:, None], weights)
+        return LogLoss(predictions, task.codes[rows], weights)
 
-    def _select(self, judge: Judge, problem: Problem) -> list[Selection]:
-        """Select from all members or, with several bags, from a random part of them for each bag."""
-        n = judge.n_members
-        parts: list[NDArray[np.bool_] | None] = [None]
+    def _select(self, loss: EnsembleLoss, task: FitTask) -> list[Selection]:
+        """Select from all members or, with several bags, from a random subset of them per bag."""
+        n = loss.n_members
+        subsets: list[NDArray[np.bool_] | None] = [None]
         if self.n_bags > 1:
-            seed = draw_seed(None) if problem.seed is None else problem.seed
-            size = max(1, round(self.bag_fraction * n))
+            seed = draw_seed(None) if task.seed is None else task.seed
+            size = max(1, round(self.max_samples * n))
             # The streams before these are those of the members.
             orders = [stream(seed, len(self.estimators) + bag).permutation(n) for bag in range(self.n_bags)]
-            parts = [np.isin(np.arange(n), order[:size]) for order in orders]
+            subsets = [np.isin(np.arange(n), order[:size]) for order in orders]
         again = bool(self.replacement)
         return [
-            select(judge, self.n_steps, n_initial=self.n_initial, replacement=again, allowed=part)
-            for part in parts
+            select(loss, self.n_steps, n_initial=self.n_initial, replacement=again, allowed=subset)
+            for subset in subsets
         ]
 
-    def _check_state(self) -> None:
-        super()._check_state()
-        if "estimators_" in vars(self):
-            path = vars(self).get("path_")
-            require(type(path) is list and all(type(steps) is list for steps in self.path_), "it has no path")
-            pairs = [pair for steps in self.path_ for pair in steps]
-            valid = all(type(pair) is tuple and [*map(type, pair)] == [str, float] for pair in pairs)
-            require(valid, "a step is not a member and a loss")
+    def _check_fitted(self) -> None:
+        super()._check_fitted()
+        path: Any = self.path_
+        require(type(path) is list and all(type(steps) is list for steps in path), "there is no path")
+        steps = [step for steps in path for step in steps]
+        valid = all(type(step) is tuple and [*map(type, step)] == [str, float] for step in steps)
+        require(valid, "a step is not a member and a loss")
 
 
-class EnsembleSelectionClassifier(ClassifierMixin, _BaseSelection):  # type: ignore[misc]
-    """Choose from many classifiers those whose mean probability is best, one after the other.
+class EnsembleSelectionClassifier(ClassifierMixin, _EnsembleSelection):  # type: ignore[misc]
+    """Ensemble selection from a library of classifiers (Caruana et al., 2004).
 
-    Forward selection with replacement (Caruana et al., 2004): start with the ``n_initial`` best members, add
-    at each step the one that helps most, a member several times if need be, up to ``n_steps``; keep the best
-    ensemble met. A member's weight is how often it was chosen. ``n_bags`` above 1 selects that many times,
-    each time from a random ``bag_fraction`` of the members, and averages, which guards against overfitting
-    where there are many models and few rows.
+    Greedy forward selection with replacement: start with the ``n_initial`` best members and add the one that
+    improves the ensemble most, up to ``n_steps``; keep the best ensemble found. The weight of a member is how
+    often it was selected. Losses are computed on out-of-fold predictions, or with cv="prefit" on the rows
+    given to ``fit``. Only selected members are fitted to all rows. A member without ``predict_proba`` votes.
 
-    The judge is the log loss, or any scikit-learn scorer given by ``scoring``, on out-of-fold predictions
-    made by ``cv``; with cv="prefit" the members are fitted already, and the rows given to ``fit`` are held
-    out. Only chosen members are fitted to all rows. A member without ``predict_proba`` gives votes.
+    Parameters
+    ----------
+    estimators : list of (str, estimator) pairs
+        The library of models by name; "drop" leaves one out.
+    scoring : str, callable or None, default=None
+        scikit-learn scorer to maximize; None minimizes the log loss.
+    n_steps : int, default=50
+        Number of selection steps.
+    n_initial : int, default=1
+        Number of members selected by their own loss at the start.
+    replacement : bool, default=True
+        Allow a member to be selected several times.
+    n_bags : int, default=1
+        Number of selections, each from a random subset of the members, that are averaged. More than 1
+        reduces overfitting if there are many models and few rows.
+    max_samples : float in (0, 1], default=0.5
+        Fraction of the members in each subset, with ``n_bags`` above 1.
+    cv : int, splitter, list of splits, "loo", "prefit" or None, default=None
+        Splits of the out-of-fold predictions; None is 5 folds. With "prefit" the members are fitted already,
+        and X should be rows that they have not seen.
+    n_jobs : int or None, default=None
+        Number of members fitted in parallel; −1 uses all cores.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the subsets and of the members' random states; None leaves the latter alone.
+    verbose : int, default=0
+        Above 0: show a progress bar.
 
+    Attributes
+    ----------
+    estimators_ : list of estimators
+        Selected members, fitted.
+    named_estimators_ : Bunch
+        Selected members by name.
+    weights_ : ndarray of shape (n_members,)
+        Weights of the selected members, with sum 1.
+    path_ : list of list of (str, float)
+        For each bag, the name of the member selected at each step, and the loss with it.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X has column names.
+
+    Examples
+    --------
     >>> from spinney import DecisionTreeClassifier, EnsembleSelectionClassifier
     >>> models = [(f"depth {d}", DecisionTreeClassifier(max_depth=d)) for d in (1, 2, 3)]
     >>> X, y = [[i] for i in range(12)], ["a", "a", "a", "b", "b", "b"] * 2
@@ -140,53 +385,90 @@ class EnsembleSelectionClassifier(ClassifierMixin, _BaseSelection):  # type: ign
 
     _task = "classification"
 
-    def __init__(
-        self,
-        estimators: Any = None,
-        *,
-        scoring: Any = None,
-        n_steps: int = 50,
-        n_initial: int = 1,
-        replacement: bool = True,
-        n_bags: int = 1,
-        bag_fraction: float = 0.5,
-        cv: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: bool | int = False,
-    ) -> None:
-        self.estimators = estimators
-        self.scoring = scoring
-        self.n_steps = n_steps
-        self.n_initial = n_initial
-        self.replacement = replacement
-        self.n_bags = n_bags
-        self.bag_fraction = bag_fraction
-        self.cv = cv
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-
     def _method(self, name: str, member: Any) -> Method:
         return choose_method(name, member, ("predict_proba", "predict"))
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Give the mean probability of the chosen members, by their weights.  -> (n_rows, n_classes)"""
+    def predict_proba(self, X: Any) -> Array:
+        """Predict the weighted mean probability of the selected members.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Probabilities.
+        """
         return self._mean(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predict the likeliest class.  -> (n_rows,)"""
+        """Predict the most probable class.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Class labels.
+        """
         codes = decide(self._mean(X), None)
-        labels: NDArray[Any] = self.classes_.take(codes)
-        return labels
+        return np.asarray(self.classes_.take(codes))
 
 
-class EnsembleSelectionRegressor(RegressorMixin, _BaseSelection):  # type: ignore[misc]
-    """Choose from many regressors those whose mean prediction is best, one after the other.
+class EnsembleSelectionRegressor(RegressorMixin, _EnsembleSelection):  # type: ignore[misc]
+    """Ensemble selection from a library of regressors (Caruana et al., 2004).
 
-    The parameters are those of :class:`EnsembleSelectionClassifier`; the judge is the squared error, or any
-    scikit-learn scorer given by ``scoring``.
+    Greedy forward selection as in :class:`EnsembleSelectionClassifier`, by the squared error.
 
+    Parameters
+    ----------
+    estimators : list of (str, estimator) pairs
+        The library of models by name; "drop" leaves one out.
+    scoring : str, callable or None, default=None
+        scikit-learn scorer to maximize; None minimizes the squared error.
+    n_steps : int, default=50
+        Number of selection steps.
+    n_initial : int, default=1
+        Number of members selected by their own loss at the start.
+    replacement : bool, default=True
+        Allow a member to be selected several times.
+    n_bags : int, default=1
+        Number of selections, each from a random subset of the members, that are averaged. More than 1
+        reduces overfitting if there are many models and few rows.
+    max_samples : float in (0, 1], default=0.5
+        Fraction of the members in each subset, with ``n_bags`` above 1.
+    cv : int, splitter, list of splits, "loo", "prefit" or None, default=None
+        Splits of the out-of-fold predictions; None is 5 folds. With "prefit" the members are fitted already,
+        and X should be rows that they have not seen.
+    n_jobs : int or None, default=None
+        Number of members fitted in parallel; −1 uses all cores.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the subsets and of the members' random states; None leaves the latter alone.
+    verbose : int, default=0
+        Above 0: show a progress bar.
+
+    Attributes
+    ----------
+    estimators_ : list of estimators
+        Selected members, fitted.
+    named_estimators_ : Bunch
+        Selected members by name.
+    weights_ : ndarray of shape (n_members,)
+        Weights of the selected members, with sum 1.
+    path_ : list of list of (str, float)
+        For each bag, the name of the member selected at each step, and the loss with it.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X has column names.
+
+    Examples
+    --------
     >>> from spinney import DecisionTreeRegressor, EnsembleSelectionRegressor
     >>> models = [(f"depth {d}", DecisionTreeRegressor(max_depth=d)) for d in (1, 2, 3)]
     >>> X, y = [[i] for i in range(12)], [1.0, 1.0, 1.0, 5.0, 5.0, 5.0] * 2
@@ -196,33 +478,17 @@ class EnsembleSelectionRegressor(RegressorMixin, _BaseSelection):  # type: ignor
 
     _task = "regression"
 
-    def __init__(
-        self,
-        estimators: Any = None,
-        *,
-        scoring: Any = None,
-        n_steps: int = 50,
-        n_initial: int = 1,
-        replacement: bool = True,
-        n_bags: int = 1,
-        bag_fraction: float = 0.5,
-        cv: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: bool | int = False,
-    ) -> None:
-        self.estimators = estimators
-        self.scoring = scoring
-        self.n_steps = n_steps
-        self.n_initial = n_initial
-        self.replacement = replacement
-        self.n_bags = n_bags
-        self.bag_fraction = bag_fraction
-        self.cv = cv
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    def predict(self, X: Any) -> Array:
+        """Predict the weighted mean of the selected members.
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """Predict the mean of what the chosen members predict, by their weights.  -> (n_rows,)"""
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Predictions.
+        """
         return self._mean(X)[:, 0]

@@ -1,13 +1,15 @@
-"""`StackingClassifier` and `StackingRegressor`: a learner of level two combines what the members answer."""
+"""`StackingClassifier` and `StackingRegressor`: a final estimator combines the predictions of the members."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
@@ -15,20 +17,67 @@ from sklearn.utils.validation import _check_feature_names_in, _check_method_para
 
 from spinney.core.errors import InputError, show_value
 from spinney.core.parameters import FLAG, OneOf, Rule
-from spinney.ensembles.base import RULES, Problem, _BaseCombination, require
-from spinney.ensembles.level_two import LeastSquaresRegressor, MultiResponseClassifier
-from spinney.ensembles.responses import METHODS, Method, answer, choose_method
-from spinney.ensembles.tables import put_beside
+from spinney.ensembles.base import RULES, _NamedEnsemble
+from spinney.ensembles.least_squares import LeastSquaresRegressor, MultiResponseClassifier
+from spinney.ensembles.predictions import METHODS, Array, Method, aligned_predictions, choose_method
+from spinney.io import require
 from spinney.members.base_estimators import AnyEstimator
 from spinney.members.fitting import fit_member
 from spinney.members.tables import check_input, describe_input, take_rows
 
+# ---- the table of the final estimator ----
 
-class _BaseStacking(TransformerMixin, _BaseCombination):  # type: ignore[misc]
-    """Fit members, their out-of-fold answers, and the learner of level two to these."""
 
-    _state_attributes: ClassVar[tuple[str, ...]] = ("final_estimator_", "stack_method_")
-    _parameter_rules: ClassVar[dict[str, tuple[Rule, ...]]] = RULES | {
+def join_columns(predictions: Array, names: Sequence[str], X: Any) -> Any:
+    """Return a table of the type of X with the predictions as its first columns.
+
+    A data frame stays one, so that text, categories and missing values reach the final estimator.
+
+    >>> join_columns(np.array([[0.5], [0.25]]), ["tree"], [["red"], ["blue"]]).tolist()
+    [[0.5, 'red'], [0.25, 'blue']]
+    """
+    if sparse.issparse(X):
+        parts: list[Any] = [sparse.csr_array(predictions), X]
+        return sparse.hstack(parts, format="csr")
+    if nw.dependencies.is_into_dataframe(X):
+        return _join_frame(predictions, names, nw.from_native(_with_string_names(X), eager_only=True))
+    if isinstance(X, np.ma.MaskedArray):
+        return np.ma.hstack([predictions, X])
+    table = np.asarray(X)
+    if table.dtype.kind in "US":
+        # Numbers beside text stay numbers.
+        table = np.array(X, dtype=object)
+    return np.hstack([predictions.astype(table.dtype) if table.dtype.kind == "O" else predictions, table])
+
+
+def _with_string_names(X: Any) -> Any:
+    """Rename the columns of a pandas frame x0, x1, … unless their names are strings, as scikit-learn does."""
+    keys = getattr(X, "columns", ())
+    if not hasattr(X, "set_axis") or all(isinstance(key, str) for key in keys):
+        return X
+    return X.set_axis([f"x{j}" for j in range(len(keys))], axis=1)
+
+
+def _join_frame(predictions: Array, names: Sequence[str], frame: Any) -> Any:
+    taken = next((name for name in names if name in frame.columns), None)
+    if taken is not None:
+        raise InputError(
+            f"X has a column named {show_value(taken)}, as the predictions of a member are",
+            fix="Rename the column, or the member.",
+        )
+    backend = nw.get_native_namespace(frame)
+    series = [nw.new_series(name, predictions[:, j], backend=backend) for j, name in enumerate(names)]
+    return frame.with_columns(*series).select(*names, *frame.columns).to_native()
+
+
+# ---- estimators ----
+
+
+class _Stacking(TransformerMixin, _NamedEnsemble):  # type: ignore[misc]
+    """Base class of stacks: members, their out-of-fold predictions, and the final estimator on top."""
+
+    _required_attributes: ClassVar[tuple[str, ...]] = ("final_estimator_", "stack_method_")
+    _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = RULES | {
         "stack_method": (OneOf("auto", *METHODS),),
         "passthrough": (FLAG,),
     }
@@ -42,48 +91,58 @@ class _BaseStacking(TransformerMixin, _BaseCombination):  # type: ignore[misc]
     def fit(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, groups: Any = None, **metadata: Any
     ) -> Self:
-        """Fit each member once a fold and once to all rows, and the final estimator to out-of-fold answers.
+        """Fit each member once per fold and once to all rows, and the final estimator on top.
 
-        X may be anything that all members take: it is handed to them untouched. Row weights go to every
-        member and to the final estimator. ``groups`` goes to the splitter; ``metadata``, where scikit-learn's
-        metadata routing is on, to those that ask for it. With cv="prefit" the members are taken as they are,
-        and X should be rows that they have not seen.
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Anything that all members accept; it is passed on unchanged.
+        y : array-like of shape (n_rows,)
+            Class labels or target values.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Row weights for every member and for the final estimator.
+        groups : array-like of shape (n_rows,), default=None
+            Groups of the rows, for the splitter given as ``cv``.
+        **metadata : dict
+            Further arguments for the members and the final estimator, with scikit-learn's metadata routing
+            switched on.
+
+        Returns
+        -------
+        self
+            The fitted ensemble.
         """
-        problem = self._read(X, y, sample_weight, groups, metadata)
-        methods = self._methods(problem)
-        final = self._make_final(methods, problem.seed)
-        held_out = self._held_out(problem, methods)
-        names = self._answer_names(problem.team.names, methods, problem.lesson.classes)
+        task = self._read_task(X, y, sample_weight, groups, metadata)
+        methods = self._methods(task.names, task.members)
+        final = self._make_final(methods, task.seed)
+        held_out = self._predict_held_out(task, methods)
+        names = self._column_names(task.names, methods, task.classes)
         rows = held_out.rows
-        beside = take_rows(X, rows) if self.passthrough else None
-        table = self._table(held_out.answers, methods, names, beside)
-        others = _check_method_params(X, dict(problem.for_final), rows)
-        return self._adopt(
-            estimators_=self._fit_members(problem),
-            _names=list(problem.team.names),
-            classes_=problem.lesson.classes,
+        table = self._table(
+            held_out.predictions, methods, names, take_rows(X, rows) if self.passthrough else None
+        )
+        others = _check_method_params(X, dict(task.final_metadata), rows)
+        return self._set_fitted(
+            estimators_=self._fit_members(task),
+            _names=list(task.names),
+            classes_=task.classes,
             stack_method_=methods,
-            final_estimator_=self._fit_final(final, table, problem.lesson.y[rows], **others),
+            final_estimator_=self._fit_final(final, table, task.y[rows], **others),
             **describe_input(X),
         )
 
-    # ---- level two ----
-
     @abstractmethod
     def _default_final(self, methods: Sequence[Method]) -> Any:
-        """Give the learner of level two for answers by these methods."""
-
-    def _unfitted_final(self) -> Any:
-        return self._default_final(()) if self.final_estimator is None else self.final_estimator
+        """Return the default final estimator for predictions by these methods."""
 
     def _make_final(self, methods: Sequence[Method], seed: int | None) -> Any:
-        """Give the unfitted learner of level two."""
+        """Return an unfitted final estimator."""
         if self.final_estimator is None:
             return self._default_final(methods)
         final = self.final_estimator
-        if not AnyEstimator().allows(final) or not self._learns_alike(final):
+        if not AnyEstimator().allows(final) or not self._has_same_task(final):
             raise InputError(f"The final_estimator should be a {self._kind()}. Got {show_value(final)}.")
-        return self._make(final, len(self.estimators), seed)
+        return self._make_copy(final, len(self.estimators), seed)
 
     def _fit_final(
         self, final: Any, table: Any, y: NDArray[Any], sample_weight: Any = None, **metadata: Any
@@ -94,37 +153,32 @@ class _BaseStacking(TransformerMixin, _BaseCombination):  # type: ignore[misc]
             if self.final_estimator is not None or not self.passthrough:
                 raise
             raise InputError(
-                f"Without a final_estimator the columns of X that passthrough adds must be numbers ({error})",
-                fix="Give a final_estimator that takes them as they are, such as a tree.",
+                f"The default final_estimator needs numeric columns of X with passthrough=True ({error})",
+                fix="Give a final_estimator that accepts them, such as a tree.",
             ) from error
 
-    def _methods(self, problem: Problem) -> list[Method]:
-        team = problem.team
+    def _methods(self, names: Sequence[str], members: Sequence[Any]) -> list[Method]:
         if self._task == "regression":
-            return ["predict"] * len(team.members)
-        wanted = METHODS if self.stack_method == "auto" else (self.stack_method,)
-        return [choose_method(*pair, wanted) for pair in zip(team.names, team.members, strict=True)]
+            return ["predict"] * len(members)
+        allowed = METHODS if self.stack_method == "auto" else (self.stack_method,)
+        return [choose_method(*pair, allowed) for pair in zip(names, members, strict=True)]
 
     def _table(
-        self,
-        answers: Sequence[NDArray[np.float64]],
-        methods: Sequence[Method],
-        names: list[str],
-        X: Any,
+        self, predictions: Sequence[Array], methods: Sequence[Method], names: list[str], X: Any
     ) -> Any:
-        """Put the answers of all members side by side, and X beside them if asked to."""
+        """Return the predictions of all members side by side, with passthrough followed by X."""
         parts = [
-            # Of two probabilities one says all.
+            # One of two probabilities determines the other.
             part[:, 1:] if method == "predict_proba" and part.shape[1] == 2 else part
-            for part, method in zip(answers, methods, strict=True)
+            for part, method in zip(predictions, methods, strict=True)
         ]
         side_by_side = np.hstack(parts)
-        return put_beside(side_by_side, names, X) if self.passthrough else side_by_side
+        return join_columns(side_by_side, names, X) if self.passthrough else side_by_side
 
-    def _answer_names(
+    def _column_names(
         self, members: Sequence[str], methods: Sequence[Method], classes: NDArray[Any] | None
     ) -> list[str]:
-        """Name the columns that the answers of the members take."""
+        """Return the names of the columns of the members' predictions."""
         stem, names = type(self).__name__.lower(), []
         for member, method in zip(members, methods, strict=True):
             single = classes is None or len(classes) == 2 or method == "predict"
@@ -135,73 +189,144 @@ class _BaseStacking(TransformerMixin, _BaseCombination):  # type: ignore[misc]
     # ---- after fitting ----
 
     def transform(self, X: Any) -> Any:
-        """Give the table of level two: the answers of the members, with ``passthrough`` also X.
+        """Return the table that the final estimator predicts from.
 
-        An array, or with ``passthrough`` a table of the kind of X.
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray, or with ``passthrough`` a table of the type of X
+            The predictions of the members, with ``passthrough`` followed by the columns of X.
         """
         check_input(self, X)
-        classes = getattr(self, "classes_", None)
-        answers = [
-            answer(member, X, method, classes)
-            for member, method in zip(self.estimators_, self.stack_method_, strict=True)
-        ]
-        names = self._answer_names(self._names, self.stack_method_, classes)
-        return self._table(answers, self.stack_method_, names, X)
+        classes = vars(self).get("classes_")
+        predictions = self._predictions(self.estimators_, self.stack_method_, X, classes)
+        names = self._column_names(self._names, self.stack_method_, classes)
+        return self._table(predictions, self.stack_method_, names, X)
 
     def predict(self, X: Any, **params: Any) -> Any:
-        """Predict by the final estimator; ``params`` are further arguments of its ``predict``."""
+        """Predict with the final estimator.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Rows to predict.
+        **params : dict
+            Further arguments of its ``predict``.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Predictions.
+        """
         table = self.transform(X)
         return self.final_estimator_.predict(table, **params)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
-        """Name the columns that ``transform`` gives."""
+        """Return the names of the columns of ``transform``.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Names of the features of X, which must be those seen during fit.
+
+        Returns
+        -------
+        ndarray of str
+            Names made of the class, the member and the index of the class, then the names of the features.
+        """
         check_is_fitted(self)
         given = _check_feature_names_in(self, input_features, generate_names=self.passthrough)
-        names = self._answer_names(self._names, self.stack_method_, getattr(self, "classes_", None))
+        names = self._column_names(self._names, self.stack_method_, vars(self).get("classes_"))
         return np.array([*names, *(given if self.passthrough else ())], dtype=object)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Say to whom the arguments of ``fit`` go when metadata routing is on."""
+        """Return which arguments of ``fit`` and ``predict`` go to whom with metadata routing.
+
+        Returns
+        -------
+        MetadataRouter
+            scikit-learn's description of the routing.
+        """
         final = self.final_estimator
         if final is None:
             final = self._default_final(()).set_fit_request(sample_weight=True)
         mapping = MethodMapping().add(caller="fit", callee="fit").add(caller="predict", callee="predict")
         return super().get_metadata_routing().add(final_estimator=final, method_mapping=mapping)
 
-    def _readers(self) -> list[Any]:
+    def _table_readers(self) -> list[Any]:
         if not self.passthrough:
-            return super()._readers()
-        return [*super()._readers(), self._unfitted_final()]
+            return super()._table_readers()
+        final = self._default_final(()) if self.final_estimator is None else self.final_estimator
+        return [*super()._table_readers(), final]
 
-    def _check_state(self) -> None:
-        super()._check_state()
-        if "estimators_" in vars(self):
-            final, methods = vars(self).get("final_estimator_"), vars(self).get("stack_method_")
-            require(hasattr(final, "predict"), "it has no final estimator")
-            require(type(methods) is list and len(methods) == len(self.estimators_), "a method is missing")
-            require(all(method in METHODS for method in self.stack_method_), "a method is unknown")
+    def _check_fitted(self) -> None:
+        super()._check_fitted()
+        methods: Any = self.stack_method_
+        require(hasattr(self.final_estimator_, "predict"), "there is no final estimator")
+        require(type(methods) is list and len(methods) == len(self.estimators_), "a method is missing")
+        require(all(method in METHODS for method in methods), "a method is unknown")
 
 
 def _final_has(method: str) -> Any:
+    """Make a method available if the final estimator has it."""
+
     def check(stack: Any) -> bool:
-        final = getattr(stack, "final_estimator_", None) or stack._unfitted_final()
-        getattr(final, method)  # its AttributeError says what is missing
+        final = getattr(stack, "final_estimator_", stack.final_estimator)
+        final = MultiResponseClassifier() if final is None else final
+        getattr(final, method)  # raises an AttributeError that names what is missing
         return True
 
     return available_if(check)
 
 
-class StackingClassifier(ClassifierMixin, _BaseStacking):  # type: ignore[misc]
-    """Stack classifiers: a classifier of level two learns from what the members answer for unseen rows.
+class StackingClassifier(ClassifierMixin, _Stacking):  # type: ignore[misc]
+    """Stacking of classifiers: a final classifier is fitted to out-of-fold predictions of the members.
 
-    Each member answers by ``predict_proba``, else ``decision_function``, else ``predict``; ``stack_method``
-    names one. The answers that the final estimator learns from are out-of-fold: ``cv`` is a number of folds,
-    "loo", any splitter or list of splits (rows that no split holds out are then left out of level two), or
-    "prefit" for members that are fitted already. ``passthrough`` hands it the columns of X as well.
+    Parameters
+    ----------
+    estimators : list of (str, estimator) pairs
+        The members by name; "drop" leaves one out.
+    final_estimator : classifier or None, default=None
+        The level-two learner. None is multi-response linear regression with non-negative weights,
+        :class:`spinney.ensembles.MultiResponseClassifier`.
+    cv : int, splitter, list of splits, "loo", "prefit" or None, default=None
+        Splits of the out-of-fold predictions; None is 5 folds. Rows that no split holds out are not used by
+        the final estimator. With "prefit" the members are fitted already, and X should be rows that they
+        have not seen.
+    stack_method : {"auto", "predict_proba", "decision_function", "predict"}, default="auto"
+        Prediction method of the members; "auto" is the first of these that a member has.
+    n_jobs : int or None, default=None
+        Number of members fitted in parallel; −1 uses all cores.
+    passthrough : bool, default=False
+        Pass the columns of X to the final estimator, too.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed from which members and final estimator get their random states; None leaves theirs alone.
+    verbose : int, default=0
+        Above 0: show a progress bar.
 
-    Without a ``final_estimator`` the answers are combined by multi-response linear regression with
-    non-negative weights, :class:`spinney.ensembles.MultiResponseClassifier`.
+    Attributes
+    ----------
+    estimators_ : list of estimators
+        Members, fitted to all rows.
+    named_estimators_ : Bunch
+        Fitted members by name.
+    final_estimator_ : estimator
+        Fitted final estimator.
+    stack_method_ : list of str
+        Prediction method of each member.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X has column names.
 
+    Examples
+    --------
     >>> from spinney import C45Classifier, DecisionTreeClassifier, StackingClassifier
     >>> members = [("cart", DecisionTreeClassifier()), ("c4.5", C45Classifier())]
     >>> X, y = [[0.0], [0.1], [0.9], [1.0]], ["a", "a", "b", "b"]
@@ -221,43 +346,91 @@ class StackingClassifier(ClassifierMixin, _BaseStacking):  # type: ignore[misc]
         n_jobs: int | None = None,
         passthrough: bool = False,
         random_state: Any = None,
-        verbose: bool | int = False,
+        verbose: int = 0,
     ) -> None:
-        self.estimators = estimators
-        self.final_estimator = final_estimator
-        self.cv = cv
-        self.stack_method = stack_method
-        self.n_jobs = n_jobs
-        self.passthrough = passthrough
-        self.random_state = random_state
-        self.verbose = verbose
+        self._store_params(locals())
 
     def _default_final(self, methods: Sequence[Method]) -> Any:
-        # Only where all columns are probabilities is there one column a class and member.
+        # Only if all columns are probabilities is there one column per class and member.
         own = not self.passthrough and set(methods) == {"predict_proba"}
         return MultiResponseClassifier(columns="own" if own else "all")
 
     @_final_has("predict_proba")  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Give the probabilities of the final estimator.  -> (n_rows, n_classes)"""
+    def predict_proba(self, X: Any) -> Array:
+        """Predict class probabilities with the final estimator.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Probabilities.
+        """
         table = self.transform(X)
-        return answer(self.final_estimator_, table, "predict_proba", self.classes_)
+        return aligned_predictions(self.final_estimator_, table, "predict_proba", self.classes_)
 
     @_final_has("decision_function")  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Give the decisions of the final estimator.  -> (n_rows,) or (n_rows, n_classes)"""
+    def decision_function(self, X: Any) -> Array:
+        """Compute the decision values of the final estimator.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_classes)
+            Decision values; one per row for two classes.
+        """
         table = self.transform(X)
-        decisions = answer(self.final_estimator_, table, "decision_function", self.classes_)
+        decisions = aligned_predictions(self.final_estimator_, table, "decision_function", self.classes_)
         return decisions[:, 0] if decisions.shape[1] == 1 else decisions
 
 
-class StackingRegressor(RegressorMixin, _BaseStacking):  # type: ignore[misc]
-    """Stack regressors: a regressor of level two learns from what the members predict for unseen rows.
+class StackingRegressor(RegressorMixin, _Stacking):  # type: ignore[misc]
+    """Stacking of regressors: a final regressor is fitted to out-of-fold predictions of the members.
 
-    ``cv`` and ``passthrough`` are as in :class:`StackingClassifier`. Without a ``final_estimator`` the
-    predictions are combined by least squares with non-negative weights (Breiman, 1996),
-    :class:`spinney.ensembles.LeastSquaresRegressor`.
+    Parameters
+    ----------
+    estimators : list of (str, estimator) pairs
+        The members by name; "drop" leaves one out.
+    final_estimator : regressor or None, default=None
+        The level-two learner. None is least squares with non-negative weights (Breiman, 1996),
+        :class:`spinney.ensembles.LeastSquaresRegressor`.
+    cv : int, splitter, list of splits, "loo", "prefit" or None, default=None
+        Splits of the out-of-fold predictions; None is 5 folds. Rows that no split holds out are not used by
+        the final estimator. With "prefit" the members are fitted already, and X should be rows that they
+        have not seen.
+    n_jobs : int or None, default=None
+        Number of members fitted in parallel; −1 uses all cores.
+    passthrough : bool, default=False
+        Pass the columns of X to the final estimator, too.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed from which members and final estimator get their random states; None leaves theirs alone.
+    verbose : int, default=0
+        Above 0: show a progress bar.
 
+    Attributes
+    ----------
+    estimators_ : list of estimators
+        Members, fitted to all rows.
+    named_estimators_ : Bunch
+        Fitted members by name.
+    final_estimator_ : estimator
+        Fitted final estimator.
+    stack_method_ : list of str
+        Prediction method of each member, always "predict".
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X has column names.
+
+    Examples
+    --------
     >>> from spinney import DecisionTreeRegressor, ObliqueTreeRegressor, StackingRegressor
     >>> members = [("cart", DecisionTreeRegressor()), ("oblique", ObliqueTreeRegressor(random_state=0))]
     >>> X, y = [[0.0], [0.1], [0.9], [1.0]], [1.0, 1.0, 3.0, 3.0]
@@ -276,15 +449,9 @@ class StackingRegressor(RegressorMixin, _BaseStacking):  # type: ignore[misc]
         n_jobs: int | None = None,
         passthrough: bool = False,
         random_state: Any = None,
-        verbose: bool | int = False,
+        verbose: int = 0,
     ) -> None:
-        self.estimators = estimators
-        self.final_estimator = final_estimator
-        self.cv = cv
-        self.n_jobs = n_jobs
-        self.passthrough = passthrough
-        self.random_state = random_state
-        self.verbose = verbose
+        self._store_params(locals())
 
     def _default_final(self, methods: Sequence[Method]) -> Any:
         return LeastSquaresRegressor()

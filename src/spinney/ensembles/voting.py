@@ -1,8 +1,9 @@
-"""`VotingClassifier` and `VotingRegressor`: members that vote, or whose answers are averaged."""
+"""`VotingClassifier` and `VotingRegressor`: votes or means of members, rejection, risk–coverage curves."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -10,23 +11,126 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from spinney.core.errors import InputError
-from spinney.core.parameters import FLAG, NONE, OneOf, Real, Rule, check_weights
+from spinney.core.errors import InputError, show_value
+from spinney.core.frames import to_frame
+from spinney.core.parameters import FLAG, NONE, OneOf, Real, Rule
 from spinney.core.parameters import ArrayLike as ArrayRule
 from spinney.data.target import encode_like, read_target
-from spinney.ensembles.averaging import _BaseMean
-from spinney.ensembles.base import RULES, Problem, Team
-from spinney.ensembles.responses import Method, choose_method
-from spinney.ensembles.votes import RiskCoverage, decide, labels_with_rejection, risk_coverage
-from spinney.ensembles.weights import convex_weights
+from spinney.data.weights import check_weights
+from spinney.ensembles.base import RULES, _WeightedMean
+from spinney.ensembles.least_squares import convex_weights
+from spinney.ensembles.predictions import Array, FitTask, Method, choose_method
 from spinney.members.tables import count_rows, describe_input
 
+REJECTED = -1
+# Probabilities are sums of a few weights; smaller differences are rounding.
+_TOLERANCE = 1e-12
 
-class _BaseVoting(TransformerMixin, _BaseMean):  # type: ignore[misc]
-    """Weigh the members, and add up what they say."""
+# ---- decisions ----
 
-    _parameter_rules: ClassVar[dict[str, tuple[Rule, ...]]] = RULES | {
-        "weights": (NONE, OneOf("learned"), ArrayRule())
+
+def decide(probabilities: Array, quorum: float | None) -> NDArray[np.intp]:
+    """Return the class with the largest probability, REJECTED unless it exceeds the quorum.
+
+    probabilities (n_rows, n_classes), each row with sum 1 -> (n_rows,). Of equal classes the first is chosen.
+
+    >>> decide(np.array([[0.5, 0.5], [0.4, 0.6]]), quorum=0.5).tolist()
+    [-1, 1]
+    """
+    largest = probabilities.max(axis=1)
+    codes = np.argmax(probabilities >= largest[:, None] - _TOLERANCE, axis=1)
+    return codes if quorum is None else np.where(largest > quorum + _TOLERANCE, codes, REJECTED)
+
+
+def labels_with_rejection(classes: NDArray[Any], reject_label: Any) -> NDArray[Any]:
+    """Return the classes followed by the label of rejected rows, which the code −1 then selects.
+
+    A label of another type than the classes makes an object array: 7 does not become "7".
+
+    >>> labels_with_rejection(np.array(["no", "yes"]), "unsure").tolist()
+    ['no', 'yes', 'unsure']
+    """
+    if reject_label in classes.tolist():
+        raise InputError(
+            f"The reject_label {show_value(reject_label)} is also a class",
+            fix="Choose a label that no row has.",
+        )
+    kind = classes.dtype.kind
+    if reject_label is None or kind in "Ob" or isinstance(reject_label, str) != (kind in "US"):
+        joined = np.empty(len(classes) + 1, dtype=object)
+        joined[:-1], joined[-1] = classes.tolist(), reject_label
+        return joined
+    return np.append(classes, np.asarray(reject_label))
+
+
+@dataclass(frozen=True, eq=False)
+class RiskCoverage:
+    """Risk–coverage curve: the error among predicted rows for every number of rows that are not rejected.
+
+    Point i predicts the rows whose largest probability is at least ``threshold[i]``.
+
+    Parameters
+    ----------
+    threshold : ndarray of shape (n_points,)
+        Smallest confidence of the predicted rows, descending.
+    coverage : ndarray of shape (n_points,)
+        Fraction of the total row weight that is predicted.
+    risk : ndarray of shape (n_points,)
+        Fraction of the predicted weight that is predicted wrongly.
+
+    Examples
+    --------
+    >>> from spinney.ensembles.voting import risk_coverage
+    >>> curve = risk_coverage(np.array([0.9, 0.6, 0.6]), np.array([True, False, True]))
+    >>> curve.coverage.round(2).tolist(), curve.risk.round(2).tolist()
+    ([0.33, 1.0], [0.0, 0.33])
+    """
+
+    threshold: Array
+    coverage: Array
+    risk: Array
+
+    @property
+    def area(self) -> float:
+        """Area under the steps: the mean risk over all coverages. Less is better."""
+        return float(self.risk @ np.diff(self.coverage, prepend=0.0))
+
+    def to_frame(self) -> Any:
+        """Return the curve as a data frame.
+
+        Returns
+        -------
+        pandas.DataFrame or polars.DataFrame
+            One row per point; polars if pandas is not installed.
+        """
+        return to_frame({name: column.tolist() for name, column in vars(self).items()})
+
+
+def risk_coverage(
+    confidence: Array, correct: NDArray[np.bool_], weights: Array | None = None
+) -> RiskCoverage:
+    """Return risk and coverage at each distinct confidence, largest first.  All arguments (n_rows,)"""
+    weights = np.ones(len(confidence)) if weights is None else weights
+    order = np.argsort(-confidence, kind="stable")
+    ranked = confidence[order]
+    last = np.append(ranked[:-1] > ranked[1:], True)
+    weight, wrong = np.cumsum(weights[order]), np.cumsum((weights * ~correct)[order])
+    last &= weight > 0  # there is no risk before the first row with weight
+    return RiskCoverage(ranked[last], weight[last] / weight[-1], wrong[last] / weight[last])
+
+
+# ---- estimators ----
+
+
+class _Voting(TransformerMixin, _WeightedMean):  # type: ignore[misc]
+    """Base class of voting ensembles: given or learned weights of the members."""
+
+    _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = RULES | {
+        "weights": (NONE, OneOf("learned"), ArrayRule()),
+        "voting": (OneOf("hard", "soft"),),
+        "rule": (OneOf("plurality", "majority"),),
+        "quorum": (NONE, Real(0.0, 1.0, open_ends=")")),
+        "flatten_transform": (FLAG,),
     }
 
     weights: Any
@@ -34,68 +138,129 @@ class _BaseVoting(TransformerMixin, _BaseMean):  # type: ignore[misc]
     def fit(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, groups: Any = None, **metadata: Any
     ) -> Self:
-        """Fit a copy of each estimator to X and y, and give or learn the weights of their votes.
+        """Fit a copy of each estimator, and learn the weights of the members if asked to.
 
-        X may be anything that all members take: it is handed to them untouched. Row weights go to every
-        member, and count in learning the weights of the votes. ``groups`` goes to the splitter;
-        ``metadata``, where scikit-learn's metadata routing is on, to those members that ask for it.
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Anything that all members accept; it is passed on unchanged.
+        y : array-like of shape (n_rows,)
+            Class labels or target values.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Row weights for every member and for learning the weights of the members.
+        groups : array-like of shape (n_rows,), default=None
+            Groups of the rows, for the splitter given as ``cv``.
+        **metadata : dict
+            Further arguments for the members, with scikit-learn's metadata routing switched on.
+
+        Returns
+        -------
+        self
+            The fitted ensemble.
         """
-        problem = self._read(X, y, sample_weight, groups, metadata)
-        methods = self._methods(problem)
-        weights = self._given_weights(problem.team)
+        task = self._read_task(X, y, sample_weight, groups, metadata)
+        methods = self._methods(task.names, task.members)
+        weights = self._given_weights(task)
         if weights is None:
-            held_out = self._held_out(problem, methods)
-            spoken = self._spoken(held_out.answers, methods, problem.lesson.classes)
-            rows = None if problem.weights is None else problem.weights[held_out.rows]
-            weights = convex_weights(spoken, problem.targets()[held_out.rows], rows)
-        return self._adopt(
-            estimators_=self._fit_members(problem),
-            _names=list(problem.team.names),
+            held_out = self._predict_held_out(task, methods)
+            predictions = self._as_probabilities(held_out.predictions, methods, task.classes)
+            row_weights = None if task.weights is None else task.weights[held_out.rows]
+            weights = convex_weights(predictions, task.target_columns()[held_out.rows], row_weights)
+        return self._set_fitted(
+            estimators_=self._fit_members(task),
+            _names=list(task.names),
             weights_=weights,
-            classes_=problem.lesson.classes,
+            classes_=task.classes,
             **describe_input(X),
         )
 
-    def _given_weights(self, team: Team) -> NDArray[np.float64] | None:
-        """Give the weights summing to one, None where they are to be learned."""
+    def _given_weights(self, task: FitTask) -> Array | None:
+        """Return the weights with sum 1, None if they are to be learned."""
         if isinstance(self.weights, str):
             return None
         if self.weights is None:
-            return np.full(len(team.members), 1.0 / len(team.members))
+            return np.full(len(task.members), 1.0 / len(task.members))
         weights = np.asarray(self.weights, dtype=np.float64)
         if weights.shape != (len(self.estimators),):
             raise InputError(
                 f"weights has the shape {weights.shape} for {len(self.estimators)} estimators",
-                fix="Give one weight an estimator, also for one that is dropped.",
+                fix="Give one weight per estimator, also for those that are dropped.",
             )
-        weights = weights[list(team.places)]
+        weights = weights[list(task.indices)]
         if not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() <= 0:
-            raise InputError("weights are finite numbers of at least 0, and not all 0.")
-        shares: NDArray[np.float64] = weights / weights.sum()
-        return shares
+            raise InputError("weights must be finite, at least 0, and not all 0.")
+        return np.asarray(weights / weights.sum())
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
-        """Name the columns that ``transform`` gives."""
+        """Return the names of the columns of ``transform``.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Names of the features of X, which must be those seen during fit.
+
+        Returns
+        -------
+        ndarray of str
+            Names made of the class, the member and the index of the class.
+        """
         check_is_fitted(self)
         _check_feature_names_in(self, input_features, generate_names=False)
-        stem = type(self).__name__.lower()
-        return np.array([f"{stem}_{name}{end}" for name in self._names for end in self._ends()], dtype=object)
+        stem, suffixes = type(self).__name__.lower(), self._column_suffixes()
+        return np.array([f"{stem}_{name}{end}" for name in self._names for end in suffixes], dtype=object)
 
-    def _ends(self) -> list[str]:
+    def _column_suffixes(self) -> list[str]:
         return [""]
 
 
-class VotingClassifier(ClassifierMixin, _BaseVoting):  # type: ignore[misc]
-    """Let classifiers vote.
+class VotingClassifier(ClassifierMixin, _Voting):  # type: ignore[misc]
+    """Voting of classifiers, by majority or plurality, with optional rejection.
 
-    With ``voting="hard"`` each member gives its vote to one class, with "soft" it divides it by
-    ``predict_proba``. ``rule="plurality"`` chooses the class with most votes; "majority" asks that it have
-    more than half of them, or more than the share ``quorum``, and else gives ``reject_label``. Of classes
-    with equal votes the first in ``classes_`` is chosen.
+    Parameters
+    ----------
+    estimators : list of (str, estimator) pairs
+        The members by name; "drop" leaves one out.
+    voting : {"hard", "soft"}, default="hard"
+        "hard": each member votes for one class; "soft": probabilities are averaged.
+    weights : array-like of shape (n_estimators,), "learned" or None, default=None
+        Weights of the votes; None weighs all the same. "learned" minimizes the squared error (Brier score)
+        of out-of-fold predictions over weights ≥ 0 with sum 1.
+    rule : {"plurality", "majority"}, default="plurality"
+        "plurality" predicts the class with the most votes, the first in ``classes_`` of equals. "majority"
+        also requires more than half of the votes, or more than ``quorum``, and else rejects the row.
+    quorum : float in [0, 1) or None, default=None
+        Fraction of the votes that a class must exceed with rule="majority"; None is 0.5.
+    reject_label : object, default=None
+        Label of rejected rows, which no class has. Required with rule="majority".
+    cv : int, splitter, list of splits, "loo", "prefit" or None, default=None
+        Splits of the out-of-fold predictions that weights are learned from; None is 5 folds. With "prefit"
+        the members are fitted already, and X should be rows that they have not seen.
+    n_jobs : int or None, default=None
+        Number of members fitted in parallel; −1 uses all cores.
+    flatten_transform : bool, default=True
+        With soft voting, return a 2-D array from ``transform``.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed from which the members get their random states; None leaves theirs alone.
+    verbose : int, default=0
+        Above 0: show a progress bar.
 
-    ``weights`` are those of the votes; "learned" are the weights, at least 0 and summing to one, with the
-    least squared error (Brier score) of the shares on out-of-fold predictions, made by ``cv``.
+    Attributes
+    ----------
+    estimators_ : list of estimators
+        Fitted members.
+    named_estimators_ : Bunch
+        Fitted members by name.
+    weights_ : ndarray of shape (n_members,)
+        Weights of the votes, with sum 1.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X has column names.
 
+    Examples
+    --------
     >>> from spinney import C45Classifier, DecisionTreeClassifier, VotingClassifier
     >>> members = [("cart", DecisionTreeClassifier()), ("c4.5", C45Classifier())]
     >>> VotingClassifier(members).fit([[0.0], [1.0]], ["a", "b"]).predict([[0.2]]).tolist()
@@ -103,12 +268,12 @@ class VotingClassifier(ClassifierMixin, _BaseVoting):  # type: ignore[misc]
     """
 
     _task = "classification"
-    _parameter_rules: ClassVar[dict[str, tuple[Rule, ...]]] = _BaseVoting._parameter_rules | {
-        "voting": (OneOf("hard", "soft"),),
-        "rule": (OneOf("plurality", "majority"),),
-        "quorum": (NONE, Real(0.0, 1.0, open_ends=")")),
-        "flatten_transform": (FLAG,),
-    }
+
+    voting: Literal["hard", "soft"]
+    rule: Literal["plurality", "majority"]
+    quorum: float | None
+    reject_label: Any
+    flatten_transform: bool
 
     def __init__(
         self,
@@ -123,89 +288,130 @@ class VotingClassifier(ClassifierMixin, _BaseVoting):  # type: ignore[misc]
         n_jobs: int | None = None,
         flatten_transform: bool = True,
         random_state: Any = None,
-        verbose: bool | int = False,
+        verbose: int = 0,
     ) -> None:
-        self.estimators = estimators
-        self.voting = voting
-        self.weights = weights
-        self.rule = rule
-        self.quorum = quorum
-        self.reject_label = reject_label
-        self.cv = cv
-        self.n_jobs = n_jobs
-        self.flatten_transform = flatten_transform
-        self.random_state = random_state
-        self.verbose = verbose
+        self._store_params(locals())
 
-    def _read(self, X: Any, y: Any, sample_weight: Any, groups: Any, metadata: Mapping[str, Any]) -> Problem:
-        problem = super()._read(X, y, sample_weight, groups, metadata)
+    def _read_task(
+        self, X: Any, y: Any, sample_weight: Any, groups: Any, metadata: Mapping[str, Any]
+    ) -> FitTask:
+        task = super()._read_task(X, y, sample_weight, groups, metadata)
         if self.rule == "plurality" and self.quorum is not None:
-            raise InputError('A quorum is for rule="majority"; rule="plurality" asks for none.')
+            raise InputError('quorum is only used with rule="majority".', fix="Set quorum=None.")
         if self.rule == "majority":
-            assert problem.lesson.classes is not None
-            labels_with_rejection(problem.lesson.classes, self._reject_label())
-        return problem
+            assert task.classes is not None
+            self._labels_with_rejection(task.classes)
+        return task
 
-    def _reject_label(self) -> Any:
+    def _labels_with_rejection(self, classes: NDArray[Any]) -> NDArray[Any]:
         if self.reject_label is None:
             raise InputError(
                 'With rule="majority" some rows may have no class with enough votes',
-                fix="Say by reject_label what predict is to give for them.",
+                fix="Set reject_label to the label that predict returns for them.",
             )
-        return self.reject_label
+        return labels_with_rejection(classes, self.reject_label)
 
     def _method(self, name: str, member: Any) -> Method:
         return choose_method(name, member, ("predict" if self.voting == "hard" else "predict_proba",))
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Give the share of the votes that each class has: with soft voting, the mean probability.
+    def predict_proba(self, X: Any) -> Array:
+        """Predict the fraction of the votes for each class; with soft voting, the mean probability.
 
-        -> (n_rows, n_classes)
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Fractions with sum 1.
         """
         return self._mean(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predict the class with most votes, or ``reject_label`` where none has enough.  -> (n_rows,)"""
-        shares = self._mean(X)
-        if self.rule == "plurality":
-            labels: NDArray[Any] = self.classes_.take(decide(shares, None))
-            return labels
-        named = labels_with_rejection(self.classes_, self._reject_label())
-        return named[decide(shares, self._least_share())]
+        """Predict the class with the most votes, or ``reject_label`` if it has too few.
 
-    def _least_share(self) -> float:
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Class labels.
+        """
+        codes = decide(self._mean(X), self._quorum())
+        labels = self.classes_ if self.rule == "plurality" else self._labels_with_rejection(self.classes_)
+        return np.asarray(labels.take(codes))
+
+    def _quorum(self) -> float | None:
+        """Return the fraction of the votes that a class must exceed, None if there is none."""
+        if self.rule == "plurality":
+            return None
         return 0.5 if self.quorum is None else float(self.quorum)
 
     def coverage(self, X: Any) -> float:
-        """Give the part of the rows that are not rejected; all of them with rule="plurality"."""
-        shares = self._mean(X)
-        answered = decide(shares, None if self.rule == "plurality" else self._least_share()) >= 0
-        return float(answered.mean())
+        """Return the fraction of rows that are not rejected; 1 with rule="plurality".
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        float
+            The coverage.
+        """
+        return float((decide(self._mean(X), self._quorum()) >= 0).mean())
 
     def risk_coverage(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> RiskCoverage:
-        """Give the error among answered rows for each part of the rows that may be answered.
+        """Compute the error among predicted rows for each coverage, most confident rows first.
 
-        Rows are answered from the largest share of the votes downwards; the curve does not depend on ``rule``
-        and ``quorum``, and helps to choose them.
+        The curve does not depend on ``rule`` and ``quorum``, and helps to choose them.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Rows to predict, not those of the fit.
+        y : array-like of shape (n_rows,)
+            Their class labels.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Row weights.
+
+        Returns
+        -------
+        RiskCoverage
+            The curve.
         """
-        shares = self._mean(X)
+        probabilities = self._mean(X)
         n_rows = count_rows(X)
         codes = encode_like(read_target(y, n_rows), [self.classes_])[:, 0]
-        correct = decide(shares, None) == codes
-        return risk_coverage(shares.max(axis=1), correct, check_weights(sample_weight, n_rows))
+        correct = decide(probabilities, None) == codes
+        return risk_coverage(probabilities.max(axis=1), correct, check_weights(sample_weight, n_rows))
 
     def transform(self, X: Any) -> NDArray[Any]:
-        """Give what each member says.
+        """Return the predictions of each member.
 
-        Hard voting: the code of its class (n_rows, n_members). Soft voting: its probabilities
-        (n_rows, n_members · n_classes), or without ``flatten_transform`` (n_members, n_rows, n_classes).
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray
+            Hard voting: class codes (n_rows, n_members). Soft voting: probabilities
+            (n_rows, n_members · n_classes), or (n_members, n_rows, n_classes) if not flattened.
         """
-        each = self._each(X)
+        each = self._member_probabilities(X)
         if self.voting == "hard":
             return np.column_stack([votes.argmax(axis=1) for votes in each])
         return np.hstack(each) if self.flatten_transform else np.stack(each)
 
-    def _ends(self) -> list[str]:
+    def _column_suffixes(self) -> list[str]:
         if self.voting == "hard":
             return [""]
         if not self.flatten_transform:
@@ -218,12 +424,41 @@ class VotingClassifier(ClassifierMixin, _BaseVoting):  # type: ignore[misc]
         return tags
 
 
-class VotingRegressor(RegressorMixin, _BaseVoting):  # type: ignore[misc]
-    """Average the predictions of regressors.
+class VotingRegressor(RegressorMixin, _Voting):  # type: ignore[misc]
+    """Weighted mean of the predictions of regressors.
 
-    ``weights`` are those of the mean; "learned" are the weights, at least 0 and summing to one, with the
-    least squared error on out-of-fold predictions, made by ``cv``.
+    Parameters
+    ----------
+    estimators : list of (str, estimator) pairs
+        The members by name; "drop" leaves one out.
+    weights : array-like of shape (n_estimators,), "learned" or None, default=None
+        Weights of the mean; None weighs all the same. "learned" minimizes the squared error of out-of-fold
+        predictions over weights ≥ 0 with sum 1.
+    cv : int, splitter, list of splits, "loo", "prefit" or None, default=None
+        Splits of the out-of-fold predictions that weights are learned from; None is 5 folds. With "prefit"
+        the members are fitted already, and X should be rows that they have not seen.
+    n_jobs : int or None, default=None
+        Number of members fitted in parallel; −1 uses all cores.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed from which the members get their random states; None leaves theirs alone.
+    verbose : int, default=0
+        Above 0: show a progress bar.
 
+    Attributes
+    ----------
+    estimators_ : list of estimators
+        Fitted members.
+    named_estimators_ : Bunch
+        Fitted members by name.
+    weights_ : ndarray of shape (n_members,)
+        Weights of the mean, with sum 1.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X has column names.
+
+    Examples
+    --------
     >>> from spinney import DecisionTreeRegressor, ObliqueTreeRegressor, VotingRegressor
     >>> members = [("cart", DecisionTreeRegressor()), ("oblique", ObliqueTreeRegressor(random_state=0))]
     >>> VotingRegressor(members).fit([[0.0], [1.0]], [2.0, 4.0]).predict([[0.2]]).tolist()
@@ -240,19 +475,36 @@ class VotingRegressor(RegressorMixin, _BaseVoting):  # type: ignore[misc]
         cv: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
-        verbose: bool | int = False,
+        verbose: int = 0,
     ) -> None:
-        self.estimators = estimators
-        self.weights = weights
-        self.cv = cv
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self._store_params(locals())
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """Predict the mean of what the members predict.  -> (n_rows,)"""
+    def predict(self, X: Any) -> Array:
+        """Predict the weighted mean of the members.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Predictions.
+        """
         return self._mean(X)[:, 0]
 
-    def transform(self, X: Any) -> NDArray[np.float64]:
-        """Give the prediction of each member.  -> (n_rows, n_members)"""
-        return np.hstack(self._each(X))
+    def transform(self, X: Any) -> Array:
+        """Return the predictions of each member.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_members)
+            Predictions.
+        """
+        return np.hstack(self._member_probabilities(X))

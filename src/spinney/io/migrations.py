@@ -8,6 +8,7 @@ Change: TypeAlias = str | Callable[[Any], dict[str, Any]]
 
 RENAMED_CLASSES: dict[str, str] = {
     "Bags": "BootstrapSamples",
+    "KeptBags": "KeptSamples",
 }
 """Class name in files of version 1 -> class name today."""
 

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from sklearn.metrics import accuracy_score, get_scorer, log_loss, mean_squared_error
 
 from loops import for_each
-from spinney.ensembles.greedy import LogJudge, ScorerJudge, SquaredJudge, select
+from spinney.ensembles.selection import LogLoss, ScorerLoss, SquaredLoss, select
 
 N, M = 60, 5
 
@@ -14,54 +14,54 @@ N, M = 60, 5
 def problem(n_classes, seed=0):
     rng = np.random.default_rng(seed)
     codes = rng.integers(0, n_classes, N)
-    answers = [rng.dirichlet(1 + 2 * np.eye(n_classes)[code], M) for code in codes]
+    predictions = [rng.dirichlet(1 + 2 * np.eye(n_classes)[code], M) for code in codes]
     weights = rng.integers(1, 4, N).astype(float)
-    return [np.array([row[m] for row in answers]) for m in range(M)], codes, weights
+    return [np.array([row[m] for row in predictions]) for m in range(M)], codes, weights
 
 
-def naive(loss_of_mean, answers, n_steps, n_initial=1, replacement=True):
+def naive(loss_of_mean, predictions, n_steps, n_initial=1, replacement=True):
     """Choose as Caruana's text says, with no shortcut; give the members chosen at the best step, in order."""
     chosen, losses = [], []
-    by_themselves = sorted(range(len(answers)), key=lambda m: loss_of_mean(answers[m]))
-    while len(chosen) < n_steps and (replacement or len(chosen) < len(answers)):
+    by_themselves = sorted(range(len(predictions)), key=lambda m: loss_of_mean(predictions[m]))
+    while len(chosen) < n_steps and (replacement or len(chosen) < len(predictions)):
         if len(chosen) < n_initial:
             chosen.append(by_themselves[len(chosen)])
         else:
-            tried = [m for m in range(len(answers)) if replacement or m not in chosen]
-            trials = [loss_of_mean(np.mean([answers[i] for i in [*chosen, m]], axis=0)) for m in tried]
+            tried = [m for m in range(len(predictions)) if replacement or m not in chosen]
+            trials = [loss_of_mean(np.mean([predictions[i] for i in [*chosen, m]], axis=0)) for m in tried]
             chosen.append(tried[int(np.argmin(np.round(trials, 12)))])
-        losses.append(loss_of_mean(np.mean([answers[i] for i in chosen], axis=0)))
+        losses.append(loss_of_mean(np.mean([predictions[i] for i in chosen], axis=0)))
     best = n_initial + int(np.argmin(np.round(losses[n_initial - 1 :], 12)))
-    return chosen, losses, np.bincount(chosen[:best], minlength=len(answers))
+    return chosen, losses, np.bincount(chosen[:best], minlength=len(predictions))
 
 
 @for_each("seed", range(3))
 @pytest.mark.parametrize("n_initial", [1, 3])
 @pytest.mark.parametrize("replacement", [True, False])
-def test_the_judges_choose_as_the_naive_selection_does(seed, n_initial, replacement):
-    answers, codes, weights = problem(3, seed)
-    numbers = [one[:, :1] * 5 for one in answers]
+def test_every_loss_chooses_as_the_naive_selection_does(seed, n_initial, replacement):
+    predictions, codes, weights = problem(3, seed)
+    numbers = [one[:, :1] * 5 for one in predictions]
     target = np.eye(3)[codes][:, :1] * 5
     classes = np.arange(3)
     cases = [
         (
-            LogJudge(answers, codes, weights),
-            answers,
+            LogLoss(predictions, codes, weights),
+            predictions,
             lambda mean: log_loss(codes, mean, sample_weight=weights),
         ),
         (
-            SquaredJudge(numbers, target, weights),
+            SquaredLoss(numbers, target, weights),
             numbers,
             lambda mean: mean_squared_error(target, mean, sample_weight=weights),
         ),
         (
-            ScorerJudge(get_scorer("accuracy"), answers, codes, classes, weights),
-            answers,
+            ScorerLoss(get_scorer("accuracy"), predictions, codes, classes, weights),
+            predictions,
             lambda mean: -accuracy_score(codes, mean.argmax(axis=1), sample_weight=weights),
         ),
     ]
-    for judge, given, loss in cases:
-        found = select(judge, 7, n_initial=n_initial, replacement=replacement)
+    for found_loss, given, loss in cases:
+        found = select(found_loss, 7, n_initial=n_initial, replacement=replacement)
         members, losses, counts = naive(loss, given, 7, n_initial, replacement)
         assert list(found.members) == members
         assert_allclose(found.losses, losses, rtol=1e-9, atol=1e-12)
@@ -70,18 +70,18 @@ def test_the_judges_choose_as_the_naive_selection_does(seed, n_initial, replacem
 
 @pytest.mark.parametrize("scoring", ["roc_auc", "neg_log_loss", "f1", "average_precision"])
 def test_scorers_that_ask_for_labels_or_probabilities(scoring):
-    answers, codes, _ = problem(2)
+    predictions, codes, _ = problem(2)
     labels = np.array(["no", "yes"], dtype=object)
     if scoring in ("f1", "average_precision"):
         labels = np.array([0, 1])
-    judge = ScorerJudge(get_scorer(scoring), answers, labels[codes], labels)
-    losses = judge.losses(np.zeros(M, dtype=np.int64))
+    loss = ScorerLoss(get_scorer(scoring), predictions, labels[codes], labels)
+    losses = loss.losses(np.zeros(M, dtype=np.int64))
     assert losses.shape == (M,) and np.isfinite(losses).all()
 
 
 def test_only_allowed_members_are_chosen():
-    answers, codes, _ = problem(3)
+    predictions, codes, _ = problem(3)
     allowed = np.array([False, True, False, True, False])
-    found = select(LogJudge(answers, codes), 10, n_initial=5, allowed=allowed)
+    found = select(LogLoss(predictions, codes), 10, n_initial=5, allowed=allowed)
     assert set(found.members) <= {1, 3}
     assert found.counts[[0, 2, 4]].sum() == 0

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import LinearRegression
 
 from spinney.ensembles import LeastSquaresRegressor, MultiResponseClassifier
-from spinney.ensembles.level_two import nearest_distribution
+from spinney.ensembles.least_squares import nearest_distribution
 from spinney.io import ModelFileError, dumps, loads
 
 RNG = np.random.default_rng(0)
