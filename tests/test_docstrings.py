@@ -36,8 +36,6 @@ UNFINISHED = {
     "spinney.bagging",
     "spinney.data",
     "spinney.forests",
-    "spinney.gradient_boosting",
-    "spinney.losses",
     "spinney.perturb",
     "spinney.trees",
 }

@@ -411,7 +411,7 @@ def test_it_works_in_pipelines_and_searches():
         (
             lambda: GradientBoostingRegressor(interaction_cst=[{3}]),
             [0.0, 1.0, 2.0],
-            "interaction_cst names 3",
+            "interaction_cst contains 3",
         ),
         (lambda: GradientBoostingRegressor(interaction_cst=[3]), [0.0, 1.0, 2.0], "set of features"),
         (GradientBoostingRegressor, [[1.0, 2.0]] * 3, "2 outputs"),

@@ -7,7 +7,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import log_loss, make_scorer, mean_absolute_error, roc_auc_score
 
 from spinney import GradientBoostingClassifier, GradientBoostingRegressor
-from spinney.gradient_boosting.validation import Patience, best_round, hold_rows
+from spinney.core.early_stopping import EarlyStopping
+from spinney.data.splits import hold_out
+from spinney.gradient_boosting.rounds import best_round
 from spinney.losses import Loss
 
 
@@ -26,13 +28,10 @@ def overfitting(**params):
 # ---- when to stop ----
 
 
-def test_patience_counts_rounds_without_progress():
-    patience = Patience(3, 0.1)
-    over = []
-    for score in (0.0, 1.0, 1.05, 1.09, 1.2, 1.25, 1.3, 1.3):
-        patience.see(score)
-        over.append(patience.is_over)
-    assert over == [False] * 7 + [True]
+def test_early_stopping_counts_rounds_without_improvement():
+    stopping = EarlyStopping(3, 0.1)
+    stopped = [stopping.update(score) for score in (0.0, 1.0, 1.05, 1.09, 1.2, 1.25, 1.3, 1.3)]
+    assert stopped == [False] * 7 + [True]
 
 
 def test_the_best_round_is_never_the_constant():
@@ -77,13 +76,13 @@ def test_every_output_uses_the_best_round_alone():
 
 def test_held_out_rows_do_not_train():
     X, y = rows()
-    held = hold_rows(0.2, 7, np.ones(len(y)), (y == "yes").astype(np.int32))
+    held = hold_out(0.2, 7, len(y), (y == "yes").astype(np.int32))
     assert held.sum() == 100
     assert np.mean(y[held] == "yes") == pytest.approx(np.mean(y == "yes"), abs=0.01)
     seed_of_seven = overfitting(random_state=7, validation_fraction=0.2)
     model = seed_of_seven.fit(X, y)
     codes = (y == "yes").astype(float)
-    by_seed = hold_rows(0.2, model._seed, np.ones(len(y)), codes.astype(np.int32))
+    by_seed = hold_out(0.2, model._seed, len(y), codes.astype(np.int32))
     apart = overfitting(random_state=7).fit(X[~by_seed], y[~by_seed], eval_set=(X[by_seed], y[by_seed]))
     assert_allclose(model.validation_score_, apart.validation_score_, rtol=1e-9)
     assert_allclose(model.train_score_, apart.train_score_, rtol=1e-9)

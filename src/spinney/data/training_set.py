@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,7 +98,7 @@ class TrainingSet:
         non_negative: bool = False,
         seed: int = 0,
         n_threads: int = 1,
-    ) -> TrainingSet:
+    ) -> Self:
         """Read and check the target and weights of a table's rows.
 
         Parameters
@@ -188,7 +188,7 @@ class TrainingSet:
             return Target(classes=self.y, n_classes=self.n_classes, weights=weights)
         return Target(values=self.y, weights=weights)
 
-    def coded(self, max_bins: int | None) -> TrainingSet:
+    def coded(self, max_bins: int | None) -> Self:
         """Return the training set with bin codes, and a schema that tells which features have missing values.
 
         Parameters
@@ -203,13 +203,13 @@ class TrainingSet:
         """
         return self.with_matrix(code_table(self.table, self.weights, max_bins, self.n_threads))
 
-    def with_matrix(self, matrix: core.CodeMatrix) -> TrainingSet:
+    def with_matrix(self, matrix: core.CodeMatrix) -> Self:
         """Return the training set with codes made elsewhere; see `coded`."""
         has_missing = [matrix.has_missing(j) for j in range(matrix.n_columns)]
         table = self.table.with_schema(self.table.schema.with_missing(has_missing))
         return replace(self, table=table, matrix=matrix)
 
-    def select(self, columns: list[int]) -> TrainingSet:
+    def select(self, columns: list[int]) -> Self:
         """Return the training set of some columns, in the given order; nothing is coded again."""
         matrix = None if self.matrix is None else self.matrix.select(columns)
         return replace(self, table=self.table.select(columns), matrix=matrix)

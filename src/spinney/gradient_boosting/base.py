@@ -1,83 +1,102 @@
-"""What both gradient boosting estimators share: fitting as a row of steps, and going on from before."""
+"""Base class of the gradient boosting estimators: the steps of ``fit``, raw scores and fitted state."""
 
 from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
+from spinney.base import TableEstimator
+from spinney.core.early_stopping import EarlyStopping
 from spinney.core.errors import InputError
-from spinney.core.parameters import Rule, check_parameters, check_weights, thread_count
+from spinney.core.parameters import thread_count
 from spinney.core.seeds import draw_seed
 from spinney.data.schema import read_table
+from spinney.data.table import Table
+from spinney.data.target import read_target
+from spinney.data.training_set import Task
+from spinney.data.weights import check_weights, class_weights_like
 from spinney.gradient_boosting.callbacks import Callback, Progress, check_callbacks
 from spinney.gradient_boosting.checkpoint import check_same_rows, fingerprint
-from spinney.gradient_boosting.ledger import RoundLog
-from spinney.gradient_boosting.model import _BoostedModel
-from spinney.gradient_boosting.parameters import RULES, booster_options
-from spinney.gradient_boosting.problem import Problem, read_init_score, read_rows, start_scores
-from spinney.gradient_boosting.rounds import History, Training
-from spinney.gradient_boosting.validation import (
-    AUTO_ROWS,
-    OtherRows,
-    Patience,
-    TrainedRows,
-    best_round,
-    hold_rows,
-    make_judge,
-)
+from spinney.gradient_boosting.ledger import GradientLedger, LedgerBuilder
+from spinney.gradient_boosting.parameters import booster_options
+from spinney.gradient_boosting.rounds import BoostingLoop, best_round
+from spinney.gradient_boosting.state import check_fitted
+from spinney.gradient_boosting.target_statistics import TargetStatistics, features_to_encode
+from spinney.gradient_boosting.training_set import BoostingSet, read_init_score, start_scores
+from spinney.gradient_boosting.validation import BoosterRows, EvalSetRows, make_scorer
 from spinney.io import load
 from spinney.losses.losses import Loss
-from spinney.members.tables import take_rows
 from spinney.native import core
 from spinney.tree.ensemble import TreeEnsemble
 from spinney.tree.predictor import EnsemblePredictor
 
 Floats = NDArray[np.float64]
+EvalSet = tuple[Any, ...]
+
+_AUTO_MIN_ROWS = 10_000
+"""With ``early_stopping="auto"`` larger tables are stopped early, as in scikit-learn."""
 
 
-class _BaseGradientBoosting(_BoostedModel):
-    """Fit a sum of trees, or go on from one; a subclass has its targets, losses and answers."""
+class _BaseGradientBoosting(TableEstimator):
+    """Sum of trees, of which only those up to ``best_iteration_`` are used."""
 
-    _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = RULES
+    _task: ClassVar[Task]
+    _required_attributes: ClassVar[tuple[str, ...]] = (
+        "ensemble_",
+        "loss_",
+        "base_score_",
+        "best_iteration_",
+        "train_score_",
+        "validation_score_",
+        "do_early_stopping_",
+        "_seed",
+    )
+    _state_attributes = ("classes_", "statistics_", "ledger_", "_fingerprint")
+    _transient_attributes = ("n_classes_", "n_iter_", "n_trees_per_iteration_", "_predictor")
+
     categorical_features: Any
     categorical_encoding: Literal["auto", "subset", "ordered"]
+    categorical_smoothing: float
     n_estimators: int
     max_bins: int
     early_stopping: bool | Literal["auto"]
-    scoring: Any
     validation_fraction: int | float | None
     n_iter_no_change: int
     tol: float
     warm_start: bool
     verbose: int
     random_state: Any
+    class_weight: Any = None
     ledger: bool | Literal["full"]
 
-    def _keep(self, arguments: dict[str, Any]) -> None:
-        """Store the arguments of ``__init__`` untouched, as scikit-learn asks."""
-        self.__dict__.update((name, value) for name, value in arguments.items() if name != "self")
+    ensemble_: TreeEnsemble
+    loss_: Loss
+    base_score_: Floats
+    best_iteration_: int
+    n_iter_: int
+    n_trees_per_iteration_: int
+    train_score_: Floats
+    validation_score_: Floats
+    do_early_stopping_: bool
+    classes_: NDArray[Any]
+    statistics_: TargetStatistics
+    ledger_: GradientLedger
+    _seed: int
+    _fingerprint: str
+    _predictor: EnsemblePredictor
 
     # ---- fitting ----
 
     @abstractmethod
-    def _encode(
-        self, labels: NDArray[Any], classes: NDArray[Any] | None
-    ) -> tuple[Floats, NDArray[Any] | None]:
-        """Give targets as numbers (n_rows,) and their classes, which are those given if there are any."""
-
-    @abstractmethod
-    def _weights_of(self, labels: NDArray[Any], like: Problem | None) -> Floats | None:
-        """Give the weights that rows have by their class; of other rows as those of the problem have them."""
-
-    @abstractmethod
-    def _make_loss(self, y: Floats, classes: NDArray[Any] | None, weights: Floats | None) -> Loss:
-        """Make the loss that the parameters name."""
+    def _make_loss(self, training: BoostingSet) -> Loss:
+        """Return the loss that the parameters name."""
 
     def fit(
         self,
@@ -86,29 +105,44 @@ class _BaseGradientBoosting(_BoostedModel):
         sample_weight: ArrayLike | None = None,
         *,
         init_score: ArrayLike | None = None,
-        eval_set: tuple[Any, ...] | None = None,
-        callbacks: Any = None,
+        eval_set: EvalSet | None = None,
+        callbacks: Callback | Sequence[Callback] | None = None,
     ) -> Self:
-        """Fit to rows X (n_rows, n_features) and targets y (n_rows,); with ``warm_start`` go on from before.
+        """Fit the model; with ``warm_start`` add rounds to the ones of the last fit.
 
-        X may be an array, a list of lists, a sparse matrix, or a data frame of pandas, polars or Arrow;
-        missing values and columns of text are welcome. Rows count by ``sample_weight``.
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Features. Missing values and columns of text are allowed. Data frames may be those of pandas,
+            polars or Arrow.
+        y : array-like of shape (n_rows,)
+            Class labels or target values.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Row weights. Rows of weight 0 are ignored.
+        init_score : array-like of shape (n_rows,) or (n_rows, n_classes) or None, default=None
+            Raw score that each row starts from instead of the optimal constant: the raw score of another
+            model, or the logarithm of an exposure. Predictions do not include it.
+        eval_set : tuple or None, default=None
+            Validation rows for early stopping: (X, y), (X, y, sample_weight) or
+            (X, y, sample_weight, init_score). They replace ``validation_fraction``.
+        callbacks : callable or sequence of callables or None, default=None
+            Called with a `Round` after every round. Training stops if one of them returns True. See
+            `Progress`, `StopAfter` and `Checkpoint`.
 
-        init_score : array (n_rows,) or (n_rows, n_classes), or None
-            The score that each row starts from in place of the best constant: another model's, or the
-            logarithm of an exposure. Predictions are then of what comes on top of it.
-        eval_set : (X, y), (X, y, sample_weight) or (X, y, sample_weight, init_score), or None
-            The rows to judge by when to stop, in place of ``validation_fraction``.
-        callbacks : function, `Progress`, `StopAfter`, `Checkpoint`, or a list of such
-            What is called with a `Round` after each round; something true as the answer ends the training.
+        Returns
+        -------
+        object
+            The fitted estimator.
 
+        Examples
+        --------
         >>> from spinney import GradientBoostingRegressor
         >>> model = GradientBoostingRegressor(min_samples_leaf=1).fit([[0.0], [1.0]], [2.0, 3.0])
         >>> model.predict([[0.9]]).round(3).tolist()
         [3.0]
         """
-        before = self if self.warm_start and hasattr(self, "ensemble_") else None
-        return self._fit(X, y, sample_weight, init_score, eval_set, callbacks, before)
+        warm = self.warm_start and hasattr(self, "ensemble_")
+        return self._fit(X, y, sample_weight, init_score, eval_set, callbacks, warm)
 
     @classmethod
     def resume(
@@ -119,251 +153,353 @@ class _BaseGradientBoosting(_BoostedModel):
         sample_weight: ArrayLike | None = None,
         *,
         init_score: ArrayLike | None = None,
-        eval_set: tuple[Any, ...] | None = None,
-        callbacks: Any = None,
+        eval_set: EvalSet | None = None,
+        callbacks: Callback | Sequence[Callback] | None = None,
     ) -> Self:
-        """Go on from a `Checkpoint` with the arguments that ``fit`` had, to the same model, bit for bit.
+        """Resume training from a `Checkpoint`; the result is bit-equal to an uninterrupted fit.
 
+        Parameters
+        ----------
+        path : str or path-like
+            File of the checkpoint.
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Features, as passed to ``fit``.
+        y : array-like of shape (n_rows,)
+            Targets, as passed to ``fit``.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Row weights, as passed to ``fit``.
+        init_score : array-like of shape (n_rows,) or (n_rows, n_classes) or None, default=None
+            Initial raw scores, as passed to ``fit``.
+        eval_set : tuple or None, default=None
+            Validation rows, as passed to ``fit``.
+        callbacks : callable or sequence of callables or None, default=None
+            Callbacks of the remaining rounds.
+
+        Returns
+        -------
+        object
+            The fitted estimator.
+
+        Examples
+        --------
         >>> GradientBoostingClassifier.resume("run.spinney", X, y)  # doctest: +SKIP
         """
         model = load(path)
         if not isinstance(model, cls):
             raise InputError(f"{str(path)!r} holds a {type(model).__name__}, not a {cls.__name__}.")
-        return model._fit(X, y, sample_weight, init_score, eval_set, callbacks, model, path)
+        return cls._fit(model, X, y, sample_weight, init_score, eval_set, callbacks, True, path)
 
     def _fit(
         self,
         X: Any,
         y: Any,
-        sample_weight: Any,
-        init_score: Any,
-        eval_set: Any,
-        callbacks: Any,
-        before: Self | None,
-        resumed: object = None,
+        sample_weight: ArrayLike | None,
+        init_score: ArrayLike | None,
+        eval_set: EvalSet | None,
+        callbacks: Callback | Sequence[Callback] | None,
+        warm: bool,
+        checkpoint: object = None,
     ) -> Self:
-        check_parameters(type(self).__name__, vars(self), self._parameter_rules)
-        called = self._called(callbacks)
-        n_done = self._rounds_done(before)
-        problem = self._problem(X, y, sample_weight, init_score, before)
-        stops_early = self._stops_early(problem, eval_set)
-        problem = self._hold_out(problem, stops_early and eval_set is None)
-        problem = problem.with_statistics(
-            self.categorical_encoding, getattr(before, "statistics_", None), before is not None
-        )
-        matrix = problem.code(self.max_bins, self.categorical_smoothing)
-        problem = problem.with_missing(matrix)
-        base = self._base_score(problem, before)
-        ensemble = getattr(before, "ensemble_", None)
-        booster = self._booster(problem, matrix, problem.start(base, ensemble), n_done)
-        training = self._training(problem, booster, base, eval_set, stops_early, before)
-        if resumed is not None:
-            check_same_rows(vars(self).get("_fingerprint"), _rows_seen(problem, training), resumed)
+        """Fit; ``warm`` continues the rounds that this model has, those of a checkpoint if it is given."""
+        self._check_params()
+        called = [] if callbacks is None else check_callbacks(callbacks)
+        called += [Progress()] if self.verbose else []
+        n_done = self._check_rounds() if warm else 0
+        training = self._read_training_set(X, y, sample_weight, init_score, warm)
+        stops_early = self._stops_early(training.n_rows, eval_set)
+        if stops_early and eval_set is None and self.validation_fraction is not None:
+            training = training.hold_out_rows(self.validation_fraction)
+        features, statistics = self._features_to_encode(training.table, warm)
+        if features:
+            training = training.encode_categories(features, statistics)
+        training = training.coded_columns(self.max_bins, self.categorical_smoothing)
+        base_score = self.base_score_ if warm else training.optimal_constant()
+        booster = self._make_booster(training, base_score, n_done)
+        loop = self._make_loop(training, booster, base_score, eval_set, stops_early, warm)
+        if checkpoint is not None:
+            check_same_rows(vars(self).get("_fingerprint"), _fingerprint(training, loop), checkpoint)
 
         def fitted() -> dict[str, Any]:
-            return self._fitted(problem, training, base, stops_early, before)
+            return self._fitted(training, loop, base_score, stops_early, warm)
 
-        def snapshot() -> Any:
-            return self._twin(self._unfitted)._adopt(**fitted(), _fingerprint=_rows_seen(problem, training))
+        def snapshot() -> _BaseGradientBoosting:
+            known = {name: value for name, value in fitted().items() if value is not None}
+            known["_fingerprint"] = _fingerprint(training, loop)
+            return self._copy_for_scoring(**known, **self._derived(known))
 
-        training.run(n_done, self.n_estimators, called, snapshot)
-        return self._adopt(**fitted())
+        loop.run(n_done, self.n_estimators, called, snapshot)
+        return self._set_fitted(**fitted())
 
-    def _called(self, callbacks: Any) -> list[Callback]:
-        shown: list[Callback] = [Progress()] if self.verbose else []
-        return check_callbacks(callbacks) + shown
-
-    def _rounds_done(self, before: Self | None) -> int:
-        n_done = 0 if before is None else before.n_iter_
-        if self.n_estimators < n_done:
+    def _check_rounds(self) -> int:
+        """Return the number of rounds done before; raise if the parameters do not allow to add some."""
+        if self.n_estimators < self.n_iter_:
             raise InputError(
-                f"n_estimators={self.n_estimators} must be larger or equal to the {n_done} rounds that the "
-                "model has already when warm_start is True",
-                fix="Raise n_estimators, or set warm_start=False to begin anew.",
+                f"n_estimators={self.n_estimators} must be larger or equal to the {self.n_iter_} rounds that "
+                "the model already has when warm_start is True",
+                fix="Raise n_estimators, or set warm_start=False to start again.",
             )
-        if before is not None and self.ledger and not hasattr(before, "ledger_"):
+        if self.ledger and not hasattr(self, "ledger_"):
             raise InputError(
-                "The rounds so far have no ledger, so that of those to come cannot go on from it",
-                fix="Set ledger=False, or begin anew with warm_start=False.",
+                "The earlier rounds have no ledger that the new ones could continue",
+                fix="Set ledger=False, or start again with warm_start=False.",
             )
-        return n_done
+        return self.n_iter_
 
-    def _problem(self, X: Any, y: Any, sample_weight: Any, init_score: Any, before: Self | None) -> Problem:
-        """Read and check everything that training takes."""
-        n_threads = thread_count(self.n_jobs)
-        table = read_table(X, self.categorical_features) if before is None else before._read(X)
-        labels, weights = read_rows(y, sample_weight, table.n_rows)
-        numbers, classes = self._encode(labels, getattr(before, "classes_", None))
-        by_class = self._weights_of(labels, None)
-        weighted = weights is not None or by_class is not None
-        weights = np.ones(table.n_rows) if weights is None else weights
-        weights = weights if by_class is None else weights * by_class
-        if weighted:
-            check_weights(weights, table.n_rows)
-        loss = self._make_loss(numbers, classes, weights) if before is None else before.loss_
-        loss.check_target(numbers, weights)
-        seed = draw_seed(self.random_state) if before is None else before._seed
-        problem = Problem(X, table, numbers, classes, weights, weighted, None, loss, seed, n_threads)
-        return replace(problem, init_score=read_init_score(init_score, table.n_rows, problem.n_scores))
+    def _read_training_set(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, init_score: ArrayLike | None, warm: bool
+    ) -> BoostingSet:
+        """Read and check everything that training needs."""
+        training = BoostingSet.read(
+            self._read_raw_table(X) if warm else read_table(X, self.categorical_features),
+            y,
+            sample_weight,
+            task=self._task,
+            class_weight=self.class_weight,
+            seed=self._seed if warm else draw_seed(self.random_state),
+            n_threads=thread_count(self.n_jobs),
+        )
+        if training.n_outputs > 1:
+            raise InputError(
+                f"y should be a 1d array; it has {training.n_outputs} outputs, and boosting learns one",
+                fix="Fit one model per output, for example by sklearn.multioutput.MultiOutputRegressor.",
+            )
+        if warm and training.classes:
+            training = replace(training, classes=(self.classes_,))
+            training = replace(training, y=training.encode_known(training.labels))
+        training = replace(training, X=X, is_weighted=training.weights is not None)
+        loss = self.loss_ if warm else self._make_loss(training)
+        loss.check_target(training.targets, training.full_weights)
+        scores = read_init_score(init_score, training.n_rows, training.n_scores)
+        return replace(training, loss=loss, init_score=scores)
 
-    def _stops_early(self, problem: Problem, eval_set: Any) -> bool:
+    def _stops_early(self, n_rows: int, eval_set: EvalSet | None) -> bool:
         if self.early_stopping == "auto":
-            return eval_set is not None or problem.table.n_rows > AUTO_ROWS
+            return eval_set is not None or n_rows > _AUTO_MIN_ROWS
         return bool(self.early_stopping)
 
-    def _hold_out(self, problem: Problem, needed: bool) -> Problem:
-        """Hold rows out of training to judge by; none if there are others, or the training rows judge."""
-        if not needed or self.validation_fraction is None:
-            return problem
-        held = hold_rows(self.validation_fraction, problem.seed, problem.weights, problem.codes)
-        return replace(problem, held=held)
+    def _features_to_encode(self, table: Table, warm: bool) -> tuple[Sequence[int], TargetStatistics | None]:
+        """Return the features to encode by target statistics, and the statistics of earlier rounds."""
+        if warm:
+            statistics: TargetStatistics | None = vars(self).get("statistics_")
+            return (() if statistics is None else statistics.features), statistics
+        if self.categorical_encoding == "subset" or not table.schema.categorical.any():
+            return (), None
+        return features_to_encode(table, self.categorical_encoding), None
 
-    def _base_score(self, problem: Problem, before: Self | None) -> Floats:
-        """Give the constant that scores start from, 0 where rows come with scores of their own."""
-        if before is not None:
-            return before.base_score_
-        own = type(problem.loss).constant is not Loss.constant
-        if problem.init_score is not None or (problem.n_scores > 1 and not own):
-            return np.zeros(problem.n_scores)
-        with np.errstate(over="ignore"):
-            base = np.asarray(problem.loss.constant(problem.y, problem.train_weights), dtype=np.float64)
-        if base.shape != (problem.n_scores,) or not np.isfinite(base).all():
-            raise InputError(
-                f"The best constant for these targets is {base.tolist()}, where {problem.n_scores} finite "
-                "number(s) are needed",
-                fix="Divide y by a large number, if it is very large.",
-            )
-        return base
-
-    def _booster(
-        self, problem: Problem, matrix: core.CodeMatrix, scores: Floats, n_done: int
-    ) -> core.Booster:
-        """Hand rows, scores and parameters to the core."""
+    def _make_booster(self, training: BoostingSet, base_score: Floats, n_done: int) -> core.Booster:
+        """Return the booster of the core, with rows, raw scores and parameters."""
         options = booster_options(
             vars(self),
-            problem.table.schema,
-            problem.statistics,
-            problem.train_weights,
-            problem.n_classes,
+            training.table.schema,
+            training.statistics,
+            training.full_weights,
+            len(training.classes[0]) if training.classes else 0,
         )
-        options = options.replace(n_threads=problem.n_threads, seed=problem.seed, first_round=n_done)
-        booster = core.Booster(matrix, options)
-        booster.set_rows(problem.y, problem.core_weights, scores)
+        options = options.replace(n_threads=training.n_threads, seed=training.seed, first_round=n_done)
+        booster = core.Booster(training.codes, options)
+        scores = start_scores(base_score, training.init_score, training.n_rows)
+        if n_done:
+            predictor = EnsemblePredictor(self.ensemble_, training.n_scores)
+            scores = predictor.sum(training.columns, training.n_threads, start=scores)
+        booster.set_rows(training.targets, training.weights, scores)
         return booster
 
-    def _training(
+    def _make_loop(
         self,
-        problem: Problem,
+        training: BoostingSet,
         booster: core.Booster,
-        base: Floats,
-        eval_set: Any,
+        base_score: Floats,
+        eval_set: EvalSet | None,
         stops_early: bool,
-        before: Self | None,
-    ) -> Training:
-        """Put together which rows are followed, how they are scored, and what ends the training."""
-        training = Training(booster, problem.loss, problem.y)
+        warm: bool,
+    ) -> BoostingLoop:
+        """Put together which rows are scored and how, and what stops training."""
+        loop = BoostingLoop(booster, training.loss, training.targets)
+
+        def rows(weights: Floats) -> BoosterRows:
+            shared = training.X, training.targets
+            return BoosterRows(booster, *shared, weights, training.is_weighted, training.seed)
+
         if stops_early or eval_set is not None:
-            training.judge = make_judge(
-                self.scoring, problem.loss, self, self._answering(problem), problem.classes
+            known = {"loss_": training.loss, "classes_": training.class_labels}
+            known |= {"n_classes_": len(training.classes[0])} if training.classes else {}
+            loop.scorer = make_scorer(
+                self,
+                training.loss,
+                lambda scores: self._copy_for_scoring(**known, _raw_scores=lambda X: scores),
+                training.class_labels,
             )
-            if before is not None:
-                training.history = History(before.train_score_.tolist(), before.validation_score_.tolist())
-        if training.judge is not None or self.ledger:
-            training.train = self._trained_rows(problem, booster, problem.train_weights)
+            if warm:
+                loop.train_scores = self.train_score_.tolist()
+                loop.validation_scores = self.validation_score_.tolist()
+        if loop.scorer is not None or self.ledger:
+            loop.train = rows(training.full_weights)
         if eval_set is not None:
-            training.validation = self._other_rows(problem, eval_set, base, before)
-        elif problem.held is not None:
-            training.validation = self._trained_rows(
-                problem, booster, np.where(problem.held, problem.weights, 0.0)
-            )
+            loop.validation = self._read_eval_set(training, eval_set, base_score, warm)
+        elif training.validation_weights is not None:
+            loop.validation = rows(training.validation_weights)
         if stops_early:
-            training.patience = Patience(self.n_iter_no_change, self.tol)
+            loop.stopping = EarlyStopping(self.n_iter_no_change, self.tol)
         if self.ledger:
-            training.log = RoundLog(problem.columns.schema.names, getattr(before, "ledger_", None))
-        return training
+            names = training.columns.schema.names
+            loop.ledger = LedgerBuilder(names, vars(self).get("ledger_") if warm else None)
+        return loop
 
-    def _trained_rows(self, problem: Problem, booster: core.Booster, weights: Floats) -> TrainedRows:
-        return TrainedRows(
-            booster,
-            lambda rows: take_rows(problem.X, rows),
-            problem.y,
-            weights,
-            problem.weighted,
-            problem.seed,
-        )
-
-    def _other_rows(self, problem: Problem, given: Any, base: Floats, before: Self | None) -> OtherRows:
-        """Read an ``eval_set``; its rows have the scores of the trees that are there already."""
-        if not isinstance(given, tuple | list) or not 2 <= len(given) <= 4:
+    def _read_eval_set(
+        self, training: BoostingSet, eval_set: EvalSet, base_score: Floats, warm: bool
+    ) -> EvalSetRows:
+        """Read an ``eval_set``; raw scores are those of the rounds so far."""
+        if not isinstance(eval_set, tuple | list) or not 2 <= len(eval_set) <= 4:
             raise InputError(
                 "eval_set must be (X, y), (X, y, sample_weight) or (X, y, sample_weight, init_score)."
             )
-        X, y, sample_weight, init_score = (*given, None, None)[:4]
-        table = problem.table.schema.read(X, self.unseen, type(self).__name__)
-        labels, weights = read_rows(y, sample_weight, table.n_rows)
-        numbers = self._encode(labels, problem.classes)[0]
-        by_class = self._weights_of(labels, problem)
-        if by_class is not None:
+        X, y, sample_weight, init_score = (*eval_set, None, None)[:4]
+        table = training.table.schema.read(X, self.unseen, type(self).__name__)
+        weights = check_weights(sample_weight, table.n_rows)
+        codes = training.encode_known(read_target(y, table.n_rows))
+        if self.class_weight is not None and training.labels is not None:
+            by_class = class_weights_like(self.class_weight, training.labels, training.y, codes)
             weights = by_class if weights is None else weights * by_class
-        if (init_score is None) != (problem.init_score is None):
-            raise InputError("Both the eval_set and the training rows come with an init_score, or neither.")
-        scores = start_scores(base, read_init_score(init_score, table.n_rows, len(base)), table.n_rows)
-        if problem.statistics is not None:
-            table = problem.statistics.encode(table)
-        if before is not None:
-            scores = EnsemblePredictor(before.ensemble_, len(base)).sum(
-                table, problem.n_threads, start=scores
-            )
-        return OtherRows(X, table, numbers, weights, scores, problem.n_threads)
+        if (init_score is None) != (training.init_score is None):
+            raise InputError("Both the eval_set and the training rows need an init_score, or neither.")
+        scores = read_init_score(init_score, table.n_rows, len(base_score))
+        scores = start_scores(base_score, scores, table.n_rows)
+        if training.statistics is not None:
+            table = training.statistics.encode(table)
+        if warm:
+            predictor = EnsemblePredictor(self.ensemble_, len(base_score))
+            scores = predictor.sum(table, training.n_threads, start=scores)
+        targets = np.ascontiguousarray(codes[:, 0], dtype=np.float64)
+        return EvalSetRows(X, table, targets, weights, scores, training.n_threads)
 
-    # ---- what fitting leaves behind ----
+    # ---- fitted state ----
 
     def _fitted(
-        self, problem: Problem, training: Training, base: Floats, stops_early: bool, before: Self | None
+        self, training: BoostingSet, loop: BoostingLoop, base_score: Floats, stops_early: bool, warm: bool
     ) -> dict[str, Any]:
-        """Give the fitted attributes as training stands."""
-        ensemble = TreeEnsemble.from_trees(training.trees) if training.trees else None
-        if before is not None:
-            ensemble = before.ensemble_ if ensemble is None else before.ensemble_.extend(ensemble)
+        """Return the fitted attributes after the rounds so far."""
+        ensemble = TreeEnsemble.from_trees(loop.trees) if loop.trees else None
+        if warm:
+            ensemble = self.ensemble_ if ensemble is None else self.ensemble_.extend(ensemble)
         assert ensemble is not None
-        scores = training.history.validation or training.history.train
-        n_rounds = ensemble.n_trees // problem.n_scores
+        n_rounds = ensemble.n_trees // training.n_scores
         return {
-            "schema_": problem.table.schema,
+            "schema_": training.table.schema,
             "ensemble_": ensemble,
-            "loss_": problem.loss,
-            "base_score_": base,
-            "classes_": problem.classes,
-            "statistics_": problem.statistics,
-            "best_iteration_": best_round(scores) if stops_early else n_rounds,
-            "train_score_": np.array(training.history.train, dtype=np.float64),
-            "validation_score_": np.array(training.history.validation, dtype=np.float64),
+            "loss_": training.loss,
+            "base_score_": base_score,
+            "classes_": training.class_labels,
+            "statistics_": training.statistics,
+            "best_iteration_": best_round(loop.stopping_scores) if stops_early else n_rounds,
+            "train_score_": np.array(loop.train_scores, dtype=np.float64),
+            "validation_score_": np.array(loop.validation_scores, dtype=np.float64),
             "do_early_stopping_": stops_early,
-            "ledger_": None if training.log is None else training.log.finish(),
-            "_seed": problem.seed,
+            "ledger_": None if loop.ledger is None else loop.ledger.finish(),
+            "_seed": training.seed,
         }
 
-    def _twin(self, attributes: dict[str, Any]) -> Self:
-        """Make another estimator of this class with the given attributes."""
-        twin: Self = object.__new__(type(self))
-        twin.__dict__.update(attributes)
-        return twin
+    def _copy_for_scoring(self, **attributes: Any) -> Self:
+        """Return an estimator with the same parameters and the given attributes."""
+        copy: Self = object.__new__(type(self))
+        copy.__dict__.update(self._unfitted_attributes() | attributes)
+        return copy
 
-    def _answering(self, problem: Problem) -> Any:
-        """Give what makes an estimator whose raw scores are known already, for a scorer to ask."""
-        known = self._unfitted | {"loss_": problem.loss}
-        if problem.classes is not None:
-            known |= {"classes_": problem.classes, "n_classes_": problem.n_classes}
-        return lambda scores: self._twin({**known, "_raw_scores": lambda X: scores})
+    def _derived(self, fitted: Mapping[str, Any]) -> dict[str, Any]:
+        ensemble, n_scores = fitted["ensemble_"], len(fitted["base_score_"])
+        derived = super()._derived(fitted) | {
+            "n_iter_": ensemble.n_trees // n_scores,
+            "n_trees_per_iteration_": n_scores,
+            "_predictor": EnsemblePredictor(ensemble[: fitted["best_iteration_"] * n_scores], n_scores),
+        }
+        return derived | ({"n_classes_": len(fitted["classes_"])} if "classes_" in fitted else {})
+
+    def _check_fitted(self) -> None:
+        check_fitted(vars(self), self._task)
+
+    # ---- outputs ----
+
+    def _read_table(self, X: Any) -> Table:
+        """Read new data; categories are encoded by the target statistics."""
+        table = self._read_raw_table(X)
+        statistics: TargetStatistics | None = vars(self).get("statistics_")
+        return table if statistics is None else statistics.encode(table)
+
+    def _read_raw_table(self, X: Any) -> Table:
+        return super()._read_table(X)
+
+    def _raw_scores(self, X: Any) -> Floats:
+        """Return the sum of the trees.  -> (n_rows, n_scores)"""
+        table = self._read_table(X)
+        start = start_scores(self.base_score_, None, table.n_rows)
+        return self._predictor.sum(table, self._threads_for(table), start=start)
+
+    def _staged_scores(self, X: Any) -> Iterator[Floats]:
+        """Return the raw scores after every round up to ``best_iteration_``."""
+        table = self._read_table(X)
+        start = start_scores(self.base_score_, None, table.n_rows)
+        return self._predictor.staged_sum(table, self._threads_for(table), start=start)
+
+    def apply(self, X: Any) -> NDArray[np.int32]:
+        """Return the index of the leaf that each row reaches in each tree.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, best_iteration_)
+            Leaf indices; (n_rows, best_iteration_, n_classes) for more than two classes.
+        """
+        table = self._read_table(X)
+        leaves = self._predictor.apply(table, self._threads_for(table))
+        if self.n_trees_per_iteration_ == 1:
+            return leaves
+        return leaves.reshape(table.n_rows, -1, self.n_trees_per_iteration_)
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """Total gain of the splits of each feature up to ``best_iteration_``, as fractions of the sum."""
+        gain = self._sum_by_feature("impurity")
+        return gain / gain.sum() if gain.sum() > 0 else gain
+
+    def split_counts(self) -> NDArray[np.int64]:
+        """Return the number of splits on each feature in the trees up to ``best_iteration_``.
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+            The counts.
+
+        Examples
+        --------
+        >>> model.split_counts()  # doctest: +SKIP
+        """
+        return self._sum_by_feature(None).astype(np.int64)
+
+    def _sum_by_feature(self, name: str | None) -> Floats:
+        """Sum a property of the split nodes, or count them, per feature of the input.  -> (n_features,)"""
+        check_is_fitted(self)
+        trees = self.ensemble_[: self.best_iteration_ * self.n_trees_per_iteration_]
+        statistics: TargetStatistics | None = vars(self).get("statistics_")
+        n = self.n_features_in_
+        origin = np.arange(n) if statistics is None else statistics.origin(n)
+        is_split = trees.feature >= 0
+        amounts = None if name is None else getattr(trees, name)[is_split]
+        total = np.bincount(origin[trees.feature[is_split]], weights=amounts, minlength=n)
+        return total.astype(np.float64)  # bincount returns integers where there are no weights
 
 
-def _rows_seen(problem: Problem, training: Training) -> str:
-    """Give what tells the rows of one training from those of another."""
-    others = training.validation
+def _fingerprint(training: BoostingSet, loop: BoostingLoop) -> str:
+    """Hash that identifies the rows of a training run."""
+    weights = training.weights
+    if weights is not None and training.validation_weights is not None:
+        weights = weights + training.validation_weights
     return fingerprint(
-        problem.table.schema,
-        problem.y,
-        problem.weights if problem.weighted else None,
-        problem.init_score,
-        others.y if isinstance(others, OtherRows) else None,
+        training.table.schema,
+        training.targets,
+        weights if training.is_weighted else None,
+        training.init_score,
+        loop.validation.y if isinstance(loop.validation, EvalSetRows) else None,
     )

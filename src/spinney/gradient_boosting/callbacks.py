@@ -1,22 +1,41 @@
-"""Callbacks: what is called after each round of boosting, to show progress, to stop, or to keep a copy."""
+"""Callbacks: functions that are called after every round of boosting, to show progress or to stop."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from spinney.core.errors import InputError, show_value
+from spinney.core.progress import ProgressBar
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 @dataclass(frozen=True)
 class Round:
-    """Tell a callback how far training is.
+    """State of training after a round, passed to callbacks.
 
-    number : rounds done so far; ``n_rounds`` is how many there may be.
-    train_score, validation_score : the newest scores, greater is better; None where none is computed.
-    model : call it for a fitted copy of the estimator as it is now.
+    Attributes
+    ----------
+    number : int
+        Number of rounds done so far.
+    n_rounds : int
+        Maximum number of rounds.
+    train_score : float or None
+        Newest score of the training rows, greater is better; None where none is computed.
+    validation_score : float or None
+        Newest score of the validation rows, greater is better; None where there are none.
+    model : callable
+        Call it for a fitted copy of the estimator in its current state.
+
+    Examples
+    --------
+    >>> def print_every_tenth(round):
+    ...     if round.number % 10 == 0:
+    ...         print(round.number, round.train_score)
     """
 
     number: int
@@ -28,10 +47,10 @@ class Round:
 
 @runtime_checkable
 class Callback(Protocol):
-    """Be called after each round; anything true as the answer ends the training.
+    """Called after every round. Return True to stop training.
 
-    A plain function does. An object may also have ``begin(n_done, n_rounds)``, called before the first round,
-    and ``end()``, called in any case when training is over.
+    A plain function will do. An object may also have ``begin(n_done, n_rounds)``, called before the first
+    round, and ``end()``, which is called when training ends for any reason.
 
     >>> def stop_at_ten(round):
     ...     return round.number >= 10
@@ -40,22 +59,32 @@ class Callback(Protocol):
     """
 
     def __call__(self, round: Round) -> object:
-        """Look at a round; return something true to stop."""
+        """Return True to stop training."""
 
 
 class StopAfter:
-    """Stop after so many seconds, or once a score is reached.
+    """Callback that stops training after a time limit, or once a score is reached.
 
-    The score is that on the validation rows, or where there are none on the training rows. Which round is
-    the last then depends on the clock, so ``seconds`` is the one thing that makes two fits differ.
+    The score is that of the validation rows, or of the training rows where there are none. With a time limit
+    the number of rounds depends on the speed of the machine: it is the only setting with which two fits
+    differ.
 
+    Parameters
+    ----------
+    seconds : float or None, default=None
+        Time limit in seconds.
+    score : float or None, default=None
+        Score to reach.
+
+    Examples
+    --------
     >>> StopAfter(seconds=60)
     StopAfter(seconds=60, score=None)
     """
 
     def __init__(self, seconds: float | None = None, score: float | None = None) -> None:
         if seconds is None and score is None:
-            raise InputError("StopAfter takes seconds, a score, or both.")
+            raise InputError("StopAfter needs seconds, a score, or both.")
         self.seconds, self.score = seconds, score
         self._start = time.monotonic()
 
@@ -63,11 +92,19 @@ class StopAfter:
         return f"StopAfter(seconds={self.seconds!r}, score={self.score!r})"
 
     def begin(self, n_done: int, n_rounds: int) -> None:
-        """Start the clock."""
+        """Start the clock.
+
+        Parameters
+        ----------
+        n_done : int
+            Number of rounds of earlier fits.
+        n_rounds : int
+            Maximum number of rounds.
+        """
         self._start = time.monotonic()
 
     def __call__(self, round: Round) -> bool:
-        """Tell whether the time is over or the score is reached."""
+        """Return True once the time is over or the score is reached."""
         reached = round.train_score if round.validation_score is None else round.validation_score
         if self.score is not None and reached is not None and reached >= self.score:
             return True
@@ -75,47 +112,50 @@ class StopAfter:
 
 
 class Progress:
-    """Show a bar with the rounds done, the newest scores and the time left, on the terminal's error stream.
+    """Callback that shows a progress bar with the newest scores on standard error.
 
+    Parameters
+    ----------
+    console : rich.console.Console or None, default=None
+        Where to draw; None is standard error.
+
+    Examples
+    --------
     >>> model.fit(X, y, callbacks=[Progress()])  # doctest: +SKIP
     """
 
-    def __init__(self, console: Any = None) -> None:
+    def __init__(self, console: Console | None = None) -> None:
         self.console = console
-        self._bar: Any = None
-        self._task: Any = None
+        self._bar: ProgressBar | None = None
 
     def begin(self, n_done: int, n_rounds: int) -> None:
-        """Draw the bar."""
-        from rich import progress
-        from rich.console import Console
+        """Draw the bar.
 
-        self._bar = progress.Progress(
-            progress.TextColumn("boosting"),
-            progress.BarColumn(),
-            progress.MofNCompleteColumn(),
-            progress.TextColumn("{task.fields[scores]}"),
-            progress.TimeRemainingColumn(),
-            console=self.console or Console(stderr=True),
-        )
-        self._bar.start()
-        self._task = self._bar.add_task("boosting", total=n_rounds, completed=n_done, scores="")
+        Parameters
+        ----------
+        n_done : int
+            Number of rounds of earlier fits.
+        n_rounds : int
+            Maximum number of rounds.
+        """
+        self._bar = ProgressBar("boosting", n_rounds, done=n_done, console=self.console).__enter__()
 
     def __call__(self, round: Round) -> None:
-        """Move the bar on."""
-        named = {"train": round.train_score, "validation": round.validation_score}
-        words = "  ".join(f"{name} {score:.5g}" for name, score in named.items() if score is not None)
-        self._bar.update(self._task, completed=round.number, scores=words)
+        """Redraw the bar."""
+        scores = {"train": round.train_score, "validation": round.validation_score}
+        text = "  ".join(f"{name} {score:.5g}" for name, score in scores.items() if score is not None)
+        if self._bar is not None:
+            self._bar.update(round.number, text)
 
     def end(self) -> None:
-        """Leave the bar as it is."""
+        """Stop the bar and leave it on the screen."""
         if self._bar is not None:
-            self._bar.stop()
+            self._bar.__exit__()
             self._bar = None
 
 
 def check_callbacks(callbacks: Any) -> list[Callback]:
-    """Read the ``callbacks`` of ``fit``: None, one callable or several.
+    """Read the ``callbacks`` argument of ``fit``: None, one callable or several.
 
     >>> check_callbacks(None)
     []
@@ -126,17 +166,17 @@ def check_callbacks(callbacks: Any) -> list[Callback]:
     for callback in found:
         if not callable(callback):
             raise InputError(
-                f"callbacks has {show_value(callback)}, which cannot be called",
+                f"callbacks contains {show_value(callback)}, which cannot be called",
                 fix="A callback is a function of a Round, or Progress(), StopAfter(…) or Checkpoint(…).",
             )
     return found
 
 
 class Callbacks:
-    """Call several callbacks as one, in a ``with`` block that begins and ends them.
+    """Several callbacks as one; a context manager that calls their ``begin`` and ``end``.
 
-    >>> with Callbacks([lambda round: round.number == 2], n_done=0, n_rounds=5) as called:
-    ...     [called(Round(number, 5, None, None, lambda: None)) for number in (1, 2)]
+    >>> with Callbacks([lambda round: round.number == 2], n_done=0, n_rounds=5) as call:
+    ...     [call(Round(number, 5, None, None, lambda: None)) for number in (1, 2)]
     [False, True]
     """
 
@@ -161,7 +201,7 @@ class Callbacks:
                 callback.end()
 
     def __call__(self, round: Round) -> bool:
-        """Call each one; tell whether any wants to stop."""
-        # All are called before any is asked: one that stops keeps none of those after it from its call.
-        answers = [callback(round) for callback in self._callbacks]
-        return any(map(bool, answers))
+        """Call every callback; return True if any of them stops training."""
+        # All are called first: a callback that stops must not keep the ones after it from being called.
+        results = [callback(round) for callback in self._callbacks]
+        return any(map(bool, results))

@@ -1,124 +1,185 @@
-"""Gradient boosting: a sum of trees, each fitted to the gradient of a loss; for classes and for numbers."""
+"""GradientBoostingClassifier and GradientBoostingRegressor."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from spinney.core.errors import InputError, show_value, show_values
-from spinney.data.target import (
-    class_weights,
-    class_weights_like,
-    encode_classes,
-    encode_like,
-    encode_values,
-)
+from spinney.core.errors import InputError
+from spinney.data.training_set import Task
 from spinney.gradient_boosting.base import _BaseGradientBoosting
-from spinney.gradient_boosting.parameters import (
-    CLASSIFICATION_RULES,
-    POSITIVE_LOSSES,
-    REGRESSION_RULES,
-    classification_loss,
-    regression_loss,
+from spinney.gradient_boosting.parameters import CLASSIFICATION_RULES, POSITIVE_LOSSES, REGRESSION_RULES
+from spinney.gradient_boosting.training_set import BoostingSet
+from spinney.losses.losses import (
+    IDENTITY,
+    LOGIT,
+    MULTI_LOGIT,
+    AbsoluteLoss,
+    ExponentialLoss,
+    GammaLoss,
+    HuberLoss,
+    Link,
+    LogLoss,
+    Loss,
+    PoissonLoss,
+    QuantileLoss,
+    SoftmaxLoss,
+    SquaredLoss,
+    TweedieLoss,
 )
-from spinney.gradient_boosting.problem import Problem
-from spinney.losses.losses import IDENTITY, LOGIT, MULTI_LOGIT, Link, Loss, SquaredLoss
 
 Floats = NDArray[np.float64]
 
 
 class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):  # type: ignore[misc]
-    """Classify by gradient boosted trees.
+    """Gradient boosted trees for classification.
 
-    The parameters of scikit-learn's ``HistGradientBoostingClassifier`` keep their meaning and defaults;
-    its ``max_iter`` is called ``n_estimators``. For more than two classes a round has one tree a class.
+    Trees are grown on histograms of binned features, with Newton steps on the loss. Parameters that
+    scikit-learn's ``HistGradientBoostingClassifier`` has keep their meaning and defaults. With more than two
+    classes a round has one tree per class.
 
-    loss : "log_loss", "exponential" or an instance of `spinney.losses.Loss`
-        What is lowered: the log loss (softmax for more than two classes), AdaBoost's exponential loss (two
-        classes), or a loss of your own.
-    learning_rate : float
-        What each leaf's answer is multiplied by.
-    n_estimators : int
-        The most rounds there may be.
-    max_leaf_nodes, max_depth : int or None
-        The most leaves of a tree, and its greatest depth.
-    min_samples_leaf : int or fraction
-        The least number of rows in a leaf, counted by weight: a row of weight 2 is two rows. (Weights below 1
-        on average are shares of a whole, and taken relative to their mean.)
-    min_hessian, min_gain, l2_regularization : float
-        The least sum of hessians in a leaf; the gain that a split needs (XGBoost's γ); λ, which is added to
-        the hessians of a leaf and draws its answer towards 0.
-    max_features : fraction, int, "sqrt", "log2" or None
-        How many columns each node looks at, drawn anew among those of its tree.
-    colsample_bytree : fraction
-        The share of columns drawn for each tree.
-    growth : "best" or "level"
-        Split the leaf that gains most, wherever it is, or level by level.
-    sampling : "uniform", "gradient" or "variance"
-        How the rows of a round are drawn: all alike; those with large gradients kept and some of the others
-        (GOSS); or with probabilities that keep the variance of the gains least (MVS).
-    subsample : fraction or None
-        The share of rows drawn in a round; None is 1, 0.3 and 0.8 for the three ways.
-    max_bins : int from 2 to 255
-        Numeric columns with more distinct values are put into so many bins.
-    categorical_features : list of names or positions, mask, or None
-        Columns of numbers that are categories; text, booleans and categorical types are so by themselves.
-    categorical_split : "subset" or "one-vs-rest"
-        Divide categories into any two sets, or one from all others.
-    categorical_encoding : "auto", "subset" or "ordered"
-        Categories as they are, or as numbers: the mean target of those rows with the category that come
-        before in a random order (ordered target statistics). "auto" does so with more than 50 categories
-        that have fewer than 250 rows each.
-    categorical_smoothing, categorical_l2 : float
-        What is added to a category's hessians when categories are put in order, and to those of a side when a
-        subset is scored: both keep rare categories from being believed too much.
-    unseen : "missing" or "error"
-        What a category is at prediction that was not there at fitting.
-    monotonic_cst : array of −1, 0, 1, dict by feature name, or None
-        Features whose growth may only lower, or raise, the probability of the second of two classes.
-    interaction_cst : "pairwise", "no_interactions", list of sets of features, or None
-        Which features may meet on a path. Those in no set form one of their own.
-    warm_start : bool
-        Let ``fit`` go on from the rounds that are there, to ``n_estimators`` of them.
-    early_stopping : "auto", True or False
-        End training when the score no longer grows. "auto": with an ``eval_set``, or more than 10,000 rows.
-    scoring : "loss", name of a scorer, callable or None
-        What is to grow: minus the loss, any scorer of scikit-learn, or (None) ``score``.
-    validation_fraction : fraction, int or None
-        The share or number of rows held out to be scored; None scores the training rows.
-    n_iter_no_change, tol : int, float
-        Stop after so many rounds without a score better than the best by more than ``tol``. Every output then
-        uses the best round, ``best_iteration_``.
-    class_weight : dict, "balanced" or None
-        Weights of the classes; "balanced" gives all the same sum.
-    ledger : False, True or "candidates"
-        Keep in ``ledger_`` the losses of each round, and also each feature's best candidate at every node.
-    verbose : int
-        Show a progress bar.
-    random_state : int, generator or None
-        The seed of all draws: of rows, columns, rows held out, and the order of target statistics.
-    n_jobs : int or None
-        Number of threads, −1 for all cores. The model is the same, to the last bit, for any number.
+    Parameters
+    ----------
+    loss : {"log_loss", "exponential"} or Loss, default="log_loss"
+        Loss to minimise: log loss (softmax for more than two classes), the exponential loss of AdaBoost (two
+        classes only), or an instance of a subclass of `spinney.losses.Loss`.
+    learning_rate : float, default=0.1
+        Shrinkage: the factor of every leaf value.
+    n_estimators : int, default=100
+        Maximum number of rounds; `max_iter` in scikit-learn's histogram gradient boosting.
+    max_leaf_nodes : int or None, default=31
+        Maximum number of leaves of a tree.
+    max_depth : int or None, default=None
+        Maximum depth of a tree.
+    min_samples_leaf : int or float, default=20
+        Minimum number of rows in a leaf, or a fraction of the rows. Rows count by weight: a row of weight 2
+        is two rows. Weights below 1 on average are taken relative to their mean.
+    l2_regularization : float, default=0.0
+        λ, added to the sum of hessians of a leaf; shrinks leaf values towards 0.
+    max_features : int, float, "sqrt", "log2" or None, default=1.0
+        Number or fraction of features drawn at every node, among those of the tree.
+    max_bins : int, default=255
+        Maximum number of bins per numeric feature, from 2 to 255.
+    categorical_features : array-like of names, indices or bool, or None, default=None
+        Numeric columns to treat as categorical. Columns of text, bool and categorical types always are.
+    monotonic_cst : array-like of -1, 0 or 1, dict by feature name, or None, default=None
+        Constraint per feature: the probability of the second class may only fall (-1), only rise (1), or is
+        free (0). Two classes only.
+    interaction_cst : "pairwise", "no_interactions", sequence of sets of features, or None, default=None
+        Sets of features that may occur on one path of a tree. Features in no set form a set of their own.
+    warm_start : bool, default=False
+        Whether ``fit`` continues from the rounds of the last fit, up to `n_estimators`.
+    early_stopping : bool or "auto", default="auto"
+        Stop when the score has not improved for `n_iter_no_change` rounds. "auto" stops early if an
+        ``eval_set`` is given or there are more than 10,000 rows.
+    scoring : str, callable or None, default="loss"
+        Score for early stopping: "loss" is the negative loss, otherwise the name of a scikit-learn scorer or
+        a callable; None is ``score``.
+    validation_fraction : int, float or None, default=0.1
+        Number or fraction of rows held out for early stopping; None scores the training rows. Ignored if an
+        ``eval_set`` is given.
+    n_iter_no_change : int, default=10
+        Number of rounds without improvement after which training stops. Predictions then use the best round,
+        `best_iteration_`.
+    tol : float, default=1e-7
+        Minimum increase of the score that counts as an improvement.
+    verbose : int, default=0
+        Show a progress bar if positive.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of all random draws: rows, columns, rows held out, and the order of target statistics.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes; "balanced" gives every class the same total weight.
+    growth : {"leaf-wise", "level-wise"}, default="leaf-wise"
+        Split the leaf with the largest gain first, or grow level by level.
+    min_gain : float, default=0.0
+        Minimum gain of a split (γ in XGBoost).
+    min_hessian : float, default=1e-3
+        Minimum sum of hessians in a leaf.
+    sampling : {"uniform", "goss", "mvs"}, default="uniform"
+        How the rows of a round are drawn: with equal probability; by gradient-based one-side sampling, which
+        keeps the rows with large gradients (GOSS, Ke et al. 2017); or by minimal variance sampling (MVS,
+        Ibragimov and Gusev 2019).
+    subsample : float or None, default=None
+        Fraction of rows drawn per round. None is 1.0 (uniform), 0.3 (GOSS) or 0.8 (MVS).
+    colsample_bytree : float, default=1.0
+        Fraction of columns drawn per tree.
+    categorical_split : {"subset", "one-vs-rest"}, default="subset"
+        Split categories into two sets, or one category from all others.
+    categorical_encoding : {"auto", "subset", "ordered"}, default="auto"
+        Split categories as they are ("subset"), or encode them by ordered target statistics (Prokhorenkova et
+        al. 2018): the mean target of the rows of the same category that come before in a random order. "auto"
+        encodes features with more than 50 categories and fewer than 250 rows per category.
+    categorical_smoothing : float, default=10.0
+        Added to the hessians of a category when categories are sorted; keeps rare ones in the middle.
+    categorical_l2 : float, default=10.0
+        L2 regularization of both sides of a category split, in addition to `l2_regularization`.
+    unseen : {"missing", "error"}, default="missing"
+        How to handle categories at predict time that were not seen during fit.
+    ledger : bool or "full", default=False
+        Record one row per round in `ledger_`: losses, number of leaves and gain. "full" also records each
+        feature's best split candidate at every node.
+    n_jobs : int or None, default=None
+        Number of threads; -1 uses all cores, None is 1 unless a joblib context says otherwise. The model is
+        bit-equal for any number.
 
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels in ascending order.
+    n_classes_ : int
+        Number of classes.
+    schema_ : Schema
+        Names, kinds and categories of the features.
+    ensemble_ : TreeEnsemble
+        All trees, those after `best_iteration_` included.
+    loss_ : Loss
+        The loss.
+    base_score_ : ndarray of shape (n_trees_per_iteration_,)
+        Constant that the trees are added to.
+    n_iter_ : int
+        Number of rounds.
+    best_iteration_ : int
+        Number of rounds that predictions use: the best round with early stopping, else all.
+    n_trees_per_iteration_ : int
+        Number of trees per round: 1 for two classes, else one per class.
+    do_early_stopping_ : bool
+        Whether early stopping was active.
+    train_score_ : ndarray of shape (n_iter_ + 1,)
+        Score of the training rows before the first and after every round; empty without early stopping and
+        ``eval_set``.
+    validation_score_ : ndarray of shape (n_iter_ + 1,)
+        Score of the validation rows, likewise; empty without validation rows.
+    statistics_ : TargetStatistics
+        Target statistics of encoded categorical features; only where there are some.
+    ledger_ : GradientLedger
+        Record of the rounds; only if `ledger` is set.
+    feature_importances_ : ndarray of shape (n_features,)
+        Total gain of the splits of each feature up to `best_iteration_`, as fractions of the sum.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features; only if the input has column names.
+
+    Examples
+    --------
     >>> from spinney.datasets import make_box
     >>> X, y = make_box(500)
     >>> GradientBoostingClassifier().fit(X, y).score(X, y)
     1.0
     """
 
-    _is_classifier: ClassVar[bool] = True
+    _task: ClassVar[Task] = "classification"
     _parameter_rules = CLASSIFICATION_RULES
     _required_attributes = ("classes_",)
-    classes_: NDArray[Any]
     n_classes_: int
 
     def __init__(
         self,
-        loss: Any = "log_loss",
+        loss: str | Loss = "log_loss",
         *,
         learning_rate: float = 0.1,
         n_estimators: int = 100,
@@ -133,7 +194,7 @@ class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):  # typ
         interaction_cst: Any = None,
         warm_start: bool = False,
         early_stopping: bool | Literal["auto"] = "auto",
-        scoring: Any = "loss",
+        scoring: str | Callable[..., float] | None = "loss",
         validation_fraction: int | float | None = 0.1,
         n_iter_no_change: int = 10,
         tol: float = 1e-7,
@@ -154,38 +215,21 @@ class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):  # typ
         ledger: bool | Literal["full"] = False,
         n_jobs: int | None = None,
     ) -> None:
-        self._keep(locals())
+        self._store_params(locals())
 
-    # ---- fitting ----
-
-    def _encode(
-        self, labels: NDArray[Any], classes: NDArray[Any] | None
-    ) -> tuple[Floats, NDArray[Any] | None]:
-        if classes is None:
-            encoded = encode_classes(labels)
-            return encoded.codes[:, 0].astype(np.float64), encoded.classes[0]
-        codes = encode_like(labels, [classes])[:, 0]
-        if (codes < 0).any():
-            row = int(np.argmax(codes < 0))
+    def _make_loss(self, training: BoostingSet) -> Loss:
+        n_classes = len(training.classes[0])
+        if n_classes == 1:  # nothing to learn: the class code 0 is a target that every tree predicts
+            return SquaredLoss()
+        if isinstance(self.loss, Loss):
+            return self.loss
+        if self.loss == "exponential":
+            if n_classes == 2:
+                return ExponentialLoss()
             raise InputError(
-                f"y holds {show_value(labels[row : row + 1].tolist()[0])}, a class that is not known,",
-                row=row,
-                fix=f"Known classes: {show_values(classes.tolist())}.",
+                f'loss="exponential" is for two classes; y has {n_classes}', fix='Use loss="log_loss".'
             )
-        return codes.astype(np.float64), classes
-
-    def _weights_of(self, labels: NDArray[Any], like: Problem | None) -> Floats | None:
-        if self.class_weight is None or like is None:
-            return class_weights(self.class_weight, labels)
-        assert like.classes is not None and like.codes is not None
-        trained = like.classes[like.codes]
-        codes = encode_like(labels, [like.classes])
-        return class_weights_like(self.class_weight, trained, like.codes[:, None], codes)
-
-    def _make_loss(self, y: Floats, classes: NDArray[Any] | None, weights: Floats | None) -> Loss:
-        n_classes = 0 if classes is None else len(classes)
-        # Of one class there is nothing to learn, and its number, 0, is a target that every tree meets.
-        return SquaredLoss() if n_classes == 1 else classification_loss(vars(self), n_classes)
+        return LogLoss() if n_classes == 2 else SoftmaxLoss(n_classes)
 
     # ---- outputs ----
 
@@ -200,7 +244,7 @@ class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):  # typ
         return mean if self.n_classes_ > 2 else np.column_stack([1.0 - mean, mean])
 
     def _labels(self, scores: Floats) -> NDArray[Any]:
-        if self.n_classes_ == 2:  # half the time of asking which of two columns is greater
+        if self.n_classes_ == 2:  # half the time of argmax over two columns
             codes = (self._link.mean(scores[:, 0]) > 0.5).astype(np.intp)
         else:
             codes = scores.argmax(axis=1)
@@ -211,8 +255,20 @@ class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):  # typ
         return scores if self.n_classes_ > 2 else scores[:, 0]
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predict the likeliest class of each row.  -> (n_rows,)
+        """Predict the class of each row.
 
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Class labels.
+
+        Examples
+        --------
         >>> from spinney import GradientBoostingClassifier
         >>> model = GradientBoostingClassifier(min_samples_leaf=1).fit([["red"], ["blue"]] * 9, [1, 0] * 9)
         >>> model.predict([["red"]]).tolist()
@@ -221,62 +277,239 @@ class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):  # typ
         return self._labels(self._raw_scores(X))
 
     def predict_proba(self, X: Any) -> Floats:
-        """Give the probability of each class.  -> (n_rows, n_classes)"""
+        """Predict the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Probabilities in the order of `classes_`.
+        """
         return self._probabilities(self._raw_scores(X))
 
     def predict_log_proba(self, X: Any) -> Floats:
-        """Give the logarithm of ``predict_proba``, −inf where that is 0."""
+        """Predict the logarithm of the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Log probabilities, −inf where the probability is 0.
+        """
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
     def decision_function(self, X: Any) -> Floats:
-        """Give the score of each row: of the second of two classes, (n_rows,), or of each of more.
+        """Compute the raw score of each row.
 
-        -> (n_rows,) or (n_rows, n_classes)
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_classes)
+            Raw score of the second of two classes, or of each of more classes.
         """
         return self._decisions(self._raw_scores(X))
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
-        """Give what `predict` gives after one round, after two, and so on up to ``best_iteration_``."""
+        """Predict the class of each row after every round up to ``best_iteration_``.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Features.
+
+        Yields
+        ------
+        ndarray of shape (n_rows,)
+            Class labels, as from `predict`.
+        """
         return map(self._labels, self._staged_scores(X))
 
     def staged_predict_proba(self, X: Any) -> Iterator[Floats]:
-        """Give what `predict_proba` gives after one round, after two, and so on."""
+        """Predict the class probabilities after every round up to ``best_iteration_``.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Features.
+
+        Yields
+        ------
+        ndarray of shape (n_rows, n_classes)
+            Probabilities, as from `predict_proba`.
+        """
         return map(self._probabilities, self._staged_scores(X))
 
     def staged_decision_function(self, X: Any) -> Iterator[Floats]:
-        """Give what `decision_function` gives after one round, after two, and so on."""
+        """Compute the raw scores after every round up to ``best_iteration_``.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Features.
+
+        Yields
+        ------
+        ndarray of shape (n_rows,) or (n_rows, n_classes)
+            Raw scores, as from `decision_function`.
+        """
         return map(self._decisions, self._staged_scores(X))
 
 
 class GradientBoostingRegressor(RegressorMixin, _BaseGradientBoosting):  # type: ignore[misc]
-    """Predict numbers by gradient boosted trees.
+    """Gradient boosted trees for regression.
 
-    The parameters of scikit-learn's ``HistGradientBoostingRegressor`` keep their meaning and defaults; its
-    ``max_iter`` is called ``n_estimators``. Those not listed here are those of `GradientBoostingClassifier`.
+    Trees are grown on histograms of binned features, with Newton steps on the loss. Parameters that
+    scikit-learn's ``HistGradientBoostingRegressor`` has keep their meaning and defaults.
 
-    loss : "squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie" or a `Loss`
-        What is lowered. Poisson, gamma and Tweedie predict exp(score): targets are at least 0, for gamma
-        above 0. A loss of your own is an instance of a subclass of `spinney.losses.Loss`.
-    quantile : float or None
-        Which quantile ``loss="quantile"`` predicts; None is the median.
-    huber_delta : float or None
-        The distance from which on ``loss="huber"`` is linear. None chooses it such that 90 % of the targets
-        lie within it of their median.
-    tweedie_power : float
-        The power of ``loss="tweedie"``, between 1 (Poisson) and 2 (gamma).
+    Parameters
+    ----------
+    loss : str or Loss, default="squared_error"
+        Loss to minimise: "squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma" or
+        "tweedie". Poisson, gamma and Tweedie predict exp(raw score) and need targets of at least 0 (gamma:
+        above 0). Or an instance of a subclass of `spinney.losses.Loss`.
+    quantile : float or None, default=None
+        Quantile that ``loss="quantile"`` predicts; None is the median.
+    learning_rate : float, default=0.1
+        Shrinkage: the factor of every leaf value.
+    n_estimators : int, default=100
+        Maximum number of rounds; `max_iter` in scikit-learn's histogram gradient boosting.
+    max_leaf_nodes : int or None, default=31
+        Maximum number of leaves of a tree.
+    max_depth : int or None, default=None
+        Maximum depth of a tree.
+    min_samples_leaf : int or float, default=20
+        Minimum number of rows in a leaf, or a fraction of the rows. Rows count by weight: a row of weight 2
+        is two rows. Weights below 1 on average are taken relative to their mean.
+    l2_regularization : float, default=0.0
+        λ, added to the sum of hessians of a leaf; shrinks leaf values towards 0.
+    max_features : int, float, "sqrt", "log2" or None, default=1.0
+        Number or fraction of features drawn at every node, among those of the tree.
+    max_bins : int, default=255
+        Maximum number of bins per numeric feature, from 2 to 255.
+    categorical_features : array-like of names, indices or bool, or None, default=None
+        Numeric columns to treat as categorical. Columns of text, bool and categorical types always are.
+    monotonic_cst : array-like of -1, 0 or 1, dict by feature name, or None, default=None
+        Constraint per feature: the prediction may only fall (-1), only rise (1), or is free (0).
+    interaction_cst : "pairwise", "no_interactions", sequence of sets of features, or None, default=None
+        Sets of features that may occur on one path of a tree. Features in no set form a set of their own.
+    warm_start : bool, default=False
+        Whether ``fit`` continues from the rounds of the last fit, up to `n_estimators`.
+    early_stopping : bool or "auto", default="auto"
+        Stop when the score has not improved for `n_iter_no_change` rounds. "auto" stops early if an
+        ``eval_set`` is given or there are more than 10,000 rows.
+    scoring : str, callable or None, default="loss"
+        Score for early stopping: "loss" is the negative loss, otherwise the name of a scikit-learn scorer or
+        a callable; None is ``score``.
+    validation_fraction : int, float or None, default=0.1
+        Number or fraction of rows held out for early stopping; None scores the training rows. Ignored if an
+        ``eval_set`` is given.
+    n_iter_no_change : int, default=10
+        Number of rounds without improvement after which training stops. Predictions then use the best round,
+        `best_iteration_`.
+    tol : float, default=1e-7
+        Minimum increase of the score that counts as an improvement.
+    verbose : int, default=0
+        Show a progress bar if positive.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of all random draws: rows, columns, rows held out, and the order of target statistics.
+    huber_delta : float or None, default=None
+        Residual from which on ``loss="huber"`` is linear. None chooses it such that 90 % of the targets lie
+        within it of their median.
+    tweedie_power : float, default=1.5
+        Power of the variance of ``loss="tweedie"``, between 1 (Poisson) and 2 (gamma).
+    growth : {"leaf-wise", "level-wise"}, default="leaf-wise"
+        Split the leaf with the largest gain first, or grow level by level.
+    min_gain : float, default=0.0
+        Minimum gain of a split (γ in XGBoost).
+    min_hessian : float, default=1e-3
+        Minimum sum of hessians in a leaf.
+    sampling : {"uniform", "goss", "mvs"}, default="uniform"
+        How the rows of a round are drawn: with equal probability; by gradient-based one-side sampling, which
+        keeps the rows with large gradients (GOSS, Ke et al. 2017); or by minimal variance sampling (MVS,
+        Ibragimov and Gusev 2019).
+    subsample : float or None, default=None
+        Fraction of rows drawn per round. None is 1.0 (uniform), 0.3 (GOSS) or 0.8 (MVS).
+    colsample_bytree : float, default=1.0
+        Fraction of columns drawn per tree.
+    categorical_split : {"subset", "one-vs-rest"}, default="subset"
+        Split categories into two sets, or one category from all others.
+    categorical_encoding : {"auto", "subset", "ordered"}, default="auto"
+        Split categories as they are ("subset"), or encode them by ordered target statistics (Prokhorenkova et
+        al. 2018): the mean target of the rows of the same category that come before in a random order. "auto"
+        encodes features with more than 50 categories and fewer than 250 rows per category.
+    categorical_smoothing : float, default=10.0
+        Added to the hessians of a category when categories are sorted; keeps rare ones in the middle.
+    categorical_l2 : float, default=10.0
+        L2 regularization of both sides of a category split, in addition to `l2_regularization`.
+    unseen : {"missing", "error"}, default="missing"
+        How to handle categories at predict time that were not seen during fit.
+    ledger : bool or "full", default=False
+        Record one row per round in `ledger_`: losses, number of leaves and gain. "full" also records each
+        feature's best split candidate at every node.
+    n_jobs : int or None, default=None
+        Number of threads; -1 uses all cores, None is 1 unless a joblib context says otherwise. The model is
+        bit-equal for any number.
 
+    Attributes
+    ----------
+    schema_ : Schema
+        Names, kinds and categories of the features.
+    ensemble_ : TreeEnsemble
+        All trees, those after `best_iteration_` included.
+    loss_ : Loss
+        The loss.
+    base_score_ : ndarray of shape (n_trees_per_iteration_,)
+        Constant that the trees are added to.
+    n_iter_ : int
+        Number of rounds.
+    best_iteration_ : int
+        Number of rounds that predictions use: the best round with early stopping, else all.
+    n_trees_per_iteration_ : int
+        Number of trees per round.
+    do_early_stopping_ : bool
+        Whether early stopping was active.
+    train_score_ : ndarray of shape (n_iter_ + 1,)
+        Score of the training rows before the first and after every round; empty without early stopping and
+        ``eval_set``.
+    validation_score_ : ndarray of shape (n_iter_ + 1,)
+        Score of the validation rows, likewise; empty without validation rows.
+    statistics_ : TargetStatistics
+        Target statistics of encoded categorical features; only where there are some.
+    ledger_ : GradientLedger
+        Record of the rounds; only if `ledger` is set.
+    feature_importances_ : ndarray of shape (n_features,)
+        Total gain of the splits of each feature up to `best_iteration_`, as fractions of the sum.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features; only if the input has column names.
+
+    Examples
+    --------
     >>> X, y = [[float(i)] for i in range(40)], [float(i // 20) for i in range(40)]
     >>> GradientBoostingRegressor().fit(X, y).predict([[35.0]]).round(3).tolist()
     [1.0]
     """
 
-    _is_classifier: ClassVar[bool] = False
+    _task: ClassVar[Task] = "regression"
     _parameter_rules = REGRESSION_RULES
 
     def __init__(
         self,
-        loss: Any = "squared_error",
+        loss: str | Loss = "squared_error",
         *,
         quantile: float | None = None,
         learning_rate: float = 0.1,
@@ -292,7 +525,7 @@ class GradientBoostingRegressor(RegressorMixin, _BaseGradientBoosting):  # type:
         interaction_cst: Any = None,
         warm_start: bool = False,
         early_stopping: bool | Literal["auto"] = "auto",
-        scoring: Any = "loss",
+        scoring: str | Callable[..., float] | None = "loss",
         validation_fraction: int | float | None = 0.1,
         n_iter_no_change: int = 10,
         tol: float = 1e-7,
@@ -314,20 +547,23 @@ class GradientBoostingRegressor(RegressorMixin, _BaseGradientBoosting):  # type:
         ledger: bool | Literal["full"] = False,
         n_jobs: int | None = None,
     ) -> None:
-        self._keep(locals())
+        self._store_params(locals())
 
-    # ---- fitting ----
-
-    def _encode(
-        self, labels: NDArray[Any], classes: NDArray[Any] | None
-    ) -> tuple[Floats, NDArray[Any] | None]:
-        return np.ascontiguousarray(encode_values(labels, non_negative=False)[:, 0]), None
-
-    def _weights_of(self, labels: NDArray[Any], like: Problem | None) -> Floats | None:
-        return None
-
-    def _make_loss(self, y: Floats, classes: NDArray[Any] | None, weights: Floats | None) -> Loss:
-        return regression_loss(vars(self), y, weights)
+    def _make_loss(self, training: BoostingSet) -> Loss:
+        if isinstance(self.loss, Loss):
+            return self.loss
+        if self.loss == "huber" and self.huber_delta is None:
+            return HuberLoss.for_target(training.targets, training.full_weights)
+        make: dict[str, Callable[[], Loss]] = {
+            "squared_error": SquaredLoss,
+            "absolute_error": AbsoluteLoss,
+            "huber": lambda: HuberLoss(float(self.huber_delta)),
+            "quantile": lambda: QuantileLoss(float(self.quantile or 0.5)),
+            "poisson": PoissonLoss,
+            "gamma": GammaLoss,
+            "tweedie": lambda: TweedieLoss(float(self.tweedie_power)),
+        }
+        return make[self.loss]()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -336,19 +572,42 @@ class GradientBoostingRegressor(RegressorMixin, _BaseGradientBoosting):  # type:
 
     # ---- outputs ----
 
-    def _answers(self, scores: Floats) -> Floats:
+    def _predictions(self, scores: Floats) -> Floats:
         return (self.loss_.link or IDENTITY).mean(scores[:, 0])
 
     def predict(self, X: Any) -> Floats:
-        """Predict the target of each row.  -> (n_rows,)
+        """Predict the target of each row.
 
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Predicted values.
+
+        Examples
+        --------
         >>> from spinney import GradientBoostingRegressor
         >>> model = GradientBoostingRegressor(min_samples_leaf=1).fit([[0.0], [1.0]], [2.0, 3.0])
         >>> model.predict([[0.9]]).round(3).tolist()
         [3.0]
         """
-        return self._answers(self._raw_scores(X))
+        return self._predictions(self._raw_scores(X))
 
     def staged_predict(self, X: Any) -> Iterator[Floats]:
-        """Give what `predict` gives after one round, after two, and so on up to ``best_iteration_``."""
-        return map(self._answers, self._staged_scores(X))
+        """Predict the target of each row after every round up to ``best_iteration_``.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Features.
+
+        Yields
+        ------
+        ndarray of shape (n_rows,)
+            Predicted values, as from `predict`.
+        """
+        return map(self._predictions, self._staged_scores(X))

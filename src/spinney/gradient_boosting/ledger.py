@@ -1,38 +1,50 @@
-"""The ledger of gradient boosting: one row a round, and where asked every candidate split of every tree."""
+"""The ledger of gradient boosting: losses, leaves and gain per round, and split candidates per tree."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spinney.core.errors import ModelFileError
-from spinney.core.frames import to_frame
-from spinney.core.ledger import CandidateLedger
+from spinney.core.ledger import CandidateLedger, Ledger
 from spinney.io import Persistent
 from spinney.tree.grower import Grown
 
-_COLUMN_TYPES: dict[str, type[np.generic]] = {
-    "train_loss": np.float64,
-    "validation_loss": np.float64,
-    "n_leaves": np.int64,
-    "gain": np.float64,
-}
 
+@dataclass(frozen=True, eq=False, repr=False)
+class GradientLedger(Ledger, Persistent):
+    """Record of the rounds of gradient boosting, one row per round; round 0 is the constant.
 
-@dataclass(frozen=True, eq=False)
-class GradientLedger(Persistent):
-    """Hold one row a round, from round 0, the constant, on.
+    Attributes
+    ----------
+    train_loss : ndarray of shape (n_rounds + 1,)
+        Mean training loss after the round, NaN where it was not computed.
+    validation_loss : ndarray of shape (n_rounds + 1,)
+        Mean loss of the validation rows after the round, NaN where there are none.
+    n_leaves : ndarray of shape (n_rounds + 1,)
+        Number of leaves of the trees of the round.
+    gain : ndarray of shape (n_rounds + 1,)
+        Total gain of the splits of the round.
+    candidates : tuple of CandidateLedger
+        Split candidates of every tree with ``ledger="full"``, else empty.
 
-    ``train_loss`` and ``validation_loss`` are mean losses after the round, NaN where not computed;
-    ``n_leaves`` and ``gain`` those of the round's trees together. ``candidates`` has one `CandidateLedger` a
-    tree if they were asked for.
-
+    Examples
+    --------
     >>> model.ledger_.to_frame().plot(y=["train_loss", "validation_loss"])  # doctest: +SKIP
     """
+
+    column_types: ClassVar[Mapping[str, type[np.generic]]] = {
+        "train_loss": np.float64,
+        "validation_loss": np.float64,
+        "n_leaves": np.int64,
+        "gain": np.float64,
+    }
+    optional_columns = ("validation_loss",)
+    counter = ("round", 0)
 
     train_loss: NDArray[np.float64]
     validation_loss: NDArray[np.float64]
@@ -41,34 +53,10 @@ class GradientLedger(Persistent):
     candidates: tuple[CandidateLedger, ...] = ()
 
     def __post_init__(self) -> None:
-        for name, dtype in _COLUMN_TYPES.items():
-            column = getattr(self, name)
-            sound = isinstance(column, np.ndarray) and column.dtype == np.dtype(dtype) and column.ndim == 1
-            if not sound or len(column) != len(self.train_loss):
-                raise ModelFileError(f"The ledger's column {name!r} is not one of {np.dtype(dtype)} a round.")
-
-    def __len__(self) -> int:
-        return len(self.train_loss)
+        self.check_columns()
 
     def __repr__(self) -> str:
         return f"GradientLedger({len(self) - 1} rounds)"
-
-    def to_columns(self) -> dict[str, list[Any]]:
-        """Give the rounds by column; that of the validation rows only where there are some."""
-        columns: dict[str, list[Any]] = {"round": list(range(len(self)))}
-        for name in _COLUMN_TYPES:
-            if name != "validation_loss" or not np.isnan(self.validation_loss).all():
-                columns[name] = getattr(self, name).tolist()
-        return columns
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """Give the rounds as one dict each."""
-        columns = self.to_columns()
-        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-    def to_frame(self) -> Any:
-        """Give the rounds as a pandas DataFrame, or a polars one where there is no pandas."""
-        return to_frame(self.to_columns())
 
     def _get_state(self) -> dict[str, Any]:
         state = super()._get_state()
@@ -77,30 +65,31 @@ class GradientLedger(Persistent):
     def _set_state(self, state: dict[str, Any]) -> None:
         candidates = state.get("candidates")
         if not isinstance(candidates, list) or not all(isinstance(part, dict) for part in candidates):
-            raise ModelFileError("The ledger's candidates are no list of tables.")
+            raise ModelFileError("The candidates of the ledger must be a list of tables.")
         super()._set_state(
             {**state, "candidates": tuple(CandidateLedger.from_state(part) for part in candidates)}
         )
 
 
-class RoundLog:
-    """Collect the ledger while training goes on, after the rounds of one that was kept before.
+class LedgerBuilder:
+    """Ledger under construction; it continues the ledger of earlier rounds if there is one.
 
-    >>> log = RoundLog(["density"])
-    >>> log.add(train_loss=0.7, validation_loss=0.8, grown=[])
-    >>> log.finish().to_records()[0]["validation_loss"]
+    >>> builder = LedgerBuilder(["density"])
+    >>> builder.add(train_loss=0.7, validation_loss=0.8, grown=[])
+    >>> builder.finish().to_records()[0]["validation_loss"]
     0.8
     """
 
-    def __init__(self, feature_names: Sequence[str], before: GradientLedger | None = None) -> None:
+    def __init__(self, feature_names: Sequence[str], earlier: GradientLedger | None = None) -> None:
         self._names = feature_names
         self._columns: dict[str, list[Any]] = {
-            name: [] if before is None else getattr(before, name).tolist() for name in _COLUMN_TYPES
+            name: [] if earlier is None else getattr(earlier, name).tolist()
+            for name in GradientLedger.column_types
         }
-        self._candidates = [] if before is None else list(before.candidates)
+        self._candidates = [] if earlier is None else list(earlier.candidates)
 
     def add(self, train_loss: float, validation_loss: float, grown: Sequence[Grown]) -> None:
-        """Write down one round: its losses, and its trees with their candidates."""
+        """Record one round: its losses, and its trees with their candidates."""
         n_leaves = sum(one.tree.n_leaves for one in grown)
         gain = float(sum(one.tree.impurity.sum() for one in grown))
         row = (train_loss, validation_loss, n_leaves, gain)
@@ -113,8 +102,9 @@ class RoundLog:
         ]
 
     def finish(self) -> GradientLedger:
-        """Give the ledger of all rounds so far."""
+        """Return the ledger of all rounds so far."""
         arrays: dict[str, Any] = {
-            name: np.array(self._columns[name], dtype=dtype) for name, dtype in _COLUMN_TYPES.items()
+            name: np.array(self._columns[name], dtype=dtype)
+            for name, dtype in GradientLedger.column_types.items()
         }
         return GradientLedger(**arrays, candidates=tuple(self._candidates))

@@ -1,4 +1,4 @@
-"""Parameters of gradient boosting: the rules each keeps, and what they mean to the booster of the core."""
+"""Parameters of gradient boosting: their rules, and the options of the core's booster."""
 
 from __future__ import annotations
 
@@ -13,19 +13,7 @@ from spinney.core.errors import InputError, show_value
 from spinney.core.parameters import FLAG, NONE, ArrayLike, Kind, OneOf, Real, Rule, Whole
 from spinney.data.schema import Schema
 from spinney.gradient_boosting.target_statistics import TargetStatistics
-from spinney.losses.losses import (
-    AbsoluteLoss,
-    ExponentialLoss,
-    GammaLoss,
-    HuberLoss,
-    LogLoss,
-    Loss,
-    PoissonLoss,
-    QuantileLoss,
-    SoftmaxLoss,
-    SquaredLoss,
-    TweedieLoss,
-)
+from spinney.losses.losses import Loss
 from spinney.native import core
 from spinney.trees.parameters import RULES as TREE_RULES
 from spinney.trees.parameters import features_to_try, read_monotone, rows_or_share
@@ -35,10 +23,10 @@ Floats = NDArray[np.float64]
 POSITIVE_LOSSES = ("poisson", "gamma", "tweedie")
 REGRESSION_LOSSES = ("squared_error", "absolute_error", "huber", "quantile", *POSITIVE_LOSSES)
 CLASSIFICATION_LOSSES = ("log_loss", "exponential")
-_LOSS_OF_ONES_OWN = Kind("an instance of spinney.losses.Loss", Loss)
+_CUSTOM_LOSS = Kind("an instance of spinney.losses.Loss", Loss)
 
 _POSITIVE = Real(0.0, open_ends="(")
-_SHARE = Real(0.0, 1.0, open_ends="(")
+_FRACTION = Real(0.0, 1.0, open_ends="(")
 RULES: dict[str, tuple[Rule, ...]] = {
     "learning_rate": (_POSITIVE,),
     "n_estimators": (Whole(1),),
@@ -59,8 +47,8 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "interaction_cst": (NONE, OneOf("pairwise", "no_interactions"), ArrayLike()),
     "growth": (OneOf("leaf-wise", "level-wise"),),
     "sampling": (OneOf("uniform", "goss", "mvs"),),
-    "subsample": (NONE, _SHARE),
-    "colsample_bytree": (_SHARE,),
+    "subsample": (NONE, _FRACTION),
+    "colsample_bytree": (_FRACTION,),
     "warm_start": (FLAG,),
     "early_stopping": (OneOf("auto", True, False),),
     "scoring": (NONE, Kind("the name of a scorer", str), Kind("a scorer", Callable)),  # type: ignore[arg-type]
@@ -71,13 +59,13 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "verbose": (Whole(0), FLAG),
 }
 REGRESSION_RULES = RULES | {
-    "loss": (OneOf(*REGRESSION_LOSSES), _LOSS_OF_ONES_OWN),
+    "loss": (OneOf(*REGRESSION_LOSSES), _CUSTOM_LOSS),
     "quantile": (NONE, Real(0.0, 1.0, open_ends="()")),
     "huber_delta": (NONE, _POSITIVE),
     "tweedie_power": (Real(1.0, 2.0, open_ends="()"),),
 }
 CLASSIFICATION_RULES = RULES | {
-    "loss": (OneOf(*CLASSIFICATION_LOSSES), _LOSS_OF_ONES_OWN),
+    "loss": (OneOf(*CLASSIFICATION_LOSSES), _CUSTOM_LOSS),
     "class_weight": (NONE, OneOf("balanced"), Kind("a dict", Mapping)),
 }
 
@@ -88,42 +76,8 @@ _SUBSAMPLE = {"uniform": 1.0, "goss": 0.3, "mvs": 0.8}
 _TOP_FRACTION = 2 / 3
 
 
-def regression_loss(parameters: Mapping[str, Any], y: Floats, weights: Floats | None) -> Loss:
-    """Make the loss that the parameters of a regressor name."""
-    name = parameters["loss"]
-    if isinstance(name, Loss):
-        return name
-    if name == "huber" and parameters["huber_delta"] is None:
-        return HuberLoss.for_target(y, weights)
-    made: dict[str, Any] = {
-        "squared_error": SquaredLoss,
-        "absolute_error": AbsoluteLoss,
-        "huber": lambda: HuberLoss(float(parameters["huber_delta"])),
-        "quantile": lambda: QuantileLoss(float(parameters["quantile"] or 0.5)),
-        "poisson": PoissonLoss,
-        "gamma": GammaLoss,
-        "tweedie": lambda: TweedieLoss(float(parameters["tweedie_power"])),
-    }
-    loss: Loss = made[name]()
-    return loss
-
-
-def classification_loss(parameters: Mapping[str, Any], n_classes: int) -> Loss:
-    """Make the loss that the parameters of a classifier name."""
-    name = parameters["loss"]
-    if isinstance(name, Loss):
-        return name
-    if name == "exponential" and n_classes == 2:
-        return ExponentialLoss()
-    if name == "exponential" and n_classes > 2:
-        raise InputError(
-            f'loss="exponential" is for two classes; y has {n_classes}', fix='Use loss="log_loss".'
-        )
-    return LogLoss() if n_classes == 2 else SoftmaxLoss(n_classes)
-
-
 def booster_options(
-    parameters: Mapping[str, Any],
+    params: Mapping[str, Any],
     schema: Schema,
     statistics: TargetStatistics | None,
     weights: Floats,
@@ -131,40 +85,37 @@ def booster_options(
 ) -> core.BoostOptions:
     """Return the options of the core's booster for a table with the given schema and target statistics.
 
-    weights (n_rows,) are those that train, 0 where a row is held out; n_classes is 0 in regression.
+    weights (n_rows,) is 0 for rows that are held out; n_classes is 0 in regression.
     """
     origin = np.arange(schema.n_features) if statistics is None else statistics.origin(schema.n_features)
     n_rows = int(np.count_nonzero(weights))
-    # Weights that count rows are 1 or more. Smaller ones are shares of a whole, and say how many rows there
-    # are only relative to each other.
+    # Weights of 1 or more are counts of rows. Smaller ones are proportions, so limits on numbers of rows are
+    # taken relative to their mean.
     unit = min(1.0, float(weights.sum()) / n_rows)
-    n_tried = features_to_try(parameters["max_features"], len(origin))
-    monotone = read_monotone(parameters["monotonic_cst"], schema, 1, (n_classes,) if n_classes else ())
+    n_tried = features_to_try(params["max_features"], len(origin))
+    monotone = read_monotone(params["monotonic_cst"], schema, 1, (n_classes,) if n_classes else ())
     if monotone is not None:
         monotone = np.concatenate([monotone, np.zeros(len(origin) - len(monotone), dtype=np.int8)])
-    fraction = (
-        _SUBSAMPLE[parameters["sampling"]]
-        if parameters["subsample"] is None
-        else float(parameters["subsample"])
-    )
+    sampling, subsample = params["sampling"], params["subsample"]
+    fraction = _SUBSAMPLE[sampling] if subsample is None else float(subsample)
     return core.BoostOptions(
-        growth=parameters["growth"],
-        max_leaf_nodes=parameters["max_leaf_nodes"],
-        max_depth=parameters["max_depth"],
-        min_samples_leaf=unit * rows_or_share(parameters["min_samples_leaf"], n_rows),
-        min_hessian=unit * parameters["min_hessian"],
-        l2_regularization=float(parameters["l2_regularization"]),
-        min_gain=float(parameters["min_gain"]),
-        learning_rate=float(parameters["learning_rate"]),
-        colsample_bytree=float(parameters["colsample_bytree"]),
+        growth=params["growth"],
+        max_leaf_nodes=params["max_leaf_nodes"],
+        max_depth=params["max_depth"],
+        min_samples_leaf=unit * rows_or_share(params["min_samples_leaf"], n_rows),
+        min_hessian=unit * params["min_hessian"],
+        l2_regularization=float(params["l2_regularization"]),
+        min_gain=float(params["min_gain"]),
+        learning_rate=float(params["learning_rate"]),
+        colsample_bytree=float(params["colsample_bytree"]),
         max_features=None if n_tried >= len(origin) else n_tried,
         monotonic_cst=monotone,
-        interaction_cst=_interactions(parameters["interaction_cst"], schema, origin),
-        categorical_split=parameters["categorical_split"],
-        categorical_smoothing=float(parameters["categorical_smoothing"]),
-        categorical_l2=float(parameters["categorical_l2"]),
-        ledger=parameters["ledger"] == "full",
-        sampling="none" if fraction == 1.0 else parameters["sampling"],
+        interaction_cst=_interactions(params["interaction_cst"], schema, origin),
+        categorical_split=params["categorical_split"],
+        categorical_smoothing=float(params["categorical_smoothing"]),
+        categorical_l2=float(params["categorical_l2"]),
+        ledger=params["ledger"] == "full",
+        sampling="none" if fraction == 1.0 else sampling,
         subsample=fraction,
         top_fraction=_TOP_FRACTION * fraction,
         other_fraction=(1 - _TOP_FRACTION) * fraction,
@@ -172,7 +123,7 @@ def booster_options(
 
 
 def _interactions(given: Any, schema: Schema, origin: NDArray[np.int64]) -> list[list[int]] | None:
-    """Give the sets of columns that may meet on a path, None where all may."""
+    """Return the sets of columns that may occur on one path, None without a constraint."""
     if given is None:
         return None
     n = schema.n_features
@@ -190,8 +141,8 @@ def _interactions(given: Any, schema: Schema, origin: NDArray[np.int64]) -> list
 def _group(group: Any) -> Iterable[Any]:
     if isinstance(group, str | bytes) or not isinstance(group, Iterable):
         raise InputError(
-            f"interaction_cst has {show_value(group)} where a set of features is expected",
-            fix="Give a list of sets of positions or names, such as [{0, 1}, {2}].",
+            f"interaction_cst contains {show_value(group)} instead of a set of features",
+            fix="Pass a list of sets of column indices or names, such as [{0, 1}, {2}].",
         )
     return group
 
@@ -199,10 +150,10 @@ def _group(group: Any) -> Iterable[Any]:
 def _position(item: Any, schema: Schema) -> int:
     if isinstance(item, str) and schema.has_names and item in schema.names:
         return schema.names.index(item)
-    whole = isinstance(item, int | np.integer) and not isinstance(item, bool)
-    if whole and 0 <= int(item) < schema.n_features:
+    is_integer = isinstance(item, int | np.integer) and not isinstance(item, bool)
+    if is_integer and 0 <= int(item) < schema.n_features:
         return int(item)
     raise InputError(
-        f"interaction_cst names {show_value(item)}, which is no column of X",
-        fix=f"Columns are named, or numbered from 0 to {schema.n_features - 1}.",
+        f"interaction_cst contains {show_value(item)}, which is not a column of X",
+        fix=f"Use names, or indices from 0 to {schema.n_features - 1}.",
     )

@@ -1,4 +1,4 @@
-"""The rounds of gradient boosting: trees from the core's booster, scores, callbacks, and the end of it."""
+"""The boosting loop: grow the trees of a round, score rows, call callbacks, and stop early."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spinney.core.early_stopping import EarlyStopping
 from spinney.core.errors import InputError
 from spinney.gradient_boosting.callbacks import Callback, Callbacks, Round
-from spinney.gradient_boosting.ledger import RoundLog
-from spinney.gradient_boosting.validation import Judge, LossJudge, Patience, Watched
+from spinney.gradient_boosting.ledger import LedgerBuilder
+from spinney.gradient_boosting.validation import LossScorer, ScoredRows, Scorer
 from spinney.losses.losses import Loss
 from spinney.native import core
 from spinney.tree.grower import Grown
@@ -21,64 +22,73 @@ from spinney.tree.tree_arrays import TreeArrays
 Floats = NDArray[np.float64]
 
 
+def best_round(scores: Sequence[float]) -> int:
+    """Return the round with the best score, the first of equal ones; not round 0, which has no trees.
+
+    >>> best_round([-3.0, -2.0, -1.0, -1.5])
+    2
+    """
+    return 1 + int(np.nanargmax(scores[1:]))
+
+
 @dataclass
-class History:
-    """Hold the scores after each round, that of the constant first; none where they are not followed."""
+class BoostingLoop:
+    """State of one training run.
 
-    train: list[float] = field(default_factory=list)
-    validation: list[float] = field(default_factory=list)
-
-
-@dataclass
-class Training:
-    """Run a booster: grow trees round by round, follow scores, call callbacks, and stop when it is time.
-
-    ``watched`` are the training and the validation rows, None where their score is not followed; ``judge``
-    scores them, ``patience`` then ends the training (None: it goes on to the last round).
+    ``train`` and ``validation`` are the rows that ``scorer`` scores after every round, None where no score is
+    needed. ``train_scores`` and ``validation_scores`` begin with the score of the constant, round 0.
+    ``stopping`` is None where training runs to the last round.
     """
 
     booster: core.Booster
     loss: Loss
     y: Floats
-    judge: Judge | None = None
-    train: Watched | None = None
-    validation: Watched | None = None
-    patience: Patience | None = None
-    log: RoundLog | None = None
-    history: History = field(default_factory=History)
+    scorer: Scorer | None = None
+    train: ScoredRows | None = None
+    validation: ScoredRows | None = None
+    stopping: EarlyStopping | None = None
+    ledger: LedgerBuilder | None = None
+    train_scores: list[float] = field(default_factory=list)
+    validation_scores: list[float] = field(default_factory=list)
     trees: list[TreeArrays] = field(default_factory=list)
+
+    @property
+    def stopping_scores(self) -> list[float]:
+        """Scores that early stopping looks at: of the validation rows, else of the training rows."""
+        return self.validation_scores or self.train_scores
 
     def run(
         self, n_done: int, n_rounds: int, callbacks: Sequence[Callback], snapshot: Callable[[], Any]
     ) -> None:
-        """Grow the rounds after ``n_done`` up to ``n_rounds``; ``snapshot`` makes the model as it is."""
-        if not (callbacks or self.judge or self.log):
+        """Run the rounds after ``n_done`` up to ``n_rounds``; ``snapshot`` returns the current model."""
+        if not (callbacks or self.scorer or self.ledger):
             self._grow(n_rounds - n_done)
             return
         if n_done == 0:
-            self._follow([])
+            self._record([])
         else:
-            self._go_on(n_done)
+            self._resume(n_done)
         with Callbacks(callbacks, n_done, n_rounds) as call:
             stop, number = False, n_done
-            while number < n_rounds and not stop and not (self.patience and self.patience.is_over):
-                self._follow(self._grow(1))
+            while number < n_rounds and not stop and not (self.stopping and self.stopping.should_stop):
+                self._record(self._grow(1))
                 number += 1
                 train, validation = (
-                    scores[-1] if scores else None for scores in (self.history.train, self.history.validation)
+                    scores[-1] if scores else None for scores in (self.train_scores, self.validation_scores)
                 )
                 stop = call(Round(number, n_rounds, train, validation, snapshot))
 
-    def _go_on(self, n_done: int) -> None:
-        """Take up the scores where training left off; where they were not followed, from now on."""
-        for rows, scores in ((self.train, self.history.train), (self.validation, self.history.validation)):
-            if rows is not None and self.judge is not None and not scores:
-                scores.extend([*[np.nan] * n_done, rows.score(self.judge)])
-        if self.patience is not None:
-            self.patience.see(*(self.history.validation or self.history.train))
+    def _resume(self, n_done: int) -> None:
+        """Continue the scores of earlier rounds; rounds that were not scored count as NaN."""
+        for rows, scores in ((self.train, self.train_scores), (self.validation, self.validation_scores)):
+            if rows is not None and self.scorer is not None and not scores:
+                scores.extend([*[np.nan] * n_done, rows.score(self.scorer)])
+        if self.stopping is not None:
+            for score in self.stopping_scores:
+                self.stopping.update(score)
 
     def _grow(self, n_rounds: int) -> list[Grown]:
-        """Grow the trees of some rounds; give each with its candidates."""
+        """Grow the trees of some rounds; return each with its split candidates."""
         if n_rounds == 0:
             return []
         if self.loss.core_name:
@@ -90,39 +100,39 @@ class Training:
         return grown
 
     def _step(self) -> list[core.GrownTree]:
-        """Grow one round of a loss that the core does not know."""
+        """Grow one round of a loss that is defined in Python."""
         scores = self.booster.scores
         given = scores[:, 0] if scores.shape[1] == 1 else scores
-        slopes = []
+        derivatives = []
         for name in ("gradient", "hessian"):
-            slope = np.asarray(getattr(self.loss, name)(self.y, given), dtype=np.float64)
-            if slope.shape != given.shape:
+            values = np.asarray(getattr(self.loss, name)(self.y, given), dtype=np.float64)
+            if values.shape != given.shape:
                 raise InputError(
-                    f"The {name} of {type(self.loss).__name__} has shape {slope.shape}",
+                    f"The {name} of {type(self.loss).__name__} has shape {values.shape}",
                     fix=f"It must have the shape of the scores, {given.shape}.",
                 )
-            if not np.isfinite(slope).all():
-                row = int(np.argwhere(~np.isfinite(slope))[0][0])
+            if not np.isfinite(values).all():
+                row = int(np.argwhere(~np.isfinite(values))[0][0])
                 raise InputError(f"The {name} of {type(self.loss).__name__} is not finite", row=row)
-            slopes.append(np.ascontiguousarray(slope.reshape(scores.shape)))
-        gradient, hessian = slopes
+            derivatives.append(np.ascontiguousarray(values.reshape(scores.shape)))
+        gradient, hessian = derivatives
         return self.booster.step(gradient, hessian)
 
-    def _follow(self, grown: Sequence[Grown]) -> None:
-        """Bring scores and ledger up to the newest round."""
-        followed = (self.train, self.history.train), (self.validation, self.history.validation)
-        losses = [np.nan, np.nan]
-        for place, (rows, scores) in enumerate(followed):
+    def _record(self, grown: Sequence[Grown]) -> None:
+        """Update scores, ledger and early stopping after a round; an empty round is the constant."""
+        losses: list[float] = []
+        for rows, scores in ((self.train, self.train_scores), (self.validation, self.validation_scores)):
+            losses.append(np.nan)
             if rows is None:
                 continue
             if grown:
                 rows.add([one.tree for one in grown])
-            if self.judge is not None:
-                scores.append(rows.score(self.judge))
-            if self.log is not None and self.loss.has_value:
-                by_loss = isinstance(self.judge, LossJudge)
-                losses[place] = -scores[-1] if by_loss else -rows.score(LossJudge(self.loss))
-        if self.log is not None:
-            self.log.add(losses[0], losses[1], grown)
-        if self.patience is not None:
-            self.patience.see((self.history.validation or self.history.train)[-1])
+            if self.scorer is not None:
+                scores.append(rows.score(self.scorer))
+            if self.ledger is not None and self.loss.has_value:
+                by_loss = isinstance(self.scorer, LossScorer)
+                losses[-1] = -scores[-1] if by_loss else -rows.score(LossScorer(self.loss))
+        if self.ledger is not None:
+            self.ledger.add(losses[0], losses[1], grown)
+        if self.stopping is not None:
+            self.stopping.update(self.stopping_scores[-1])

@@ -1,0 +1,174 @@
+"""The training set of gradient boosting: validation rows, initial scores, and categories as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from spinney.core.errors import InputError, show_value, show_values
+from spinney.data.table import Table
+from spinney.data.training_set import TrainingSet, code_table
+from spinney.gradient_boosting.category_groups import MAX_GROUPS, code_grouped
+from spinney.gradient_boosting.target_statistics import TargetStatistics, many_levels
+from spinney.losses.losses import Loss, SquaredLoss
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class BoostingSet(TrainingSet):
+    """Training set of gradient boosting; ``weights`` is 0 for rows that are held out for validation.
+
+    Attributes
+    ----------
+    X : object
+        The table as it was given, for scikit-learn scorers.
+    is_weighted : bool
+        Whether sample or class weights were given.
+    validation_weights : ndarray of shape (n_rows,) or None
+        Weights of the rows held out, 0 for all others; None where no rows are held out.
+    init_score : ndarray of shape (n_rows, n_scores) or None
+        Raw scores that the rows start from.
+    loss : Loss
+        The loss.
+    statistics : TargetStatistics or None
+        Encoding of categorical features with many categories.
+    encoded : Table or None
+        The table encoded by the statistics.
+    """
+
+    X: Any = None
+    is_weighted: bool = False
+    validation_weights: Floats | None = None
+    init_score: Floats | None = None
+    loss: Loss = field(default_factory=SquaredLoss)
+    statistics: TargetStatistics | None = None
+    encoded: Table | None = None
+
+    @property
+    def n_scores(self) -> int:
+        """Number of raw scores per row: one per class where there are more than two."""
+        return len(self.classes[0]) if self.classes and len(self.classes[0]) > 2 else 1
+
+    @property
+    def columns(self) -> Table:
+        """The table that trees are grown on."""
+        return self.table if self.encoded is None else self.encoded
+
+    @cached_property
+    def targets(self) -> Floats:
+        """Class codes or values as floats.  (n_rows,)"""
+        return np.ascontiguousarray(self.y[:, 0], dtype=np.float64)
+
+    @property
+    def target_columns(self) -> Floats:
+        """Targets whose means encode categories; indicators of more than two classes.  (n_rows, n_scores)"""
+        if self.n_scores == 1:
+            return self.targets[:, None]
+        is_class: NDArray[np.bool_] = self.y == np.arange(self.n_scores)
+        return is_class.astype(np.float64)
+
+    def hold_out_rows(self, fraction: float) -> BoostingSet:
+        """Return the training set with some rows, a fraction or a number of them, held out for validation."""
+        weights = self.full_weights
+        fraction_held = fraction if fraction < 1 else fraction / self.n_rows
+        if self.n_rows < 2 or fraction_held >= 1:
+            raise InputError(
+                f"Early stopping cannot hold out {fraction} of the rows; n_samples = {self.n_rows}",
+                fix="Set early_stopping=False, or pass an eval_set.",
+            )
+        held_out = self.hold_out(fraction_held)
+        if not (weights[held_out] > 0).any() or not (weights[~held_out] > 0).any():
+            raise InputError("Holding rows out leaves no weight on one side", fix="Pass an eval_set.")
+        return replace(
+            self,
+            weights=np.where(held_out, 0.0, weights),
+            validation_weights=np.where(held_out, weights, 0.0),
+        )
+
+    def coded_columns(self, max_bins: int, smoothing: float) -> BoostingSet:
+        """Return the training set with bin codes of the columns that trees are grown on."""
+        if not self.table.schema.categorical.any():
+            return self.coded(max_bins)
+        columns = self.columns
+        many = many_levels(columns.schema, MAX_GROUPS)
+        if many:
+            grouping = self.target_columns, self.full_weights, smoothing
+            matrix = code_grouped(columns, many, *grouping, max_bins, self.n_threads)
+        else:
+            matrix = code_table(columns, self.weights, max_bins, self.n_threads)
+        encoded = () if self.statistics is None else self.statistics.features
+        has_missing = [
+            bool((self.table.column(j) < 0).any()) if j in encoded else matrix.has_missing(j)
+            for j in range(self.table.n_features)
+        ]
+        schema = self.table.schema.with_missing(has_missing)
+        return replace(self, table=self.table.with_schema(schema), matrix=matrix)
+
+    def encode_categories(self, features: Sequence[int], earlier: TargetStatistics | None) -> BoostingSet:
+        """Return the training set with some categorical features encoded by ordered target statistics.
+
+        A model that continues keeps its ``earlier`` statistics. If the rows are the same as before, every row
+        gets the value it had; other rows are encoded like new rows.
+        """
+        targets, weights = self.target_columns, self.full_weights
+        statistics = TargetStatistics.learn(self.table, features, targets, weights)
+        if earlier is not None and not statistics.equals(earlier):
+            return replace(self, statistics=earlier, encoded=earlier.encode(self.table))
+        encoded = statistics.encode_ordered(self.table, targets, weights, self.seed)
+        return replace(self, statistics=statistics, encoded=encoded)
+
+    def optimal_constant(self) -> Floats:
+        """Return the constant that raw scores start from, 0 where rows have initial scores.  (n_scores,)"""
+        is_defined = self.n_scores == 1 or type(self.loss).constant is not Loss.constant
+        if self.init_score is not None or not is_defined:
+            return np.zeros(self.n_scores)
+        with np.errstate(over="ignore"):
+            constant = np.asarray(self.loss.constant(self.targets, self.full_weights), dtype=np.float64)
+        if constant.shape != (self.n_scores,) or not np.isfinite(constant).all():
+            raise InputError(
+                f"The optimal constant for these targets is {constant.tolist()}, not {self.n_scores} finite "
+                "number(s)",
+                fix="If y is very large, divide it by a large number.",
+            )
+        return constant
+
+    def encode_known(self, labels: Any) -> NDArray[Any]:
+        """Encode other targets like the training targets; raise InputError for unknown classes."""
+        codes = self.encode_like(labels)
+        if self.classes and (codes < 0).any():
+            row = int(np.argmax(codes[:, 0] < 0))
+            raise InputError(
+                f"y contains {show_value(labels[row : row + 1].tolist()[0])}, a class that is not known,",
+                row=row,
+                fix=f"Known classes: {show_values(self.classes[0].tolist())}.",
+            )
+        return codes
+
+
+def start_scores(base_score: Floats, init_score: Floats | None, n_rows: int) -> Floats:
+    """Return the raw scores before the first tree.  -> (n_rows, n_scores)"""
+    scores: Floats = np.tile(base_score, (n_rows, 1)) if init_score is None else base_score + init_score
+    return scores
+
+
+def read_init_score(init_score: ArrayLike | None, n_rows: int, n_scores: int) -> Floats | None:
+    """Read initial scores of shape (n_rows,) or (n_rows, n_scores)."""
+    if init_score is None:
+        return None
+    try:
+        scores = np.asarray(init_score, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"init_score must contain numbers ({error}).") from None
+    if scores.ndim == 1 and n_scores == 1:
+        scores = scores[:, None]
+    if scores.shape != (n_rows, n_scores):
+        raise InputError(f"init_score has shape {scores.shape}, expected {(n_rows, n_scores)}.")
+    if not np.isfinite(scores).all():
+        raise InputError("init_score is not finite", row=int(np.argwhere(~np.isfinite(scores))[0][0]))
+    return np.ascontiguousarray(scores)
