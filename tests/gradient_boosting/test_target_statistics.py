@@ -131,7 +131,7 @@ def test_constraints_speak_of_the_features_not_of_their_numbers():
     rising = GradientBoostingRegressor(monotonic_cst={"x": 1}, random_state=0).fit(X, y)
     line = pd.DataFrame({"shop": "shop 3", "x": np.linspace(-3, 3, 50)})
     assert (np.diff(rising.predict(line)) >= 0).all()
-    with pytest.raises(ValueError, match="categories"):
+    with pytest.raises(ValueError, match="categorical feature"):
         GradientBoostingRegressor(monotonic_cst={"shop": 1}).fit(X, y)
 
 
