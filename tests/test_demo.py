@@ -8,15 +8,15 @@ from rich.console import Console
 
 from spinney import demo
 
-CHAPTERS = (
-    "The data",
-    "The tree",
-    "Its rules",
-    "Why the root asks for sugar",
+SECTIONS = (
+    "Data",
+    "Decision tree",
+    "Rules",
+    "Why the root splits on sugar",
     "Missing values",
     "Pruning",
-    "Accuracy on boards never seen",
-    "Files, and any number of threads",
+    "Accuracy on unseen data",
+    "Model files and threads",
 )
 
 
@@ -31,8 +31,8 @@ def page():
     return shown(80)
 
 
-def test_every_chapter_is_there_in_order(page):
-    places = [page.index(title + " ─") for title in CHAPTERS]
+def test_every_section_is_there_in_order(page):
+    places = [page.index(title + " ─") for title in SECTIONS]
     assert places == sorted(places)
 
 
@@ -44,7 +44,7 @@ def test_every_chapter_is_there_in_order(page):
         "texture = clear             7            7/15 = 0.467   7/15 = 0.467",
         "texture = slightly blurry   5            5/15 = 0.333   5/15 = 0.333",
         "texture = blurry            3            3/15 = 0.200   3/15 = 0.200",
-        "670 boards to learn from, 288",
+        "670 boards for training, 288",
     ],
 )
 def test_the_numbers_of_the_textbook_are_shown(page, line):
@@ -80,7 +80,7 @@ def test_piped_output_has_no_colours_and_needs_no_unicode():
     run = subprocess.run(command, capture_output=True, env=environment, check=True)
     text = run.stdout.decode("ascii")
     assert "\x1b" not in text
-    assert "Its rules" in text
+    assert "Why the root splits on sugar" in text
     assert run.stderr == b""
 
 

@@ -1,4 +1,4 @@
-"""The demonstration that `make demo` runs: small data sets, and everything a tree can tell about itself."""
+"""The demo of `make demo`: trees on small data sets, and how to inspect them."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ from spinney.data import read_table
 from spinney.inspect.wording import NamedTree, named_tree, split_text
 from spinney.io import ModelFileError, dumps
 
-_WIDEST = 110  # longer lines are hard to read
+_MAX_WIDTH = 110  # longer lines are hard to read
 _BAR = 12
 _CLASS_STYLES = {"yes": "green", "no": "magenta"}
 _FLIPPED = 0.15
 
-Chapter = tuple[str, RenderableType]
+Section = tuple[str, RenderableType]
 
 
 class Stopwatch:
-    """Fit models, and add up how many there were and how long it took.
+    """Fits models, counts them and adds up the time.
 
     >>> watch = Stopwatch()
     >>> watch.fit(DecisionTreeClassifier(), [[0.0], [1.0]], [0, 1]).get_n_leaves(), watch.n_fits
@@ -66,41 +66,41 @@ class Stopwatch:
 
 
 def run(console: Console) -> None:
-    """Show all chapters on a console, each as soon as it is computed.
+    """Print all sections to a console, each as soon as it is computed.
 
     >>> run(Console(width=100))  # doctest: +SKIP
     """
     watch = Stopwatch()
     console.print(_opening(), "")
-    for title, body in _chapters(watch, console.width):
+    for title, body in _sections(watch, console.width):
         console.print(Rule(Text(title, "bold cyan"), align="left", style="cyan"))
         console.print(Padding(body, (0, 0, 1, 2), expand=False))
     console.print(_ending(watch))
 
 
-def _chapters(watch: Stopwatch, width: int) -> Iterator[Chapter]:
+def _sections(watch: Stopwatch, width: int) -> Iterator[Section]:
     melons, ripe = datasets.load_watermelon3()
-    yield "The data", _data(melons, ripe)
+    yield "Data", _data(melons, ripe)
     model = watch.fit(C45Classifier(ledger=True), melons, ripe)
-    yield "The tree", _tree(model)
-    yield "Its rules", _rules(model, width)
-    asked = model.schema_.names[model.tree_.feature[0]]
-    yield f"Why the root asks for {asked}", _candidates(model)
+    yield "Decision tree", _tree(model)
+    yield "Rules", _rules(model, width)
+    root_feature = model.schema_.names[model.tree_.feature[0]]
+    yield f"Why the root splits on {root_feature}", _candidates(model)
     yield "Missing values", _missing(watch)
     yield "Pruning", _pruning(watch)
-    yield "Accuracy on boards never seen", _accuracy(watch)
-    yield "Files, and any number of threads", _file(model, melons, watch)
+    yield "Accuracy on unseen data", _accuracy(watch)
+    yield "Model files and threads", _file(model, melons, watch)
 
 
-# ---- parts of the page ----
+# ---- layout ----
 
 
 def _opening() -> RenderableType:
     what = Text.assemble(
         ("Spinney ", "bold"),
         (__version__, "bold cyan"),
-        (f" · {native.level} instructions", "dim"),
-        "\nDecision trees by the book, fast, and able to show how they were made.",
+        (f" · {native.level} vector instructions", "dim"),
+        "\nDecision trees and ensembles: fast, reproducible, and easy to inspect.",
     )
     return Panel(what, box=box.ROUNDED, border_style="cyan", padding=(0, 2))
 
@@ -109,14 +109,14 @@ def _ending(watch: Stopwatch) -> RenderableType:
     trees, total = f"{watch.n_fits} trees", perf_counter() - watch.started
     done = Text.assemble(
         (f"{trees} fitted in {watch.seconds * 1e3:.0f} ms", "bold"),
-        f", the whole page in {total:.1f} s.\n",
-        "Next: README.md for a first program, docs/index.md for everything else.",
+        f", all sections in {total:.1f} s.\n",
+        "Next: README.md has a first program, docs/index.md the documentation.",
     )
     return Panel(done, box=box.ROUNDED, border_style="green", padding=(0, 2))
 
 
 def _page(*parts: RenderableType) -> Group:
-    """Put parts below each other with a blank line between them."""
+    """Stack parts with a blank line between them."""
     spaced: list[RenderableType] = []
     for part in parts:
         spaced += ["", part] if spaced else [part]
@@ -133,8 +133,8 @@ def _table(*headings: str, numbers: tuple[str, ...] = ()) -> Table:
     return table
 
 
-def _bar(share: float, style: str = "cyan") -> Text:
-    halves = round(2 * _BAR * min(max(share, 0.0), 1.0))
+def _bar(fraction: float, style: str = "cyan") -> Text:
+    halves = round(2 * _BAR * min(max(fraction, 0.0), 1.0))
     return Text("━" * (halves // 2) + "╸" * (halves % 2), style, no_wrap=True)
 
 
@@ -142,7 +142,7 @@ def _label(label: object) -> Text:
     return Text(str(label), f"bold {_CLASS_STYLES.get(str(label), 'default')}")
 
 
-# ---- chapters ----
+# ---- sections ----
 
 
 def _data(X: Any, y: Any) -> RenderableType:
@@ -161,22 +161,22 @@ def _data(X: Any, y: Any) -> RenderableType:
         classes.append_text(
             Text.assemble(_label(label), " ", ("●" * count, _CLASS_STYLES[label]), f" {count}  ")
         )
-    return _page(classes, shown, Text("Text columns are read as they are: nothing to encode.", "dim"))
+    return _page(classes, shown, Text("Text columns are used as categories; no encoding is needed.", "dim"))
 
 
 def _tree(model: Any) -> RenderableType:
     named = named_tree(model)
     root = Tree(Text(f"C4.5 on {named.tree.n_samples[0]} watermelons"), guide_style="dim")
-    waiting = [(0, root)]
-    while waiting:
-        node, place = waiting.pop()
+    queue = [(0, root)]
+    while queue:
+        node, parent = queue.pop()
         for which, child in enumerate(named.tree.children(node)):
             branch = Text(split_text(named, node, which))
             if named.tree.is_leaf[child]:
                 branch.append_text(_leaf(named, child))
-            waiting.append((child, place.add(branch)))
+            queue.append((child, parent.add(branch)))
     depth, leaves = model.get_depth(), model.get_n_leaves()
-    return _page(root, Text(f"{leaves} leaves, depth {depth}. In brackets: the rows of each class.", "dim"))
+    return _page(root, Text(f"{leaves} leaves, depth {depth}. In brackets: training rows per class.", "dim"))
 
 
 def _leaf(named: NamedTree, node: int) -> Text:
@@ -196,12 +196,12 @@ def _rules(model: Any, width: int) -> RenderableType:
             f"{rule.confidence:.0%}",
             support,
         )
-    note = "A rule with support 0 answers for a category that no training row had there."
+    note = "A rule with support 0 covers a category that no training row had at this node."
     return _page(table, Text(note, "dim"))
 
 
 def _conditions(conditions: list[str], room: int) -> Text:
-    """Join conditions by AND, with a new line before the one that would not fit in whole."""
+    """Join conditions by AND, with a line break before a condition that does not fit."""
     text, used = Text(), 0
     for condition in conditions:
         joint = 5 if text else 0
@@ -217,22 +217,22 @@ def _candidates(model: Any) -> RenderableType:
     rows = [row for row in model.ledger_.to_records() if row["node"] == 0]
     average = float(np.mean([row["gain"] for row in rows]))
     best = max(row["gain_ratio"] for row in rows)
-    table = _table("feature", "test", "gain", "gain ratio", "", "", numbers=("gain", "gain ratio"))
+    table = _table("feature", "split", "gain", "gain ratio", "", "", numbers=("gain", "gain ratio"))
     for row in sorted(rows, key=lambda row: -row["gain_ratio"]):
-        ruled_out = row["gain"] < average
-        style = "bold green" if row["chosen"] else "dim" if ruled_out else ""
+        below_average = row["gain"] < average
+        style = "bold green" if row["chosen"] else "dim" if below_average else ""
         table.add_row(
             row["feature"],
-            "a branch each" if np.isnan(row["threshold"]) else f"<= {row['threshold']:g}",
+            "multiway" if np.isnan(row["threshold"]) else f"<= {row['threshold']:g}",
             f"{row['gain']:.3f}",
             f"{row['gain_ratio']:.3f}",
             _bar(row["gain_ratio"] / best, "green" if row["chosen"] else "cyan"),
-            "chosen" if row["chosen"] else "below average" if ruled_out else "",
+            "chosen" if row["chosen"] else "below average" if below_average else "",
             style=style,
         )
     note = (
-        f"C4.5 takes the best gain ratio among features of at least average gain ({average:.3f} bits). "
-        "With ledger=True the model keeps this table for every node."
+        f"C4.5 chooses the best gain ratio among features with at least average gain ({average:.3f} bits). "
+        "With ledger=True the model records this table for every node."
     )
     return _page(table, Text(note, "dim"))
 
@@ -243,47 +243,42 @@ def _missing(watch: Stopwatch) -> RenderableType:
     named, children = named_tree(model), list(model.tree_.children(0))
     reach = model.decision_path(X).toarray()[:, children]
     divided = np.flatnonzero((reach > 0).sum(axis=1) > 1)
-    table = _table("branch of the root", "whole rows", *(f"of melon {row + 1}" for row in divided))
+    table = _table("branch of the root", "full rows", *(f"of melon {row + 1}" for row in divided))
     for which in np.argsort(-reach.sum(axis=0)).tolist():
-        whole = int((reach[:, which] == 1.0).sum())
+        full = int((reach[:, which] == 1.0).sum())
         table.add_row(
-            split_text(named, 0, which),
-            str(whole),
-            *(_fraction(reach[row, which]) for row in divided),
+            split_text(named, 0, which), str(full), *(_fraction(reach[row, which]) for row in divided)
         )
-    proba = model.predict_proba(X)[divided]
-    answers = Text("Answers added up: ", "dim")
-    for row, shares in zip(divided, proba, strict=True):
-        answers.append(f"melon {row + 1} ")
-        for place in np.argsort(-shares):
-            answers.append_text(_label(model.classes_[place])).append(f" {shares[place]:.2f}  ", "dim")
+    predictions = Text("Predicted probabilities: ", "dim")
+    for row, proba in zip(divided, model.predict_proba(X)[divided], strict=True):
+        predictions.append(f"melon {row + 1} ")
+        for index in np.argsort(-proba):
+            predictions.append_text(_label(model.classes_[index])).append(f" {proba[index]:.2f}  ", "dim")
     opening = (
-        "Of melons 8 and 10 the texture is not known. Neither is dropped nor guessed: each goes down "
-        "every branch with a part of its weight, and its answers are added up in the same parts."
+        "The texture of melons 8 and 10 is missing. They are neither dropped nor imputed: each goes down "
+        "every branch with a fraction of its weight, and the predictions are averaged by these fractions."
     )
-    return _page(Text(opening), table, answers)
+    return _page(Text(opening), table, predictions)
 
 
-def _fraction(share: float) -> str:
-    known = 15  # rows whose texture is known
-    return f"{Fraction(share * known).limit_denominator(100)}/{known} = {share:.3f}"
+def _fraction(weight: float) -> str:
+    n_known = 15  # rows whose texture is known
+    return f"{Fraction(weight * n_known).limit_denominator(100)}/{n_known} = {weight:.3f}"
 
 
 def _pruning(watch: Stopwatch) -> RenderableType:
     X, truth = datasets.make_box(600, frame=None)
     flipped = np.random.default_rng(0).random(len(truth)) < _FLIPPED
     X_new, truth_new = datasets.make_box(2000, random_state=1, frame=None)
-    table = _table(
-        "pruning", "leaves", "seen rows", "new rows", "", numbers=("leaves", "seen rows", "new rows")
-    )
+    table = _table("pruning", "leaves", "training", "test", "", numbers=("leaves", "training", "test"))
     for method in (None, "pre", "reduced-error", "pessimistic", "cost-complexity"):
         y = np.where(flipped, -truth, truth)
         model = watch.fit(DecisionTreeClassifier(pruning=method, random_state=0), X, y)
         seen, new = model.score(X, y), model.score(X_new, truth_new)
         table.add_row(str(method), str(model.get_n_leaves()), f"{seen:.1%}", f"{new:.1%}", _bar(new))
     opening = (
-        f"600 points in a square, positive in one corner of it; {_FLIPPED:.0%} of the labels are wrong. "
-        "A full tree learns the noise by heart; a pruned one finds the corner."
+        f"600 random points, positive in one corner of the square; {_FLIPPED:.0%} of the training labels are "
+        "flipped. An unpruned tree fits the noise; a pruned one finds the corner."
     )
     return _page(Text(opening), table)
 
@@ -295,7 +290,7 @@ def _accuracy(watch: Stopwatch) -> RenderableType:
         ("ID3", ID3Classifier(), X),
         ("C4.5", C45Classifier(), X),
         ("CART", DecisionTreeClassifier(), X),
-        ("oblique, on x = 1, o = −1", ObliqueTreeClassifier(random_state=0), numbers),
+        ("oblique (x = 1, o = −1)", ObliqueTreeClassifier(random_state=0), numbers),
     ]
     table = _table("learner", "leaves", "fit", "accuracy", "", numbers=("leaves", "fit", "accuracy"))
     for name, learner, data in learners:
@@ -305,12 +300,12 @@ def _accuracy(watch: Stopwatch) -> RenderableType:
         table.add_row(
             name, str(model.get_n_leaves()), f"{watch.last * 1e3:.1f} ms", f"{accuracy:.1%}", _bar(accuracy)
         )
-    most = float(np.mean(y_test == "positive"))
+    majority = float(np.mean(y_test == "positive"))
     opening = (
-        f"The 958 final boards of tic-tac-toe: has x won? {len(y_train)} boards to learn from, {len(y_test)} "
-        f"held out; always saying yes would be right on {most:.1%} of them."
+        f"The 958 final boards of tic-tac-toe: has x won? {len(y_train)} boards for training, {len(y_test)} "
+        f"for testing; always predicting yes has an accuracy of {majority:.1%}."
     )
-    note = "A line of three is a sum, so tests of weighted sums need few leaves here."
+    note = "A line of three is a sum of squares, so splits on weighted sums need few leaves."
     return _page(Text(opening), table, Text(note, "dim"))
 
 
@@ -336,32 +331,34 @@ def _file(model: Any, X: Any, watch: Stopwatch) -> RenderableType:
     table = Table.grid(padding=(0, 2))
     for what, result, good in (
         (
-            "saved and loaded again",
-            f"{len(data):,} bytes, the same predictions" if same else "DIFFERENT",
+            "saved and loaded",
+            f"{len(data):,} bytes, same predictions" if same else "DIFFERENT",
             same,
         ),
-        ("saved once more", "the same bytes" if dumps(again) == data else "DIFFERENT", dumps(again) == data),
+        ("saved again", "same bytes" if dumps(again) == data else "DIFFERENT", dumps(again) == data),
         ("one bit of the file flipped", refusal, refusal != "NOT NOTICED"),
         (
-            "20,000 rows on 1, 2 and 7 threads",
-            "the same bytes" if len(files) == 1 else "DIFFERENT",
+            "20,000 rows fitted with 1, 2 and 7 threads",
+            "same bytes" if len(files) == 1 else "DIFFERENT",
             len(files) == 1,
         ),
     ):
         table.add_row(
             Text("✓" if good else "✗", "bold green" if good else "bold red"), what, Text(result, "dim")
         )
-    return _page(table, Text("A model file holds numbers and text only: loading one runs no code.", "dim"))
+    return _page(
+        table, Text("A model file has only numbers and text; loading one does not execute code.", "dim")
+    )
 
 
 def main() -> None:
-    """Show the demonstration on the standard output."""
+    """Print the demo to the standard output."""
     if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="replace")  # a terminal without these signs shows others, not an error
+        sys.stdout.reconfigure(errors="replace")  # instead of an error, if the terminal lacks a character
     console = Console(highlight=False)
     try:
-        run(Console(highlight=False, width=min(console.width, _WIDEST)))
-    except ImportError as error:  # no library for data frames: the message says what to install
+        run(Console(highlight=False, width=min(console.width, _MAX_WIDTH)))
+    except ImportError as error:  # no data frame library; the message says what to install
         raise SystemExit(str(error)) from None
 
 

@@ -51,7 +51,7 @@ _MAX_LEGEND = 12
 
 @dataclass(frozen=True)
 class Box:
-    """A node: centre x, top y, lines of text (the first n_bold bold), fill, (colour, proportion) per class."""
+    """A node: centre x, top y, lines of text (n_bold of them bold), fill, (colour, proportion) per class."""
 
     node: int
     x: float
