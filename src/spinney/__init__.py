@@ -1,4 +1,4 @@
-"""Spinney: decision trees and ensembles, fast and well kept."""
+"""Spinney: decision trees and tree ensembles with scikit-learn's interface."""
 
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -87,7 +87,7 @@ _LAZY = ("datasets", "diversity", "plotting")
 
 
 def __getattr__(name: str) -> Any:
-    # Drawing asks for matplotlib, and data sets for a data frame: only who uses them pays for them.
+    # Imported on first use, because plots and data sets need further libraries.
     if name in _LAZY:
         return import_module(f"spinney.{name}")
     raise AttributeError(f"module 'spinney' has no attribute {name!r}")

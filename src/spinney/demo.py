@@ -305,7 +305,7 @@ def _accuracy(watch: Stopwatch) -> RenderableType:
         f"The 958 final boards of tic-tac-toe: has x won? {len(y_train)} boards for training, {len(y_test)} "
         f"for testing; always predicting yes has an accuracy of {majority:.1%}."
     )
-    note = "A line of three is a sum of squares, so splits on weighted sums need few leaves."
+    note = "The squares of a line of three add up to 3, so splits on weighted sums need few leaves."
     return _page(Text(opening), table, Text(note, "dim"))
 
 
