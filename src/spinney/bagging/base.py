@@ -17,30 +17,34 @@ from spinney.bagging.predictions import (
     Array,
     Floats,
     Predict,
-    by_output,
-    class_attributes,
     mean_prediction,
     out_of_bag_attributes,
     out_of_bag_mean,
     out_of_bag_parts,
-    same_classes,
     split_outputs,
 )
 from spinney.bagging.sampling import BootstrapSamples, row_order, sample_size
-from spinney.bagging.trees import CodedTables, MergedTrees, fit_trees, merge_trees
+from spinney.bagging.trees import SharedTrainingSets, MergedTrees, fit_trees, merge_trees
 from spinney.base import Estimator
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Kind, OneOf, Real, Rule, Whole, check_weights, thread_count
 from spinney.core.seeds import draw_seed
 from spinney.data.table import Table
-from spinney.data.target import encode_classes, encode_values, read_target
+from spinney.data.target import (
+    by_output,
+    class_attributes,
+    encode_classes,
+    encode_values,
+    read_target,
+    same_classes,
+)
 from spinney.io import require
 from spinney.members.base_estimators import AnyEstimator, base_estimator_tags
 from spinney.members.tables import check_input, count_training_rows, describe_input, take_rows
 from spinney.trees.base import BaseTree
 
 
-class _BaseBagging(MetaEstimatorMixin, Estimator):  # type: ignore[misc]
+class BaseBagging(MetaEstimatorMixin, Estimator, persistent_name=""):  # type: ignore[misc]
     """Members fitted to bootstrap samples of rows and columns, with averaged predictions."""
 
     _task: ClassVar[Literal["classification", "regression"]]
@@ -123,17 +127,17 @@ class _BaseBagging(MetaEstimatorMixin, Estimator):  # type: ignore[misc]
         described, labels = describe_input(X), read_target(y, n_rows)
         classes = self._read_classes(labels)
         weights = check_weights(sample_weight, n_rows)
-        tables = None
+        training_sets = None
         if isinstance(estimator, BaseTree):
-            tables = CodedTables(X, labels, weights, thread_count(self.n_jobs))
-        order = _row_order(X, labels, None if tables is None else tables.of(estimator).problem.table)
+            training_sets = SharedTrainingSets(X, labels, weights, thread_count(self.n_jobs))
+        order = _row_order(X, labels, None if training_sets is None else training_sets.of(estimator).training.table)
         samples = self._make_samples(n_rows, described.get("n_features_in_"), weights, order)
         members = self._earlier_members(samples, classes)
         numbers = range(len(members), self.n_estimators)
         new = make_members(estimator, self.parameter_distributions, samples, numbers)
         title = f"{type(self).__name__}: fitting members" if self.verbose else None
-        if tables is not None:
-            members += fit_trees(new, numbers, tables, samples, self.oob_pruning, self.n_jobs, title)
+        if training_sets is not None:
+            members += fit_trees(new, numbers, training_sets, samples, self.oob_pruning, self.n_jobs, title)
         else:
             members += fit_members(new, numbers, X, labels, samples, self.n_jobs, title)
         out_of_bag = self._score_out_of_bag(members, X, labels, samples, classes) if self.oob_score else {}

@@ -12,24 +12,23 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.bagging.base import _BaseBagging
+from spinney.bagging.base import BaseBagging
 from spinney.bagging.predictions import (
     Array,
     Floats,
     Predict,
-    by_output,
     member_probabilities,
     member_scores,
     member_values,
     member_votes,
-    most_probable,
     split_outputs,
 )
+from spinney.data.target import by_output, most_probable
 from spinney.members.base_estimators import base_estimator_tags
 from spinney.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
 
 
-class BaggingClassifier(ClassifierMixin, _BaseBagging):  # type: ignore[misc]
+class BaggingClassifier(ClassifierMixin, BaseBagging):  # type: ignore[misc]
     """Bagging classifier: members fitted to bootstrap samples vote, or average their probabilities.
 
     The parameters of scikit-learn's ``BaggingClassifier`` have the same meaning. Variants are bagging
@@ -237,7 +236,7 @@ class BaggingClassifier(ClassifierMixin, _BaseBagging):  # type: ignore[misc]
         return tags
 
 
-class BaggingRegressor(RegressorMixin, _BaseBagging):  # type: ignore[misc]
+class BaggingRegressor(RegressorMixin, BaseBagging):  # type: ignore[misc]
     """Bagging regressor: members fitted to bootstrap samples average their predictions.
 
     The parameters of scikit-learn's ``BaggingRegressor`` have the same meaning. For bagging, pasting, random

@@ -14,6 +14,7 @@ from spinney.bagging.fitting import take_features
 from spinney.bagging.sampling import BootstrapSamples
 from spinney.core.errors import InputError
 from spinney.core.parameters import thread_count
+from spinney.data.target import by_output, most_probable
 from spinney.members.fitting import run_jobs
 from spinney.members.tables import count_rows, take_rows
 
@@ -91,41 +92,10 @@ def member_values(member: Any, X: Any) -> Floats:
     return np.asarray(member.predict(X), dtype=np.float64)
 
 
-# ---- classes ----
-
-
-def by_output(values: Any) -> list[Any]:
-    """Return one entry per output as a list, also for a single output."""
-    return values if type(values) is list else [values]
-
-
-def class_attributes(classes: Any) -> dict[str, Any]:
-    """Return ``classes_`` and ``n_classes_``; with several outputs, classes are a list of arrays."""
-    if type(classes) is list:
-        return {"classes_": classes, "n_classes_": np.array(list(map(len, classes)), dtype=np.intp)}
-    return {"classes_": classes, "n_classes_": len(classes)}
-
-
-def same_classes(first: Any, second: Any) -> bool:
-    """Return True if two ``classes_``, None in regression, are equal."""
-    if type(first) is list and type(second) is list:
-        return len(first) == len(second) and all(map(np.array_equal, first, second))
-    return first is second if first is None or second is None else np.array_equal(first, second)
-
-
 def split_outputs(probabilities: Floats, classes: Any) -> list[Floats]:
     """Split probabilities (n_rows, classes of all outputs) into one array per output."""
     widths = [len(labels) for labels in by_output(classes)]
     return np.split(probabilities, np.cumsum(widths)[:-1], axis=1)
-
-
-def most_probable(probabilities: list[Floats], classes: Any) -> Array:
-    """Return the most probable class, the first one of ties.  -> (n_rows,) or (n_rows, n_outputs)"""
-    chosen = [
-        labels.take(part.argmax(axis=1))
-        for labels, part in zip(by_output(classes), probabilities, strict=True)
-    ]
-    return np.stack(chosen, axis=1) if type(classes) is list else chosen[0]
 
 
 # ---- all members ----

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spinney.bagging.fitting import takes_all
-from spinney.bagging.predictions import same_classes
-from spinney.bagging.sampling import BootstrapSamples, category_keys
+from spinney.bagging.sampling import BootstrapSamples
 from spinney.core.parameters import thread_count
 from spinney.core.seeds import draw_seed
 from spinney.data.schema import Feature, Schema, default_names
+from spinney.data.target import same_classes
 from spinney.data.training_set import TrainingSet
 from spinney.data.weights import apply_class_weights
 from spinney.members.fitting import run_jobs
-from spinney.native import core
 from spinney.tree.ensemble import TreeEnsemble
 from spinney.tree.grower import Grower
 from spinney.tree.predictor import EnsemblePredictor
@@ -35,72 +34,48 @@ Columns = Sequence[NDArray[np.int64]]
 
 
 @dataclass(frozen=True)
-class CodedTable:
-    """A table and its targets as trees with the same parameters read them, and the codes they grow on."""
+class SharedTrainingSet:
+    """A coded training set and the grower on its codes, which members share."""
 
-    problem: TrainingSet
-    labels: NDArray[Any]
-    matrix: core.CodeMatrix
+    training: TrainingSet
     grower: Grower
 
-    @classmethod
-    def read(
-        cls,
-        tree: BaseTree,
-        X: Any,
-        y: Any,
-        weights: Any,
-        n_threads: int,
-    ) -> Self:
-        """Code a table as a tree with these parameters does; weights (n_rows,) are the user's.
-
-        >>> from spinney import DecisionTreeClassifier
-        >>> CodedTable.read(DecisionTreeClassifier(), [[0.0], [1.0]], np.array([0, 1]), None, 1).matrix.n_rows
-        2
-        """
-        training = tree.read_training_set(X, y, weights, n_threads=n_threads).coded(tree.max_bins)
-        assert training.labels is not None
-        return cls(training, training.labels, training.codes, Grower(training.codes))
-
-    def order(self) -> NDArray[np.int64]:
-        """Return the rows in the order of a hash of their codes and targets.  -> (n_rows,)"""
-        keys = category_keys(self.problem.table.schema)
-        return self.grower.order_rows(self.problem.target(None), keys, self.problem.n_threads)
-
-    def select(self, columns: NDArray[np.int64]) -> CodedTable:
-        """Return the table of some columns; nothing is coded again."""
-        if takes_all(columns, self.matrix.n_columns):
+    def select(self, columns: NDArray[np.int64]) -> SharedTrainingSet:
+        """Return the training set of some columns; nothing is coded again."""
+        if takes_all(columns, self.training.table.n_features):
             return self
-        part = self.problem.select(columns.tolist())
-        return CodedTable(part, self.labels, part.codes, Grower(part.codes))
+        training = self.training.select(columns.tolist())
+        return SharedTrainingSet(training, Grower(training.codes))
 
 
-class CodedTables:
-    """Coded tables, one for all trees whose parameters lead to the same codes.
+class SharedTrainingSets:
+    """One coded training set for all trees whose parameters lead to the same codes.
 
     >>> from spinney import DecisionTreeClassifier
-    >>> tables = CodedTables([[0.0], [1.0]], np.array([0, 1]), None, 1)
-    >>> tables.of(DecisionTreeClassifier()) is tables.of(DecisionTreeClassifier(max_depth=2))
+    >>> sets = SharedTrainingSets([[0.0], [1.0]], np.array([0, 1]), None, n_threads=1)
+    >>> sets.of(DecisionTreeClassifier()) is sets.of(DecisionTreeClassifier(max_depth=2))
     True
     """
 
     def __init__(self, X: Any, y: NDArray[Any], weights: NDArray[np.float64] | None, n_threads: int) -> None:
-        self._X, self._rest = X, (y, weights, n_threads)
-        self._known: dict[tuple[Any, ...], CodedTable] = {}
+        self._rows, self._n_threads = (X, y, weights), n_threads
+        self._known: dict[tuple[Any, ...], SharedTrainingSet] = {}
 
-    def of(self, tree: BaseTree) -> CodedTable:
-        """Return the coded table of a tree."""
+    def of(self, tree: BaseTree) -> SharedTrainingSet:
+        """Return the training set of a tree; raise InputError if a parameter of the tree is not valid."""
+        tree.check_params()
         # The criterion is part of the key because some check the targets in another way.
         key = (tree.max_bins, repr(tree.categorical_features), getattr(tree, "criterion", None))
         if key not in self._known:
-            self._known[key] = CodedTable.read(tree, self._X, *self._rest)
+            training = tree.read_training_set(*self._rows, n_threads=self._n_threads).coded(tree.max_bins)
+            self._known[key] = SharedTrainingSet(training, Grower(training.codes))
         return self._known[key]
 
 
 def fit_trees(
     trees: Sequence[BaseTree],
     numbers: Sequence[int],
-    tables: CodedTables,
+    training_sets: SharedTrainingSets,
     samples: BootstrapSamples,
     oob_pruning: bool,
     n_jobs: int | None,
@@ -110,24 +85,34 @@ def fit_trees(
 
     A title shows a progress bar.
     """
-    jobs = [(tree, tables.of(tree), samples, t, oob_pruning) for tree, t in zip(trees, numbers, strict=True)]
+    jobs = [
+        (tree, training_sets.of(tree), samples, t, oob_pruning)
+        for tree, t in zip(trees, numbers, strict=True)
+    ]
     return run_jobs(_fit_tree, jobs, n_jobs, title)
 
 
-def _fit_tree(tree: Any, whole: CodedTable, samples: BootstrapSamples, t: int, oob_pruning: bool) -> Any:
+def _fit_tree(
+    tree: BaseTree, shared: SharedTrainingSet, samples: BootstrapSamples, t: int, oob_pruning: bool
+) -> BaseTree:
     columns = samples.columns(t)
     if not samples.all_columns:
-        select_parameters(tree, columns, whole.problem.table.schema.names)
-    coded = whole.select(columns)
-    weights = apply_class_weights(samples.member_weights(t), tree.class_weight, coded.labels)
-    seed, n_threads = draw_seed(tree.random_state), thread_count(tree.n_jobs)
-    problem = replace(coded.problem, weights=weights, seed=seed, n_threads=n_threads)
-    validation = _out_of_bag_validation(tree, problem, samples, t) if oob_pruning else None
-    return tree.fit_training_set(problem, validation, coded.grower)
+        select_parameters(tree, columns, shared.training.table.schema.names)
+    shared = shared.select(columns)
+    labels = shared.training.labels
+    assert labels is not None
+    training = replace(
+        shared.training,
+        weights=apply_class_weights(samples.member_weights(t), tree.class_weight, labels),
+        seed=draw_seed(tree.random_state),
+        n_threads=thread_count(tree.n_jobs),
+    )
+    validation = _out_of_bag_validation(tree, training, samples, t) if oob_pruning else None
+    return tree.fit_training_set(training, validation, shared.grower)
 
 
 def _out_of_bag_validation(
-    tree: BaseTree, problem: TrainingSet, samples: BootstrapSamples, t: int
+    tree: BaseTree, training: TrainingSet, samples: BootstrapSamples, t: int
 ) -> ValidationRows | None:
     """Return the rows to prune a tree by, None if it has no out-of-bag rows; set its ``pruning``."""
     rows = samples.out_of_bag_rows(t)
@@ -136,7 +121,7 @@ def _out_of_bag_validation(
         return None
     weights = np.zeros(samples.n_rows)
     weights[rows] = 1.0 if samples.weights is None else samples.weights[rows]
-    return tree.weigh_validation_rows(ValidationRows(problem.table, problem.y, weights), problem)
+    return tree.weigh_validation_rows(ValidationRows(training.table, training.y, weights), training)
 
 
 def select_parameters(tree: BaseTree, columns: NDArray[np.int64], names: Sequence[str]) -> None:

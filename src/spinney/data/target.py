@@ -205,6 +205,37 @@ def _raise_continuous() -> None:
     )
 
 
+def by_output(values: Any) -> list[Any]:
+    """Return one entry per output as a list, also for a single output."""
+    return values if type(values) is list else [values]
+
+
+def class_attributes(classes: Any) -> dict[str, Any]:
+    """Return ``classes_`` and ``n_classes_``; with several outputs, classes are a list of arrays."""
+    if type(classes) is list:
+        return {"classes_": classes, "n_classes_": np.array(list(map(len, classes)), dtype=np.intp)}
+    return {"classes_": classes, "n_classes_": len(classes)}
+
+
+def same_classes(first: Any, second: Any) -> bool:
+    """Return True if two ``classes_`` are equal; None, as in regression, equals None."""
+    if type(first) is list and type(second) is list:
+        return len(first) == len(second) and all(map(np.array_equal, first, second))
+    return first is second if first is None or second is None else np.array_equal(first, second)
+
+
+def most_probable(probabilities: Sequence[NDArray[np.float64]], classes: Any) -> NDArray[Any]:
+    """Return the most probable class, the first one of ties, from probabilities (n_rows, n_classes) per output.
+
+    -> (n_rows,) or (n_rows, n_outputs)
+    """
+    chosen = [
+        labels.take(part.argmax(axis=1))
+        for labels, part in zip(by_output(classes), probabilities, strict=True)
+    ]
+    return np.stack(chosen, axis=1) if type(classes) is list else chosen[0]
+
+
 # ---- regression ----
 
 

@@ -1,11 +1,7 @@
-"""Random forests and extremely randomised trees."""
+"""Random forests and extremely randomized trees."""
 
-from spinney.forests.estimators import (
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
+from spinney.forests.classifiers import ExtraTreesClassifier, RandomForestClassifier
+from spinney.forests.regressors import ExtraTreesRegressor, RandomForestRegressor
 
 __all__ = [
     "ExtraTreesClassifier",

@@ -13,8 +13,8 @@ RENAMED_CLASSES: dict[str, str] = {
 """Class name in files of version 1 -> class name today."""
 
 RENAMED_STATE: dict[str, dict[str, str]] = {
-    "_BaseBagging": {"_bags": "_samples"},
-    "_BaseForest": {"_bags": "_samples"},
+    "BaseBagging": {"_bags": "_samples"},
+    "BaseForest": {"_bags": "_samples"},
 }
 """Class name -> {fitted attribute or record field in files of version 1: its name today}."""
 

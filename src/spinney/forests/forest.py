@@ -1,0 +1,473 @@
+"""Forests: trees grown on bootstrap samples of one coded table, their mean prediction, and model files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import MultiOutputMixin
+from sklearn.utils import Bunch
+from sklearn.utils.validation import check_is_fitted
+
+from spinney.bagging.base import check_classes, check_out_of_bag
+from spinney.bagging.predictions import out_of_bag_attributes, out_of_bag_mean, out_of_bag_parts
+from spinney.bagging.sampling import BootstrapSamples, category_keys, sample_size
+from spinney.base import TableEstimator
+from spinney.core.errors import InputError
+from spinney.core.parameters import FLAG, NONE, Kind, OneOf, Real, Rule, Whole, thread_count
+from spinney.core.progress import ProgressBar
+from spinney.core.seeds import draw_seed
+from spinney.data.schema import read_table
+from spinney.data.target import (
+    by_output,
+    class_attributes,
+    encode_like,
+    encode_values,
+    read_target,
+    same_classes,
+)
+from spinney.data.training_set import Task, TrainingSet
+from spinney.data.weights import class_weights
+from spinney.forests.importances import permutation_importances
+from spinney.forests.leaf_targets import LeafTargets
+from spinney.io import require
+from spinney.losses.criteria import find_criterion
+from spinney.tree import pruning
+from spinney.tree.ensemble import EnsembleBuilder, TreeEnsemble
+from spinney.tree.grower import Grower
+from spinney.tree.plan import GrowPlan
+from spinney.tree.predict import TreePredictor
+from spinney.tree.predictor import EnsemblePredictor
+from spinney.tree.tree_arrays import TreeArrays
+from spinney.trees.base import BaseTree
+from spinney.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
+from spinney.trees.oblique import ObliqueTreeClassifier, ObliqueTreeRegressor
+from spinney.trees.parameters import RULES as TREE_RULES
+from spinney.trees.parameters import TreeParameters
+
+Floats = NDArray[np.float64]
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    **TREE_RULES,
+    "n_estimators": (Whole(1),),
+    "bootstrap": (FLAG,),
+    "max_samples": (NONE, Whole(1), Real(0.0, 1.0, open_ends="(", fraction=True)),
+    "oob_score": (FLAG, Kind("a function of (y, predicted)", Callable)),  # type: ignore[arg-type]
+    "warm_start": (FLAG,),
+    "verbose": (FLAG, Whole(0)),
+    "n_directions": (Whole(0, 10_000),),
+    "keep_targets": (FLAG,),
+    "class_weight": (
+        NONE,
+        OneOf("balanced", "balanced_subsample"),
+        Kind("a dict", dict),
+        Kind("a list of dicts", list),
+    ),
+}
+
+
+class BaseForest(MultiOutputMixin, TableEstimator, persistent_name=""):  # type: ignore[misc]
+    """Base class of forests, which average the values of trees grown on samples of the rows."""
+
+    _task: ClassVar[Task]
+    _splitter: ClassVar[Literal["best", "random"]] = "best"
+    _required_attributes: ClassVar[tuple[str, ...]] = ("ensemble_", "max_features_", "_samples")
+    _state_attributes: ClassVar[tuple[str, ...]] = ("classes_", "oob_score_")
+    _transient_attributes: ClassVar[tuple[str, ...]] = ("n_classes_", "n_outputs_", "_predictor")
+
+    n_estimators: int
+    criterion: str
+    bootstrap: bool
+    max_samples: int | float | None
+    oob_score: bool | Callable[..., float]
+    warm_start: bool
+    random_state: Any
+    verbose: int
+    class_weight: Any = None
+    ccp_alpha: float
+    max_bins: int | None
+    categorical_features: Any
+    missing: Literal["direction", "fractional"]
+    monotonic_cst: Any
+    n_directions: int
+    keep_targets: bool = False
+
+    ensemble_: TreeEnsemble
+    max_features_: int
+    n_outputs_: int
+    classes_: Any
+    n_classes_: Any
+    oob_score_: float
+    _samples: BootstrapSamples
+    _predictor: EnsemblePredictor
+
+    # ---- fitting ----
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Grow a tree on each bootstrap sample of the rows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Training rows: an array, a list of lists, a sparse matrix, or a data frame of pandas, polars or
+            Arrow. Missing values and columns of text are allowed.
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+            Labels or values.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Sample weights. Integers count copies of a row. Others are probabilities of being drawn, up to a
+            factor; without replacement they are weights in the trees instead.
+
+        Returns
+        -------
+        self
+            The fitted forest.
+
+        Examples
+        --------
+        >>> from spinney import RandomForestClassifier
+        >>> model = RandomForestClassifier(10, random_state=0).fit([["red"], ["blue"]] * 9, [1, 0] * 9)
+        >>> model.predict([["red"]]).tolist()
+        [1]
+        """
+        self._check_params()
+        self._check_combinations()
+        training = TrainingSet.read(
+            read_table(X, self.categorical_features),
+            y,
+            sample_weight,
+            task=self._task,
+            non_negative=find_criterion(self.criterion, self._task).non_negative_target,
+            n_threads=thread_count(self.n_jobs),
+        ).coded(None if self.n_directions else self.max_bins)
+        grower = Grower(training.codes)
+        samples = self._make_samples(training, grower)
+        ensemble = self._earlier_trees(samples, training.class_labels)
+        factors, balanced = self._row_factors(training, samples)
+        plan = self._make_plan(training, samples, factors)
+        n_earlier = 0 if ensemble is None else ensemble.n_trees
+        if ensemble is None or n_earlier < self.n_estimators:
+            numbers = range(n_earlier, self.n_estimators)
+            grown = self._grow(grower, training, plan, samples, numbers, factors, balanced)
+            ensemble = grown if ensemble is None else ensemble.extend(grown)
+        return self._set_fitted(
+            schema_=training.table.schema,
+            ensemble_=ensemble,
+            max_features_=plan.max_features,
+            classes_=training.class_labels,
+            _samples=samples,
+            leaf_targets_=self._collect_targets(ensemble, training, samples),
+            **(self._score_out_of_bag(ensemble, training, samples) if self.oob_score else {}),
+        )
+
+    def _check_combinations(self) -> None:
+        """Raise InputError for parameters that cannot be combined."""
+        if self.n_directions and (self.monotonic_cst is not None or self.missing != "direction"):
+            raise InputError(
+                "Oblique trees (n_directions above 0) support neither monotonic_cst nor missing='fractional'",
+                fix="Set n_directions=0, or leave these two at their defaults.",
+            )
+        if self.keep_targets and self.missing == "fractional":
+            raise InputError(
+                "keep_targets=True needs rows that are in one leaf each, and missing is 'fractional'",
+                fix="Set missing='direction'.",
+            )
+
+    def _make_samples(self, training: TrainingSet, grower: Grower) -> BootstrapSamples:
+        """Return the samples of all trees; a warm start continues with the same seed."""
+        continues = self.warm_start and hasattr(self, "ensemble_")
+        schema, weights = training.table.schema, training.weights
+        return BootstrapSamples(
+            seed=self._samples.seed if continues else draw_seed(self.random_state),
+            n_rows=training.n_rows,
+            n_draw=sample_size(self.max_samples, self.bootstrap, training.n_rows, weights),
+            bootstrap=bool(self.bootstrap),
+            n_columns=schema.n_features,
+            n_columns_drawn=schema.n_features,
+            weights=None if weights is None else weights.copy(),  # samples are drawn again long after the fit
+            order=grower.order_rows(training.target(None), category_keys(schema), training.n_threads),
+        )
+
+    def _earlier_trees(self, samples: BootstrapSamples, classes: Any) -> TreeEnsemble | None:
+        """Return the trees that a warm start adds to."""
+        if not self.warm_start or not hasattr(self, "ensemble_"):
+            return None
+        if not self._samples.same_draws(samples) or not same_classes(vars(self).get("classes_"), classes):
+            raise InputError(
+                "warm_start=True adds trees for the same rows, drawn in the same way, but the data or the "
+                "parameters have changed",
+                fix="Fit with the data and parameters of the first fit, or set warm_start=False.",
+            )
+        if self.n_estimators < self.ensemble_.n_trees:
+            raise InputError(
+                f"n_estimators is {self.n_estimators}, but there are already {self.ensemble_.n_trees} trees",
+                fix="With warm_start=True n_estimators can only grow.",
+            )
+        return self.ensemble_
+
+    def _row_factors(self, training: TrainingSet, samples: BootstrapSamples) -> tuple[Floats | None, bool]:
+        """Return the factors (n_rows,) of the sample counts, and whether each sample balances its classes."""
+        balanced = isinstance(self.class_weight, str) and self.class_weight == "balanced_subsample"
+        factors = None
+        if self.class_weight is not None and not balanced:
+            assert training.labels is not None
+            factors = class_weights(self.class_weight, training.labels)
+            if factors is not None and not 0 < factors.sum() < np.inf:
+                raise InputError("The sum of class_weight over the rows is 0 or infinite.")
+        if samples.keeps_weights and training.weights is not None:
+            factors = training.weights if factors is None else training.weights * factors
+        return factors, balanced
+
+    def _make_plan(self, training: TrainingSet, samples: BootstrapSamples, factors: Floats | None) -> GrowPlan:
+        """Return the plan of all trees, which is that of the expected sample."""
+        splitter = "best" if self.n_directions else self._splitter
+        parameters = TreeParameters.from_params(vars(self), task=self._task, splitter=splitter)
+        weights = samples.expected_counts()
+        if factors is not None:
+            weights *= factors
+        return parameters.plan(replace(training, weights=weights))
+
+    def _grow(
+        self,
+        grower: Grower,
+        training: TrainingSet,
+        plan: GrowPlan,
+        samples: BootstrapSamples,
+        numbers: range,
+        factors: Floats | None,
+        balanced: bool,
+    ) -> TreeEnsemble:
+        """Grow the trees of these numbers, and add each to the ensemble as soon as it is grown."""
+        builder = EnsembleBuilder(len(numbers))
+        bar = ProgressBar(f"{type(self).__name__}: growing trees", len(numbers)) if self.verbose else None
+
+        def add(tree: TreeArrays) -> None:
+            builder.add(pruning.cost_complexity(tree, self.ccp_alpha) if self.ccp_alpha > 0 else tree)
+            if bar is not None:
+                bar.update(builder.n_trees)
+
+        with bar or nullcontext():
+            grower.grow_forest(
+                training.target(factors), plan, samples.sampler, samples.tree_seeds(numbers), add,
+                training.n_threads, balanced=balanced,
+            )  # fmt: skip
+        return builder.build()
+
+    def _collect_targets(
+        self, ensemble: TreeEnsemble, training: TrainingSet, samples: BootstrapSamples
+    ) -> LeafTargets | None:
+        """Return the training targets per leaf, None unless ``keep_targets``."""
+        if not self.keep_targets:
+            return None
+        return LeafTargets.collect(ensemble, training.table, training.y, samples, self.n_jobs)
+
+    def _score_out_of_bag(
+        self, ensemble: TreeEnsemble, training: TrainingSet, samples: BootstrapSamples
+    ) -> dict[str, Any]:
+        """Return the fitted attributes about out-of-bag rows."""
+
+        def predict(t: int, rows: NDArray[np.int64]) -> Floats:
+            return TreePredictor(ensemble.tree(t)).value(training.table.take(rows))
+
+        parts = out_of_bag_parts(samples, ensemble.n_trees, predict, self.n_jobs)
+        mean, n_predictions = out_of_bag_mean(samples.n_rows, parts)
+        classes = training.class_labels
+        predictions = as_values(mean) if classes is None else split_outputs(mean, classes)
+        assert training.labels is not None
+        return out_of_bag_attributes(
+            self.oob_score, training.labels, predictions, n_predictions, samples.weights, classes
+        )
+
+    # ---- fitted attributes ----
+
+    def _derived(self, fitted: Mapping[str, Any]) -> dict[str, Any]:
+        ensemble, classes = fitted["ensemble_"], fitted.get("classes_")
+        return {
+            **super()._derived(fitted),
+            **({} if classes is None else class_attributes(classes)),
+            "n_outputs_": ensemble.n_outputs,
+            "_predictor": EnsemblePredictor(ensemble),
+        }
+
+    def _check_fitted(self) -> None:
+        """Raise ModelFileError unless trees, schema, samples, classes and predictions agree."""
+        schema, ensemble, samples, fitted = self.schema_, self.ensemble_, self._samples, vars(self)
+        require(isinstance(ensemble, TreeEnsemble), "a forest has no trees")
+        valid = isinstance(samples, BootstrapSamples) and samples.n_columns == schema.n_features
+        require(valid, "the samples and the schema have different numbers of features")
+        require(ensemble.n_features == schema.n_features, "the trees and the schema have different features")
+        ensemble.validate([len(feature.categories) for feature in schema.features])
+        max_features, classes = self.max_features_, fitted.get("classes_")
+        require(type(max_features) is int and max_features >= 1, "max_features_ is not a count")
+        score = fitted.get("oob_score_")
+        require(score is None or type(score) is float, "oob_score_ is not a number")
+        outputs = None
+        if self._task == "classification":
+            outputs = check_classes(classes)
+            valid = (type(classes) is list) == (ensemble.n_outputs > 1) and len(outputs) == ensemble.n_outputs
+            require(valid, "the trees and the classes have different numbers of outputs")
+            require(max(map(len, outputs)) == ensemble.width, "the trees have other classes than classes_")
+        else:
+            require("classes_" not in fitted and ensemble.width == 1, "a regressor has classes")
+        check_out_of_bag(fitted, samples.n_rows, outputs)
+        if "leaf_targets_" in fitted:
+            fitted["leaf_targets_"].validate(ensemble.node_count, samples.n_rows, ensemble.n_outputs)
+
+    @property
+    def estimator_(self) -> BaseTree:
+        """An unfitted tree with the parameters of the members."""
+        trees = {
+            "classification": (DecisionTreeClassifier, ObliqueTreeClassifier),
+            "regression": (DecisionTreeRegressor, ObliqueTreeRegressor),
+        }
+        tree: BaseTree = trees[self._task][self.n_directions > 0]()
+        own = vars(self) | {"splitter": self._splitter, "n_jobs": None}
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced_subsample":
+            own["class_weight"] = None
+        tree.set_params(**{name: own[name] for name in tree.get_params(deep=False) if name in own})
+        return tree
+
+    @property
+    def estimators_(self) -> list[BaseTree]:
+        """The members as fitted tree estimators, made at every access."""
+        check_is_fitted(self)
+        return [self._member(t, tree) for t, tree in enumerate(self.ensemble_.trees())]
+
+    def _member(self, t: int, tree: TreeArrays) -> BaseTree:
+        """Return tree number t as a fitted estimator."""
+        member = self.estimator_
+        member.random_state = self._samples.estimator_seed(t)
+        classes = vars(self).get("classes_")
+        return member.set_tree(tree, self.schema_, classes, max_features=self.max_features_)
+
+    @property
+    def estimators_samples_(self) -> list[NDArray[np.int64]]:
+        """Rows that each tree drew, ascending and with repetitions; drawn again at every access."""
+        check_is_fitted(self)
+        return [self._samples.rows(t) for t in range(len(self))]
+
+    def __len__(self) -> int:
+        return self.ensemble_.n_trees
+
+    def __getitem__(self, index: int) -> BaseTree:
+        t = range(len(self))[index]
+        return self._member(t, self.ensemble_.tree(t))
+
+    def __iter__(self) -> Iterator[BaseTree]:
+        return (self[t] for t in range(len(self)))
+
+    # ---- prediction ----
+
+    def _mean(self, X: Any) -> Floats:
+        """Return the mean value of the trees.  -> (n_rows, n_outputs, width)"""
+        table = self._read_table(X)
+        return self._predictor.mean(table, self._threads_for(table))
+
+    def apply(self, X: Any) -> NDArray[np.int32]:
+        """Return the leaf of each row in each tree.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_trees)
+            Node numbers; of several leaves, for a row with a missing value, the one with the largest share.
+        """
+        table = self._read_table(X)
+        return self._predictor.apply(table, self._threads_for(table))
+
+    def decision_path(self, X: Any) -> tuple[Any, NDArray[np.int64]]:
+        """Return the nodes that each row passes in each tree.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Rows.
+
+        Returns
+        -------
+        path : csr_array of shape (n_rows, n_nodes)
+            The share with which a row reaches a node of any tree: 1 along its path, or less where a missing
+            value sent it to several children.
+        offsets : ndarray of shape (n_trees + 1,)
+            The columns of tree t are ``offsets[t]`` to ``offsets[t + 1]``.
+        """
+        table = self._read_table(X)
+        return self._predictor.decision_path(table, self._threads_for(table))
+
+    # ---- feature importances ----
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """Impurity decrease by the splits of each feature, averaged over the trees, with sum 1.
+
+        It favours features with many values; `permutation_importances` does not.  (n_features,)
+        """
+        check_is_fitted(self)
+        total = np.zeros(self.n_features_in_)
+        for tree in self.ensemble_.trees():
+            total += tree.compute_feature_importances()
+        return total / total.sum() if total.any() else total
+
+    def permutation_importances(self, X: Any, y: Any, *, n_repeats: int = 1) -> Bunch:
+        """Compute out-of-bag permutation importances (Breiman 2001).
+
+        The importance of a feature is what shuffling its values adds to the loss, which is the error rate or
+        the squared error, of each tree on its out-of-bag rows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            The training rows, in the order of the fit.
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+            Their labels or values.
+        n_repeats : int, default=1
+            How often each feature is shuffled per tree.
+
+        Returns
+        -------
+        Bunch
+            ``importances_mean`` and ``importances_std`` over the trees, both (n_features,), and
+            ``importances`` (n_features, n_trees).
+
+        Examples
+        --------
+        >>> from spinney import RandomForestRegressor
+        >>> X = np.random.default_rng(0).random((200, 2))
+        >>> model = RandomForestRegressor(20, random_state=0).fit(X, X[:, 0])
+        >>> importances = model.permutation_importances(X, X[:, 0]).importances_mean
+        >>> bool(importances[0] > 10 * abs(importances[1]))
+        True
+        """
+        check_is_fitted(self)
+        table, n_rows = self._read_table(X), self._samples.n_rows
+        if table.n_rows != n_rows:
+            raise InputError(
+                f"X has {table.n_rows} rows, but the forest was fitted to {n_rows}",
+                fix="Pass the training rows, in the order of the fit.",
+            )
+        labels = read_target(y, n_rows)
+        if self._task == "classification":
+            target: NDArray[Any] = encode_like(labels, tuple(by_output(self.classes_)))
+        else:
+            target = encode_values(labels, non_negative=False)
+        title = f"{type(self).__name__}: shuffling features" if self.verbose else None
+        return permutation_importances(
+            self.ensemble_, table, target, self._samples, n_repeats, self.n_jobs, title
+        )
+
+
+def split_outputs(mean: Floats, classes: Any) -> list[Floats]:
+    """Split probabilities (n_rows, n_outputs, width) into one array per output, without padding."""
+    return [mean[:, k, : len(labels)] for k, labels in enumerate(by_output(classes))]
+
+
+def as_values(mean: Floats) -> Floats:
+    """Return values (n_rows, n_outputs, 1) in the shape of the target."""
+    return mean[:, 0, 0] if mean.shape[1] == 1 else mean[:, :, 0]
