@@ -24,7 +24,7 @@ from spinney.bagging.predictions import (
     split_outputs,
 )
 from spinney.bagging.sampling import BootstrapSamples, row_order, sample_size
-from spinney.bagging.trees import SharedTrainingSets, MergedTrees, fit_trees, merge_trees
+from spinney.bagging.trees import MergedTrees, SharedTrainingSets, fit_trees, merge_trees
 from spinney.base import Estimator
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Kind, OneOf, Real, Rule, Whole, check_weights, thread_count
@@ -130,7 +130,8 @@ class BaseBagging(MetaEstimatorMixin, Estimator, persistent_name=""):  # type: i
         training_sets = None
         if isinstance(estimator, BaseTree):
             training_sets = SharedTrainingSets(X, labels, weights, thread_count(self.n_jobs))
-        order = _row_order(X, labels, None if training_sets is None else training_sets.of(estimator).training.table)
+        table = None if training_sets is None else training_sets.of(estimator).training.table
+        order = _row_order(X, labels, table)
         samples = self._make_samples(n_rows, described.get("n_features_in_"), weights, order)
         members = self._earlier_members(samples, classes)
         numbers = range(len(members), self.n_estimators)

@@ -285,11 +285,7 @@ def category_keys(schema: Schema) -> list[Keys]:
 def _table_keys(X: Any, first_salt: int) -> Iterator[Keys]:
     """Yield keys (n_rows,) per column, or one sum over all columns; their sum is the key of a row."""
     if sparse.issparse(X):
-        # Only stored entries count: the key of 0 is 0.
-        entries = X.tocsr().tocoo()
-        keys = np.zeros(X.shape[0], dtype=np.uint64)
-        np.add.at(keys, entries.row, _salted(_number_keys(entries.data), entries.col + first_salt))
-        yield keys
+        yield _sparse_keys(X, first_salt)
         return
     table = X if isinstance(X, Table) else read_table(X)
     for j, by_code in enumerate(category_keys(table.schema)):
@@ -299,6 +295,14 @@ def _table_keys(X: Any, first_salt: int) -> Iterator[Keys]:
             yield _salted(np.append(by_code, missing)[column], first_salt + j)
         else:
             yield _salted(_number_keys(column), first_salt + j)
+
+
+def _sparse_keys(X: Any, first_salt: int) -> Keys:
+    """Return the sums of the keys of stored entries: the key of 0 is 0, stored or not."""
+    entries = X.tocsr().tocoo()
+    keys = np.zeros(X.shape[0], dtype=np.uint64)
+    np.add.at(keys, entries.row, _salted(_number_keys(entries.data), entries.col + first_salt))
+    return keys
 
 
 def _value_keys(column: NDArray[Any]) -> Keys:

@@ -62,8 +62,7 @@ class SharedTrainingSets:
         self._known: dict[tuple[Any, ...], SharedTrainingSet] = {}
 
     def of(self, tree: BaseTree) -> SharedTrainingSet:
-        """Return the training set of a tree; raise InputError if a parameter of the tree is not valid."""
-        tree.check_params()
+        """Return the training set of a tree."""
         # The criterion is part of the key because some check the targets in another way.
         key = (tree.max_bins, repr(tree.categorical_features), getattr(tree, "criterion", None))
         if key not in self._known:

@@ -225,9 +225,9 @@ def same_classes(first: Any, second: Any) -> bool:
 
 
 def most_probable(probabilities: Sequence[NDArray[np.float64]], classes: Any) -> NDArray[Any]:
-    """Return the most probable class, the first one of ties, from probabilities (n_rows, n_classes) per output.
+    """Return the most probable class of each row, the first one of ties.  -> (n_rows,) or (n_rows, n_outputs)
 
-    -> (n_rows,) or (n_rows, n_outputs)
+    Probabilities are (n_rows, n_classes), one array per output.
     """
     chosen = [
         labels.take(part.argmax(axis=1))

@@ -221,7 +221,9 @@ class BaseForest(MultiOutputMixin, TableEstimator, persistent_name=""):  # type:
             factors = training.weights if factors is None else training.weights * factors
         return factors, balanced
 
-    def _make_plan(self, training: TrainingSet, samples: BootstrapSamples, factors: Floats | None) -> GrowPlan:
+    def _make_plan(
+        self, training: TrainingSet, samples: BootstrapSamples, factors: Floats | None
+    ) -> GrowPlan:
         """Return the plan of all trees, which is that of the expected sample."""
         splitter = "best" if self.n_directions else self._splitter
         parameters = TreeParameters.from_params(vars(self), task=self._task, splitter=splitter)

@@ -83,8 +83,8 @@ class RegressorForest(RegressorMixin, BaseForest, persistent_name=""):  # type: 
 class RandomForestRegressor(RegressorForest):
     """Random forest regressor (Breiman 2001).
 
-    Averages the predictions of trees, each grown on a bootstrap sample of the rows. With ``keep_targets=True``
-    it is a quantile regression forest (Meinshausen 2006). The parameters of scikit-learn's
+    Averages the predictions of trees, each grown on a bootstrap sample of the rows. It is a quantile
+    regression forest (Meinshausen 2006) if ``keep_targets=True``. The parameters of scikit-learn's
     ``RandomForestRegressor`` have the same meaning and defaults.
 
     Parameters

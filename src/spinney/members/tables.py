@@ -26,7 +26,7 @@ def count_rows(X: Any) -> int:
     3
     """
     # One scipy.sparse format (dok) is a dict.
-    if isinstance(X, str | bytes | Mapping | Set) and not sparse.issparse(X):
+    if isinstance(X, str | bytes | Mapping | Set) and not _is_sparse(X):
         raise InputTypeError(f"Expected 2D array, or another table, got {type(X).__name__} instead.")
     try:
         return int(_num_samples(X))
@@ -55,7 +55,7 @@ def take_rows(X: Any, rows: ArrayLike) -> Any:
     [[5, 6], [1, 2]]
     """
     positions = _positions(rows)
-    if sparse.issparse(X):
+    if _is_sparse(X):
         return X.tocsr()[positions]  # not every sparse format supports indexing
     return _safe_indexing(_indexable(X), positions)
 
@@ -69,9 +69,13 @@ def take_columns(X: Any, columns: ArrayLike) -> Any:
     positions = _positions(columns)
     if isinstance(X, list | tuple):
         return [[row[j] for j in positions] for row in X]
-    if sparse.issparse(X):
+    if _is_sparse(X):
         return X.tocsc()[:, positions]
     return _safe_indexing(_indexable(X), positions, axis=1)
+
+
+def _is_sparse(X: Any) -> bool:
+    return bool(sparse.issparse(X))
 
 
 def _indexable(X: Any) -> Any:
