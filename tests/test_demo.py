@@ -39,16 +39,16 @@ def test_every_section_is_there_in_order(page):
 @pytest.mark.parametrize(
     "line",
     [
-        "sugar <= 0.126 → no  [no 5, yes 0]",
-        "sugar     <= 0.126        0.349        0.400",
-        "texture = clear             7            7/15 = 0.467   7/15 = 0.467",
-        "texture = slightly blurry   5            5/15 = 0.333   5/15 = 0.333",
-        "texture = blurry            3            3/15 = 0.200   3/15 = 0.200",
+        "sugar <= 0.126 → no [no 5, yes 0]",
+        "sugar <= 0.126 0.349 0.400",
+        "texture = clear 7 7/15 = 0.467 7/15 = 0.467",
+        "texture = slightly blurry 5 5/15 = 0.333 5/15 = 0.333",
+        "texture = blurry 3 3/15 = 0.200 3/15 = 0.200",
         "670 boards for training, 288",
     ],
 )
 def test_the_numbers_of_the_textbook_are_shown(page, line):
-    assert line in page
+    assert line in " ".join(page.split())
 
 
 def test_all_promises_are_kept(page):
