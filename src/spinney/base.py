@@ -12,8 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from spinney.core.parameters import Rule, check_parameters, thread_count
-from spinney.data.schema import Schema, pack_schema, unpack_schema
-from spinney.data.table import Table
+from spinney.data.schema import Schema, Table, pack_schema, unpack_schema
 from spinney.io import Persistent
 
 

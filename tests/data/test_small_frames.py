@@ -11,8 +11,8 @@ import pytest
 
 from spinney.core.errors import InputError
 from spinney.data import Table, read_table, readers
-from spinney.data.readers import open_source
-from spinney.data.small_frames import as_small_frame
+from spinney.data.columns import open_source
+from spinney.data.readers import as_small_frame
 
 GREAT = 2**53 + 1  # float64 has no such number
 
@@ -75,7 +75,7 @@ def test_at_one_go_and_by_columns_are_the_same(frame, categorical):
         schema = read_table(frame, None if categorical is None else range(frame.shape[1])).schema
     except InputError:  # columns that cannot be read at all are refused by either way
         schema = read_table(pd.DataFrame({name: [1.0] for name in frame.columns})).schema
-    by_columns = _outcome(lambda: schema._tabulate(open_source(frame), "missing"))
+    by_columns = _outcome(lambda: schema.read_source(open_source(frame), "missing"))
     np.testing.assert_equal(_outcome(lambda: schema.read(frame)), by_columns)
 
 

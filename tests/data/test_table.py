@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from spinney.data import read_table
-from spinney.data.table import LazyColumns
+from spinney.data.schema import LazyColumns
 
 
 def test_columns_of_a_block_are_views_of_it():

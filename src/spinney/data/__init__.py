@@ -1,6 +1,6 @@
-"""Tables: any input as typed columns, and the schema that reads new data the same way."""
+"""Data: tables of typed columns, schemas, targets, weights and training sets."""
 
-from spinney.data.schema import Feature, Schema, read_table
-from spinney.data.table import Table
+from spinney.data.schema import Feature, Schema, Table, read_table
+from spinney.data.training_set import TrainingSet
 
-__all__ = ["Feature", "Schema", "Table", "read_table"]
+__all__ = ["Feature", "Schema", "Table", "TrainingSet", "read_table"]

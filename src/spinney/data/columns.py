@@ -1,4 +1,4 @@
-"""The raw columns that readers hand over, and how each becomes numbers or categories."""
+"""Inputs as raw columns: `Source`, arrays and lists, and how a column becomes numbers or categories."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import datetime
 import math
 import numbers
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
+from itertools import chain
 from typing import Any, Literal, NoReturn, Protocol, TypeAlias
 
 import numpy as np
@@ -24,28 +26,32 @@ _SCAN_SIZE = 1 << 18
 _EXACT_INTEGER = 2.0**53
 # Missing values of libraries that need not be installed are known by the names of their types.
 _MISSING_TYPES = frozenset({"NoneType", "NAType", "NaTType", "MaskedConstant", "Null"})
+RESHAPE = (
+    "Reshape your data with X.reshape(-1, 1) if it has a single feature, "
+    "or X.reshape(1, -1) if it is a single sample."
+)
 
 
 class RawColumn(Protocol):
-    """Read one column of an input as numbers, or as distinct values and a code for each row."""
+    """One column of an input, which reads as numbers, or as distinct values and a code per row."""
 
     @property
     def categorical(self) -> bool:
-        """Tell whether the type of the column makes it categorical."""
+        """Whether the type of the column makes it categorical."""
 
     @property
     def declared(self) -> bool:
-        """Tell whether the values come in an order that the user declared."""
+        """Whether the values come in an order that the user declared."""
 
     def numbers(self) -> Floats:
-        """Return the values as float32 or float64, NaN where missing; infinity is an error."""
+        """Return the values as float32 or float64, NaN if missing; infinity is an error."""
 
     def levels(self) -> tuple[Sequence[Category], Codes]:
-        """Return distinct values, and for each row the position of its value, -1 where missing."""
+        """Return the distinct values, and the position of each row's value, -1 if missing."""
 
 
 def float_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the type that numbers of a type are kept in: float32 where that loses nothing, else float64.
+    """Return the type that numbers are stored as: float32 if that loses nothing, else float64.
 
     >>> float_dtype(np.dtype("float16")), float_dtype(np.dtype("int8"))
     (dtype('float32'), dtype('float64'))
@@ -54,7 +60,7 @@ def float_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def to_native_floats(values: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> Floats:
-    """Return numbers as aligned float32 or float64 of this machine's byte order, copied only if need be."""
+    """Return numbers as aligned float32 or float64 in native byte order, copied only if necessary."""
     with np.errstate(over="ignore"):  # what overflows becomes infinite, and is found as such
         floats: Floats = values.astype(float_dtype(values.dtype), copy=not values.flags.aligned)
     if missing is not None and missing.any():
@@ -64,7 +70,7 @@ def to_native_floats(values: NDArray[Any], missing: NDArray[np.bool_] | None = N
 
 
 def has_infinity(values: Floats) -> bool:
-    """Tell whether any value is infinite.
+    """Return whether any value is infinite.
 
     >>> has_infinity(np.array([1.0, np.nan])), has_infinity(np.array([-np.inf]))
     (False, True)
@@ -78,7 +84,7 @@ def has_infinity(values: Floats) -> bool:
 
 
 def raise_infinity(column: str | int, row: int | None) -> NoReturn:
-    """Raise the error of a value beyond float64."""
+    """Raise the error for an infinite value, or one too large for float64."""
     raise InputError(
         "Input X contains infinity or a value too large for float64",
         column=column,
@@ -88,7 +94,7 @@ def raise_infinity(column: str | int, row: int | None) -> NoReturn:
 
 
 def raise_temporal(column: str | int | None, row: int | None = None) -> NoReturn:
-    """Raise the error of dates and times, which have no number of their own."""
+    """Raise the error for dates and times, which have no numeric value of their own."""
     raise InputError(
         "Dates, times and durations cannot be features: found one",
         column=column,
@@ -98,7 +104,7 @@ def raise_temporal(column: str | int | None, row: int | None = None) -> NoReturn
 
 
 class NumberColumn:
-    """Hold numbers or booleans of any numpy type, with an optional mask of the missing rows."""
+    """Numbers or booleans of any NumPy type, with an optional mask of the missing rows."""
 
     declared = False
 
@@ -109,7 +115,7 @@ class NumberColumn:
 
     @property
     def categorical(self) -> bool:
-        """Tell whether these are booleans."""
+        """Whether the values are booleans."""
         return bool(self._values.dtype.kind == "b")
 
     def numbers(self) -> Floats:
@@ -120,7 +126,7 @@ class NumberColumn:
         return floats
 
     def levels(self) -> tuple[Sequence[Category], Codes]:
-        """Return the distinct numbers in ascending order; whole floats become integers, which they equal."""
+        """Return the distinct numbers in ascending order; floats that are integers become int."""
         values, missing = self._values, self._missing
         if values.dtype.kind == "f":
             values = self.numbers()
@@ -129,17 +135,17 @@ class NumberColumn:
         distinct, inverse = np.unique(values[present], return_inverse=True)
         codes = np.full(len(values), -1, np.int32)
         codes[present] = inverse
-        if distinct.dtype.kind == "f" and _whole(distinct):
+        if distinct.dtype.kind == "f" and _are_integers(distinct):
             distinct = distinct.astype(np.int64)
         return distinct.tolist(), codes
 
 
-def _whole(values: Floats) -> bool:
+def _are_integers(values: Floats) -> bool:
     return bool(np.all(np.abs(values) <= _EXACT_INTEGER) and np.all(values == np.trunc(values)))
 
 
 class ObjectColumn:
-    """Hold Python objects: text, numbers, or both, with any kind of missing value among them."""
+    """Python objects: text, numbers, or both, with any kind of missing value among them."""
 
     declared = False
 
@@ -156,7 +162,7 @@ class ObjectColumn:
 
     @property
     def categorical(self) -> bool:
-        """Tell whether there is text, or nothing but booleans."""
+        """Whether there is text, or nothing but booleans."""
         contents = set(self._types().values())
         if "text" in contents:
             return True
@@ -266,7 +272,7 @@ class ObjectColumn:
 
 
 class LevelColumn:
-    """Hold values that the input has coded already: a pandas, polars or Arrow categorical."""
+    """Values that the input has coded already: a pandas, polars or Arrow categorical."""
 
     categorical = True
 
@@ -277,15 +283,163 @@ class LevelColumn:
         self._levels = ObjectColumn(levels, column, self._first_row)
 
     def numbers(self) -> Floats:
-        """Return the number that each row's value is; text is an error."""
+        """Return the values as floats; text is an error."""
         taken: Floats = np.append(self._levels.numbers(), np.nan)[self._codes]
         return taken
 
     def levels(self) -> tuple[Sequence[Category], Codes]:
-        """Return the coded values, also those that no row has."""
+        """Return the coded values, those without rows included."""
         levels, codes = self._levels.levels()
         return levels, np.append(codes, np.int32(-1))[self._codes]
 
     def _first_row(self, level: int) -> int | None:
         rows = np.flatnonzero(self._codes == level)
         return int(rows[0]) if len(rows) else None
+
+
+# ---- sources ----
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An input as columns.
+
+    Attributes
+    ----------
+    shape : tuple (n_rows, n_features)
+        Size of the input.
+    names : tuple of str or None
+        Names of the columns.
+    column : function of int
+        Returns the column at a position.
+    number_dtype : dtype or None
+        Type of every column if all are plain numbers, known without reading them.
+    block : function or None
+        Returns the whole input as one checked array, if that takes no filling in of zeros.
+    lazy : bool
+        Whether to make a column at each use rather than to keep it.
+    """
+
+    shape: tuple[int, int]
+    names: tuple[str, ...] | None
+    column: Callable[[int], RawColumn]
+    number_dtype: np.dtype[Any] | None = None
+    block: Callable[[], Floats] | None = None
+    lazy: bool = False
+
+
+def column_label(names: Sequence[str] | None, j: int) -> str | int:
+    """Return the name of column ``j`` in error messages, or its position."""
+    return j if names is None else names[j]
+
+
+def open_source(X: Any, *, known: bool = False) -> Source:
+    """Open any supported input as columns.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+        The input.
+    known : bool, default=False
+        Whether the kinds of the columns are known already, so that only the values matter.
+
+    Returns
+    -------
+    Source
+        The input as columns.
+
+    Examples
+    --------
+    >>> open_source(np.eye(3)).shape
+    (3, 3)
+    """
+    if isinstance(X, np.ndarray) and not isinstance(X, np.ma.MaskedArray):
+        return open_array(np.asarray(X))
+    from spinney.data.readers import open_other
+
+    return open_other(X, known)
+
+
+def open_array(X: NDArray[Any]) -> Source:
+    """Open a plain array."""
+    shape = check_shape(X)
+    check_kind(X.dtype)
+    if X.dtype.kind in "fiu":
+        return Source(
+            shape,
+            None,
+            lambda j: NumberColumn(X[:, j], j),
+            number_dtype=float_dtype(X.dtype),
+            block=lambda: checked_block(to_native_floats(X)),
+        )
+    if X.dtype.kind == "b":
+        return Source(shape, None, lambda j: NumberColumn(X[:, j], j))
+    return Source(shape, None, lambda j: ObjectColumn(X[:, j], j))
+
+
+def checked_block(block: Floats, names: tuple[str, ...] | None = None) -> Floats:
+    """Return the block; raise an error that names the first infinite value."""
+    if has_infinity(block):
+        row, j = np.argwhere(np.isinf(block))[0]
+        raise_infinity(column_label(names, int(j)), int(row))
+    return block
+
+
+def array_from_nested(X: Any) -> NDArray[Any]:
+    """Make an array of nested lists or an array-like; text and numbers that are mixed stay apart."""
+    nested = isinstance(X, list | tuple)
+    if nested and X and all(isinstance(row, list | tuple) for row in X):
+        return _objects_from_rows(X)
+    try:
+        array = np.asarray(X)
+        if nested and array.dtype.kind in "US":
+            array = np.array(X, dtype=object)
+    except ValueError as error:
+        raise InputError(
+            f"X is not a table of rows and columns ({error})", fix="Give every row the same length."
+        ) from None
+    return array
+
+
+def _objects_from_rows(X: Sequence[Sequence[Any]]) -> NDArray[Any]:
+    """Make an array of Python objects, because NumPy would turn every number beside a text into text."""
+    width = len(X[0])
+    for i, row in enumerate(X):
+        if len(row) != width:
+            raise InputError(
+                f"Row {i} of X has {len(row)} values where row 0 has {width}",
+                fix="Give every row the same length.",
+            )
+    if width and isinstance(X[0][0], list | tuple):
+        raise InputError("Found array with dim 3, while dim <= 2 is required", fix=RESHAPE)
+    return np.fromiter(chain.from_iterable(X), object, len(X) * width).reshape(len(X), width)
+
+
+def check_shape(X: NDArray[Any]) -> tuple[int, int]:
+    """Return the shape; raise an error unless there are rows and columns."""
+    if X.dtype.names is not None:
+        raise InputError(
+            f"X is a structured array with the fields {', '.join(map(show_value, X.dtype.names))}",
+            fix="Pass a data frame, or a plain array from numpy.lib.recfunctions.structured_to_unstructured.",
+        )
+    if X.ndim == 2:
+        return X.shape[0], X.shape[1]
+    if X.ndim > 2:
+        raise InputError(f"Found array with dim {X.ndim}, while dim <= 2 is required", fix=RESHAPE)
+    kind = "scalar" if X.ndim == 0 else "1D"
+    raise InputError(
+        f"Expected 2D array, got {kind} array instead: {show_value(X.tolist() if X.size <= 20 else X)}",
+        fix=RESHAPE,
+    )
+
+
+def check_kind(dtype: np.dtype[Any], column: str | int | None = None) -> None:
+    """Raise an error for complex numbers, dates and records."""
+    if dtype.kind == "c":
+        raise InputError(
+            "Complex data not supported", column=column, fix="Pass the real and imaginary parts as columns."
+        )
+    if dtype.kind in "mM":
+        raise_temporal(column)
+    if dtype.kind == "V":
+        raise InputError(f"The type {dtype} holds neither numbers nor text", column=column)

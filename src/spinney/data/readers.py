@@ -1,9 +1,9 @@
-"""One reader for each kind of input; each gives a Source, which is the input seen as raw columns."""
+"""Readers of other inputs than arrays: masked arrays, sparse matrices and data frames, as a `Source`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import cache
 from itertools import chain
 from typing import Any, NoReturn
 
@@ -14,89 +14,49 @@ from scipy import sparse
 
 from spinney.core.errors import InputError, InputTypeError, show_value
 from spinney.data.columns import (
+    RESHAPE,
     Category,
-    Floats,
     LevelColumn,
     NumberColumn,
     ObjectColumn,
     RawColumn,
+    Source,
+    array_from_nested,
+    check_kind,
+    check_shape,
+    checked_block,
+    column_label,
     float_dtype,
     has_infinity,
+    open_array,
     raise_infinity,
     raise_temporal,
     to_native_floats,
 )
-from spinney.data.small_frames import SmallFrame, as_small_frame
-
-_RESHAPE = (
-    "Reshape your data with X.reshape(-1, 1) if it has a single feature, "
-    "or X.reshape(1, -1) if it is a single sample."
-)
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """See an input as columns.
-
-    ``number_dtype`` is the type of every column when all are plain numbers, known without looking at each;
-    ``block`` then gives the whole input as one checked array, where it can be had without filling in zeros.
-    ``lazy`` asks to make a column anew at each use rather than to keep it.
-    """
-
-    shape: tuple[int, int]
-    names: tuple[str, ...] | None
-    column: Callable[[int], RawColumn]
-    number_dtype: np.dtype[Any] | None = None
-    block: Callable[[], Floats] | None = None
-    lazy: bool = False
-
-
-def open_source(X: Any, *, known: bool = False) -> Source:
-    """See any supported input as columns; if their kinds are known already, only the values matter.
-
-    >>> open_source(np.eye(3)).shape
-    (3, 3)
-    """
+def open_other(X: Any, known: bool) -> Source:
+    """Open any input but a plain array; see `spinney.data.columns.open_source`."""
     if isinstance(X, np.ma.MaskedArray):
         return _open_masked(X)
-    if isinstance(X, np.ndarray):
-        return _open_array(np.asarray(X))
     if sparse.issparse(X):
         return _open_sparse(X)
     frame = _as_frame(X)
     if frame is not None:
         return _open_frame(frame, known)
-    return _open_array(_array_from_nested(X))
-
-
-def column_label(names: Sequence[str] | None, j: int) -> str | int:
-    """Return what error messages call column ``j``: its name, or its position."""
-    return j if names is None else names[j]
-
-
-# --- numpy arrays and nested lists -------------------------------------------------------------------------
-
-
-def _open_array(X: NDArray[Any]) -> Source:
-    shape = _check_shape(X)
-    _check_kind(X.dtype)
-    if X.dtype.kind in "fiu":
-        return Source(
-            shape,
-            None,
-            lambda j: NumberColumn(X[:, j], j),
-            number_dtype=float_dtype(X.dtype),
-            block=lambda: _checked_block(to_native_floats(X)),
+    array = array_from_nested(X)
+    if array.ndim == 1 and nw.dependencies.is_into_series(X):
+        raise InputError(
+            f"Expected 2D array, got 1D array instead: X is a {type(X).__name__}",
+            fix="Reshape your data, or pass a data frame with a single row or a single column.",
         )
-    if X.dtype.kind == "b":
-        return Source(shape, None, lambda j: NumberColumn(X[:, j], j))
-    return Source(shape, None, lambda j: ObjectColumn(X[:, j], j))
+    return open_array(array)
 
 
 def _open_masked(X: np.ma.MaskedArray[Any, Any]) -> Source:
     values = np.asarray(X.data)
-    shape = _check_shape(values)
-    _check_kind(values.dtype)
+    shape = check_shape(values)
+    check_kind(values.dtype)
     if values.dtype.kind not in "fiub":
         objects = values.astype(object)
         objects[np.ma.getmaskarray(X)] = None
@@ -108,82 +68,8 @@ def _open_masked(X: np.ma.MaskedArray[Any, Any]) -> Source:
         None,
         lambda j: NumberColumn(values[:, j], j, mask[:, j]),
         number_dtype=float_dtype(values.dtype) if numeric else None,
-        block=(lambda: _checked_block(to_native_floats(values, mask))) if numeric else None,
+        block=(lambda: checked_block(to_native_floats(values, mask))) if numeric else None,
     )
-
-
-def _checked_block(block: Floats, names: tuple[str, ...] | None = None) -> Floats:
-    if has_infinity(block):
-        row, j = np.argwhere(np.isinf(block))[0]
-        raise_infinity(column_label(names, int(j)), int(row))
-    return block
-
-
-def _array_from_nested(X: Any) -> NDArray[Any]:
-    """Make an array of lists or of an array-like, keeping text and numbers apart where they are mixed."""
-    nested = isinstance(X, list | tuple)
-    if nested and X and all(isinstance(row, list | tuple) for row in X):
-        return _objects_from_rows(X)
-    try:
-        array = np.asarray(X)
-        if nested and array.dtype.kind in "US":
-            array = np.array(X, dtype=object)
-    except ValueError as error:
-        raise InputError(
-            f"X is not a table of rows and columns ({error})", fix="Give every row the same length."
-        ) from None
-    return _check_not_series(X, array)
-
-
-def _objects_from_rows(X: Sequence[Sequence[Any]]) -> NDArray[Any]:
-    """Make an array of Python objects, because numpy would turn every number beside a text into text."""
-    width = len(X[0])
-    for i, row in enumerate(X):
-        if len(row) != width:
-            raise InputError(
-                f"Row {i} of X has {len(row)} values where row 0 has {width}",
-                fix="Give every row the same length.",
-            )
-    if width and isinstance(X[0][0], list | tuple):
-        raise InputError("Found array with dim 3, while dim <= 2 is required", fix=_RESHAPE)
-    return np.fromiter(chain.from_iterable(X), object, len(X) * width).reshape(len(X), width)
-
-
-def _check_not_series(X: Any, array: NDArray[Any]) -> NDArray[Any]:
-    if array.ndim == 1 and nw.dependencies.is_into_series(X):
-        raise InputError(
-            f"Expected 2D array, got 1D array instead: X is a {type(X).__name__}",
-            fix="Reshape your data, or pass a data frame with a single row or a single column.",
-        )
-    return array
-
-
-def _check_shape(X: NDArray[Any]) -> tuple[int, int]:
-    if X.dtype.names is not None:
-        raise InputError(
-            f"X is a structured array with the fields {', '.join(map(show_value, X.dtype.names))}",
-            fix="Pass a data frame, or a plain array from numpy.lib.recfunctions.structured_to_unstructured.",
-        )
-    if X.ndim == 2:
-        return X.shape[0], X.shape[1]
-    if X.ndim > 2:
-        raise InputError(f"Found array with dim {X.ndim}, while dim <= 2 is required", fix=_RESHAPE)
-    kind = "scalar" if X.ndim == 0 else "1D"
-    raise InputError(
-        f"Expected 2D array, got {kind} array instead: {show_value(X.tolist() if X.size <= 20 else X)}",
-        fix=_RESHAPE,
-    )
-
-
-def _check_kind(dtype: np.dtype[Any], column: str | int | None = None) -> None:
-    if dtype.kind == "c":
-        raise InputError(
-            "Complex data not supported", column=column, fix="Pass the real and imaginary parts as columns."
-        )
-    if dtype.kind in "mM":
-        raise_temporal(column)
-    if dtype.kind == "V":
-        raise InputError(f"The type {dtype} holds neither numbers nor text", column=column)
 
 
 # --- scipy sparse ------------------------------------------------------------------------------------------
@@ -191,8 +77,8 @@ def _check_kind(dtype: np.dtype[Any], column: str | int | None = None) -> None:
 
 def _open_sparse(X: Any) -> Source:
     if X.ndim != 2:
-        raise InputError(f"Expected 2D array, got {X.ndim}D array instead: a sparse array", fix=_RESHAPE)
-    _check_kind(X.dtype)
+        raise InputError(f"Expected 2D array, got {X.ndim}D array instead: a sparse array", fix=RESHAPE)
+    check_kind(X.dtype)
     if X.dtype.kind not in "fiub":
         raise InputError(f"A sparse matrix must hold numbers, not {X.dtype}")
     csc = X.tocsc()
@@ -259,7 +145,7 @@ def _open_small_frame(small: SmallFrame, shape: tuple[int, int], names: tuple[st
         shape,
         names,
         lambda j: ObjectColumn(objects()[:, j], column_label(names, j)),
-        block=None if numbers is None else lambda: _checked_block(numbers(), names),
+        block=None if numbers is None else lambda: checked_block(numbers(), names),
     )
 
 
@@ -298,7 +184,7 @@ def _series_column(series: nw.Series[Any], column: str | int) -> RawColumn:
         floats = np.asarray(series.to_numpy(), np.float32 if isinstance(dtype, nw.Float32) else np.float64)
         return NumberColumn(floats, column)
     if dtype.is_integer() or isinstance(dtype, nw.Boolean):
-        return _whole_column(series, column)
+        return _integer_column(series, column)
     # pandas keeps these as Python objects, of which narwhals looks only at the first.
     objects = isinstance(getattr(series.to_native(), "dtype", None), np.dtype)
     if isinstance(dtype, nw.String) and not objects:
@@ -308,12 +194,12 @@ def _series_column(series: nw.Series[Any], column: str | int) -> RawColumn:
     values = series.to_numpy()
     if isinstance(values, np.ma.MaskedArray) or values.ndim != 1:
         raise InputTypeError(f"Each argument must be a string or a real number, not {dtype}", column=column)
-    _check_kind(values.dtype, column)
+    check_kind(values.dtype, column)
     return (NumberColumn if values.dtype.kind in "fiub" else ObjectColumn)(values, column)
 
 
-def _whole_column(series: nw.Series[Any], column: str | int) -> RawColumn:
-    """Read integers and booleans with a mask, because through NaN great integers would be rounded."""
+def _integer_column(series: nw.Series[Any], column: str | int) -> RawColumn:
+    """Read integers and booleans with a mask, because NaN would round large integers."""
     if not series.null_count():
         values = series.to_numpy()
         if values.dtype != object:
@@ -372,3 +258,86 @@ def _dictionary_column(native: Any, column: str | int) -> RawColumn:
     signed = [chunk.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False) for chunk in chunks]
     # Arrow's dictionaries are an encoding, in order of appearance; only an ordered one is a declaration.
     return LevelColumn(levels, np.concatenate(signed), column, declared=bool(native.type.ordered))
+
+
+# --- small data frames as one array: a call per column would take longer than the prediction itself ---------
+
+# Above these sizes, reading column by column is as fast, and copies less.
+_MAX_ROWS = 1000
+_MAX_VALUES = 1 << 20
+
+
+class SmallFrame:
+    """A small frame of pandas or polars, read as a whole.
+
+    ``numbers`` returns all values as float64 (n_rows, n_columns), and is None unless all columns are numbers
+    or booleans; ``objects`` returns them as Python objects.
+    """
+
+    __slots__ = ("numbers", "objects")
+
+    def __init__(
+        self, numbers: Callable[[], NDArray[np.float64]] | None, objects: Callable[[], NDArray[Any]]
+    ) -> None:
+        self.numbers, self.objects = numbers, cache(objects)
+
+
+def as_small_frame(native: Any, shape: tuple[int, int]) -> SmallFrame | None:
+    """Return a frame to be read as a whole, None if it is large, of another library or has unusual types.
+
+    >>> import polars as pl
+    >>> as_small_frame(pl.DataFrame({"a": [1, None], "b": ["u", "v"]}), (2, 2)).objects().tolist()
+    [[1, 'u'], [None, 'v']]
+    """
+    if shape[0] > _MAX_ROWS or shape[0] * shape[1] > _MAX_VALUES or not shape[1]:
+        return None
+    if nw.dependencies.is_pandas_dataframe(native):
+        return _small_pandas(native)
+    if nw.dependencies.is_polars_dataframe(native):
+        return _small_polars(native, shape)
+    return None
+
+
+def _small_pandas(frame: Any) -> SmallFrame | None:
+    plain = True
+    for dtype in set(frame.dtypes.tolist()):
+        if not isinstance(dtype, np.dtype) or dtype.kind not in "fiub":
+            plain = False
+            if not _reads_as_objects(dtype):
+                return None
+
+    def numbers() -> NDArray[np.float64]:
+        with np.errstate(over="ignore"):  # what overflows becomes infinite, and is found as such
+            floats: NDArray[np.float64] = frame.to_numpy(np.float64)
+        return floats
+
+    return SmallFrame(numbers if plain else None, lambda: frame.to_numpy(object))
+
+
+def _reads_as_objects(dtype: Any) -> bool:
+    """Return whether ``to_numpy(object)`` has the same values as reading the column alone."""
+    if isinstance(dtype, np.dtype) or dtype.kind != "O":
+        return dtype.kind in "fiubO"
+    if hasattr(dtype, "categories"):
+        # Text stays text; numbers with gaps would come as floats, which round large integers.
+        return bool(dtype.categories.dtype.kind == "O")
+    return str(dtype).removeprefix("large_").startswith("str")
+
+
+def _small_polars(frame: Any, shape: tuple[int, int]) -> SmallFrame | None:
+    plain = True
+    for dtype in set(frame.dtypes):
+        number = dtype.is_float() or (dtype.is_integer() and "128" not in str(dtype))
+        if not number:
+            plain = False
+            if not (str(dtype) in ("String", "Boolean", "Null") or str(dtype).startswith(("Cat", "Enum"))):
+                return None
+
+    def numbers() -> NDArray[np.float64]:
+        floats: NDArray[np.float64] = frame.to_numpy().astype(np.float64, copy=False)
+        return floats
+
+    def objects() -> NDArray[Any]:
+        return np.fromiter(chain.from_iterable(frame.rows()), object, shape[0] * shape[1]).reshape(shape)
+
+    return SmallFrame(numbers if plain else None, objects)

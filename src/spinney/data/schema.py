@@ -1,63 +1,76 @@
-"""Schema: what the columns of a table were when it was first read, and how new data is read the same way."""
+"""Tables of typed columns, and schemas, which describe a table and read new data the same way."""
 
 from __future__ import annotations
 
-import difflib
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.core.errors import InputError, InputTypeError, UnseenCategoryError, show_value, show_values
-from spinney.data.columns import Category, Codes, RawColumn, has_infinity
-from spinney.data.readers import Source, column_label, open_source
+from spinney.core.errors import InputError, show_value
+from spinney.data.categories import chosen_columns, code_categories, learn_categories
+from spinney.data.columns import Category, Source, column_label, has_infinity, open_source
 from spinney.data.schema_state import schema_from_state, schema_to_state
-from spinney.data.table import Column, LazyColumns, Table
 
-Kind = Literal["numeric", "categorical"]
+# float32 or float64 with NaN for missing, or int32 category codes with -1 for missing.
+Column: TypeAlias = NDArray[Any]
 
 _PLAIN_DTYPES = (np.dtype(np.float64), np.dtype(np.float32))
-# How a column is made to hold again what it held at first.
-_CONVERSIONS = {
-    "text": "Convert the column to text with astype(str), or read the file with dtype=str for it.",
-    "bytes": "Convert the column to bytes.",
-    "numbers": "Convert the column to numbers, such as with astype(int).",
-    "booleans": 'Convert the column to booleans, such as with map({"true": True, "false": False}).',
-}
 
 
 @dataclass(frozen=True)
 class Feature:
-    """Describe one column: ``kind`` is "numeric" or "categorical", ``dtype`` the type of its array.
+    """Name, kind and categories of one column.
 
-    ``categories`` are the values that the codes 0, 1, 2, … stand for; a numeric feature has none.
-    ``has_missing`` tells whether a model that keeps the schema met missing values of it in training.
+    Attributes
+    ----------
+    name : str
+        Name of the column; "x0", "x1", … if the input has no names.
+    kind : {"numeric", "categorical"}
+        Kind of the column.
+    categories : tuple
+        Values that the codes 0, 1, 2, … stand for; empty for a numeric feature.
+    dtype : str
+        Type of the array: "float32", "float64" or "int32".
+    has_missing : bool
+        Whether there were missing values in training; set by a fit.
 
+    Examples
+    --------
     >>> Feature("color", "categorical", ("black", "green"), "int32").code_of["green"]
     1
     """
 
     name: str
-    kind: Kind
+    kind: Literal["numeric", "categorical"]
     categories: tuple[Category, ...]
     dtype: str
     has_missing: bool = False
 
     @cached_property
     def code_of(self) -> Mapping[Category, int]:
-        """Return the code of each category; equal numbers are one key, so 1, 1.0 and True are found alike."""
+        """The code of each category; equal numbers are one key, so 1, 1.0 and True have the same code."""
         return {category: code for code, category in enumerate(self.categories)}
 
 
 @dataclass(frozen=True)
 class Schema:
-    """Describe all columns of a table; ``has_names`` tells whether the input named them.
+    """Description of the columns of a table, which reads new data the same way.
 
+    Attributes
+    ----------
+    features : tuple of Feature
+        The columns.
+    has_names : bool
+        Whether the input named its columns.
+
+    Examples
+    --------
     >>> schema = read_table([["red", 1.0], ["blue", 2.0]]).schema
     >>> schema.names, schema.categorical.tolist()
     (('x0', 'x1'), [True, False])
@@ -70,22 +83,22 @@ class Schema:
 
     @property
     def n_features(self) -> int:
-        """Return the number of columns."""
+        """Number of columns."""
         return len(self.features)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Return the names of the columns; "x0", "x1", … where the input had none."""
+        """Names of the columns; "x0", "x1", … if the input has no names."""
         return tuple(feature.name for feature in self.features)
 
     @cached_property
     def categorical(self) -> NDArray[np.bool_]:
-        """Return a mask (n_features,) of the categorical columns."""
+        """Mask of the categorical columns.  (n_features,)"""
         return np.array([feature.kind == "categorical" for feature in self.features])
 
     @cached_property
     def has_missing(self) -> bool:
-        """Tell whether any feature had missing values."""
+        """Whether any feature had missing values in training."""
         return any(feature.has_missing for feature in self.features)
 
     @cached_property
@@ -94,21 +107,39 @@ class Schema:
 
     @cached_property
     def _plain_width(self) -> int:
-        """Return the width that a plain array must have to be taken as it is, -1 if none may."""
+        """Width of plain arrays that need no conversion, -1 if there are none."""
         return -1 if self.has_names or not self._all_numeric else self.n_features
 
     def read(
         self, X: Any, unseen: Literal["missing", "error"] = "missing", estimator_name: str = "Schema"
     ) -> Table:
-        """Read new data as a Table with these columns.
+        """Read new data as a table with these columns.
 
-        A category that was not there at first becomes missing; if ``unseen`` is "error" it raises
-        UnseenCategoryError. Numbers in a column that held text, or the reverse, are an error in any case.
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            New data. Numbers in a column that had text, or the reverse, are an error.
+        unseen : {"missing", "error"}, default="missing"
+            How to handle categories that the schema does not have.
+        estimator_name : str, default="Schema"
+            Name to use in messages.
 
+        Returns
+        -------
+        Table
+            The data.
+
+        Raises
+        ------
+        UnseenCategoryError
+            If there is an unseen category and `unseen` is "error".
+
+        Examples
+        --------
         >>> read_table([["red"], ["blue"]]).schema.read([["green"], ["red"]]).column(0).tolist()
         [-1, 1]
         """
-        # One row of a plain array is the case where a microsecond counts.
+        # A shortcut for one row of a plain array, where a microsecond counts.
         if type(X) is np.ndarray and X.ndim == 2 and X.dtype in _PLAIN_DTYPES:
             n_rows, width = X.shape
             if width == self._plain_width and n_rows and X.flags.aligned and not has_infinity(X):
@@ -123,9 +154,23 @@ class Schema:
                 f"X has {source.shape[1]} features, but {estimator_name} is expecting {self.n_features} "
                 "features as input."
             )
-        return self._tabulate(source, unseen)
+        return self.read_source(source, unseen)
 
-    def _tabulate(self, source: Source, unseen: str) -> Table:
+    def read_source(self, source: Source, unseen: str) -> Table:
+        """Read the columns of an opened input, which are as many as those of the schema.
+
+        Parameters
+        ----------
+        source : Source
+            The input.
+        unseen : {"missing", "error"}
+            How to handle categories that the schema does not have.
+
+        Returns
+        -------
+        Table
+            The data.
+        """
         n_rows = source.shape[0]
         if self._all_numeric and source.block is not None:
             return Table(self, n_rows, source.block())
@@ -134,7 +179,7 @@ class Schema:
             feature, raw = self.features[j], source.column(j)
             if feature.kind == "numeric":
                 return raw.numbers()
-            return _code(raw, feature, column_label(source.names, j), unseen)
+            return code_categories(raw, feature.code_of, column_label(source.names, j), unseen)
 
         columns: Sequence[Column] = LazyColumns(self.n_features, column)
         if not source.lazy:
@@ -146,24 +191,33 @@ class Schema:
 
     def _check_names(self, names: tuple[str, ...] | None, estimator_name: str) -> None:
         """Compare the names as scikit-learn does: the same names in the same order, else an error."""
+        message = None
         if names is None and self.has_names:
-            warnings.warn(
-                f"X does not have valid feature names, but {estimator_name} was fitted with feature names",
-                UserWarning,
-                stacklevel=4,
+            message = (
+                f"X does not have valid feature names, but {estimator_name} was fitted with feature names"
             )
         elif names is not None and not self.has_names:
-            warnings.warn(
-                f"X has feature names, but {estimator_name} was fitted without feature names",
-                UserWarning,
-                stacklevel=4,
-            )
+            message = f"X has feature names, but {estimator_name} was fitted without feature names"
         elif names is not None and names != self.names:
             _raise_name_mismatch(names, self.names)
+        if message is not None:
+            warnings.warn(message, UserWarning, stacklevel=4)
 
     def with_missing(self, has_missing: Sequence[bool]) -> Schema:
-        """Return the schema that tells which features (n_features,) had missing values.
+        """Return the schema with other `has_missing` flags of its features.
 
+        Parameters
+        ----------
+        has_missing : sequence of bool of length n_features
+            Which features had missing values in training.
+
+        Returns
+        -------
+        Schema
+            The schema.
+
+        Examples
+        --------
         >>> read_table([[1.0]]).schema.with_missing([True]).features[0].has_missing
         True
         """
@@ -174,8 +228,20 @@ class Schema:
         return Schema(tuple(features), self.has_names)
 
     def select(self, columns: Sequence[int]) -> Schema:
-        """Return the schema of some columns, in the order in which they are named; one may be there twice.
+        """Return the schema of some columns.
 
+        Parameters
+        ----------
+        columns : sequence of int
+            Positions, in the new order; one may be given twice.
+
+        Returns
+        -------
+        Schema
+            The schema.
+
+        Examples
+        --------
         >>> read_table([[1.0, "red"]]).schema.select([1]).categorical.tolist()
         [True]
         """
@@ -187,8 +253,15 @@ class Schema:
         )
 
     def to_state(self) -> dict[str, Any]:
-        """Return the schema as plain data: numbers, text, lists, dicts and arrays.
+        """Return the schema as plain data for a model file.
 
+        Returns
+        -------
+        dict
+            Numbers, text, lists and arrays.
+
+        Examples
+        --------
         >>> schema = read_table([[1.0]]).schema
         >>> Schema.from_state(schema.to_state()) == schema
         True
@@ -203,8 +276,25 @@ class Schema:
 
     @classmethod
     def from_state(cls, state: object) -> Schema:
-        """Make a schema of plain data that may come from anyone; what is wrong in it raises ModelFileError.
+        """Build a schema from unchecked plain data.
 
+        Parameters
+        ----------
+        state : object
+            What `to_state` returned.
+
+        Returns
+        -------
+        Schema
+            The schema.
+
+        Raises
+        ------
+        ModelFileError
+            If the data does not describe a schema.
+
+        Examples
+        --------
         >>> Schema.from_state({"n_features": -1})
         Traceback (most recent call last):
         spinney.core.errors.ModelFileError: The schema in the model file is damaged: ...
@@ -219,8 +309,221 @@ class Schema:
         return cls(tuple(features), names is not None)
 
 
+class LazyColumns(Sequence[Column]):
+    """Columns made at each use, so that a sparse matrix is never dense as a whole.
+
+    >>> columns = LazyColumns(2, lambda j: np.full(3, float(j)))
+    >>> len(columns), columns[1].tolist()
+    (2, [1.0, 1.0, 1.0])
+    """
+
+    __slots__ = ("_length", "_make")
+
+    def __init__(self, length: int, make: Callable[[int], Column]) -> None:
+        self._length, self._make = length, make
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, index: int) -> Column: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Column]: ...
+    def __getitem__(self, index: int | slice) -> Column | Sequence[Column]:
+        chosen = range(self._length)[index]
+        if isinstance(chosen, range):
+            return LazyColumns(len(chosen), lambda j: self._make(chosen[j]))
+        return self._make(chosen)
+
+
+class Table:
+    """Columns of an input, and the schema that describes them.
+
+    Parameters
+    ----------
+    schema : Schema
+        Description of the columns.
+    n_rows : int
+        Number of rows.
+    block : ndarray of shape (n_rows, n_features) or None
+        All columns as one array, if the input was a plain numeric matrix.
+    columns : sequence of ndarray of shape (n_rows,) or None, default=None
+        The columns; None takes them from `block`.
+
+    Examples
+    --------
+    >>> from spinney.data import read_table
+    >>> table = read_table([[1.0, "red"], [2.5, "blue"]])
+    >>> [column.tolist() for column in table.columns]
+    [[1.0, 2.5], [1, 0]]
+    """
+
+    __slots__ = ("_columns", "block", "n_rows", "schema")
+
+    def __init__(
+        self,
+        schema: Schema,
+        n_rows: int,
+        block: NDArray[np.floating[Any]] | None,
+        columns: Sequence[Column] | None = None,
+    ) -> None:
+        self.schema, self.n_rows, self.block, self._columns = schema, n_rows, block, columns
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return self.schema.n_features
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        """One array (n_rows,) per feature: floats with NaN, or int32 category codes with −1, for missing."""
+        if self._columns is None:
+            self._columns = LazyColumns(self.n_features, self._column_of_block)
+        return self._columns
+
+    def column(self, j: int) -> Column:
+        """Return one column.
+
+        Parameters
+        ----------
+        j : int
+            Position of the column.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            The column.
+        """
+        return self.columns[j]
+
+    def with_schema(self, schema: Schema) -> Table:
+        """Return the same columns with another schema.
+
+        Parameters
+        ----------
+        schema : Schema
+            The schema.
+
+        Returns
+        -------
+        Table
+            The table.
+        """
+        return Table(schema, self.n_rows, self.block, self._columns)
+
+    def select(self, columns: Sequence[int]) -> Table:
+        """Return the table of some columns without copying them.
+
+        Parameters
+        ----------
+        columns : sequence of int
+            Positions, in the new order.
+
+        Returns
+        -------
+        Table
+            The table.
+        """
+        chosen, source = list(columns), self.columns
+        lazy = LazyColumns(len(chosen), lambda i: source[chosen[i]])
+        return Table(self.schema.select(chosen), self.n_rows, None, lazy)
+
+    def take(self, rows: NDArray[np.integer[Any]]) -> Table:
+        """Return the table of some rows; a column is copied when it is used.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            Positions of the rows.
+
+        Returns
+        -------
+        Table
+            The table.
+        """
+        if self.block is not None:
+            return Table(self.schema, len(rows), self.block[rows])
+        source = self.columns
+        return Table(self.schema, len(rows), None, LazyColumns(self.n_features, lambda j: source[j][rows]))
+
+    def replace(self, schema: Schema, make: Callable[[int], Column]) -> Table:
+        """Return other columns of the same rows, made at each use if the columns of this table are.
+
+        Parameters
+        ----------
+        schema : Schema
+            Description of the new columns.
+        make : function of int
+            Returns the column at a position.
+
+        Returns
+        -------
+        Table
+            The table.
+        """
+        columns: Sequence[Column] = LazyColumns(schema.n_features, make)
+        lazy = isinstance(self.columns, LazyColumns)
+        return Table(schema, self.n_rows, None, columns if lazy else list(columns))
+
+    def _column_of_block(self, j: int) -> Column:
+        assert self.block is not None
+        return self.block[:, j]
+
+    def __repr__(self) -> str:
+        return f"Table(n_rows={self.n_rows}, n_features={self.n_features})"
+
+
+def read_table(X: Any, categorical_features: Any = None) -> Table:
+    """Read any supported input as a table, and learn its schema.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+        The input. Columns of text, booleans and categorical types are categorical.
+    categorical_features : array-like of str, int or bool, or None, default=None
+        Names, positions or mask of numeric columns whose values are categories.
+
+    Returns
+    -------
+    Table
+        The data.
+
+    Examples
+    --------
+    >>> table = read_table(np.array([[3, 1.5], [7, 2.5]]), categorical_features=[0])
+    >>> table.schema.features[0].categories, table.column(0).tolist()
+    ((3, 7), [0, 1])
+    """
+    source = open_source(X)
+    _check_not_empty(source)
+    n_rows, n_features = source.shape
+    forced = frozenset() if categorical_features is None else chosen_columns(categorical_features, source)
+    names = source.names or default_names(n_features)
+    numeric = None if source.number_dtype is None else source.number_dtype.name
+    features: list[Feature] = []
+    columns: list[Column] = []
+    for j, name in enumerate(names):
+        if numeric is not None and j not in forced and (source.lazy or not forced):
+            features.append(Feature(name, "numeric", (), numeric))
+            continue
+        raw = source.column(j)
+        column: Column
+        if j in forced or raw.categorical:
+            categories, column = learn_categories(raw, column_label(source.names, j))
+            features.append(Feature(name, "categorical", categories, "int32"))
+        else:
+            column = raw.numbers()
+            features.append(Feature(name, "numeric", (), column.dtype.name))
+        if not source.lazy:
+            columns.append(column)
+    schema = Schema(tuple(features), source.names is not None)
+    if source.lazy or (numeric is not None and not forced):
+        return schema.read_source(source, "missing")
+    return Table(schema, n_rows, None, columns)
+
+
 def pack_schema(fitted: dict[str, Any]) -> dict[str, Any]:
-    """Give the fitted attributes of a model with ``schema_``, if it is among them, as plain data.
+    """Return fitted attributes with ``schema_``, if there is one, as plain data.
 
     >>> pack_schema({})
     {}
@@ -229,7 +532,7 @@ def pack_schema(fitted: dict[str, Any]) -> dict[str, Any]:
 
 
 def unpack_schema(fitted: Any) -> Any:
-    """Undo ``pack_schema`` on data that may come from anyone; what is wrong in it raises ModelFileError.
+    """Undo ``pack_schema`` on unchecked data; ModelFileError if it does not describe a schema.
 
     >>> unpack_schema({})
     {}
@@ -249,7 +552,7 @@ def default_names(n_features: int) -> list[str]:
 
 
 def name_copies(names: Sequence[str], columns: Sequence[int]) -> list[str]:
-    """Return the names of chosen columns; one that was chosen before has a number behind its name.
+    """Return the names of chosen columns, with a number after the name of a column chosen before.
 
     >>> name_copies(["age", "size"], [0, 0, 1])
     ['age', 'age (2)', 'size']
@@ -262,122 +565,12 @@ def name_copies(names: Sequence[str], columns: Sequence[int]) -> list[str]:
     return out
 
 
-def read_table(X: Any, categorical_features: Any = None) -> Table:
-    """Read any supported input as a Table, and learn its schema.
-
-    Columns of text, booleans and categorical types are categorical; ``categorical_features`` (a list of names
-    or positions, or a boolean mask) adds columns of numbers whose values are categories.
-
-    >>> table = read_table(np.array([[3, 1.5], [7, 2.5]]), categorical_features=[0])
-    >>> table.schema.features[0].categories, table.column(0).tolist()
-    ((3, 7), [0, 1])
-    """
-    source = open_source(X)
-    _check_not_empty(source)
-    n_rows, n_features = source.shape
-    forced = _chosen_columns(categorical_features, source)
-    names = source.names or default_names(n_features)
-    if source.number_dtype is not None and not forced:
-        dtype = source.number_dtype.name
-        features = tuple(Feature(name, "numeric", (), dtype) for name in names)
-        return Schema(features, source.names is not None)._tabulate(source, "missing")
-    learned, columns = [], []
-    for j, name in enumerate(names):
-        if source.lazy and source.number_dtype is not None and j not in forced:
-            learned.append(Feature(name, "numeric", (), source.number_dtype.name))
-            continue
-        raw = source.column(j)
-        feature, column = _learn(raw, name, column_label(source.names, j), j in forced)
-        learned.append(feature)
-        if not source.lazy:
-            columns.append(column)
-    schema = Schema(tuple(learned), source.names is not None)
-    return schema._tabulate(source, "missing") if source.lazy else Table(schema, n_rows, None, columns)
-
-
-def _learn(raw: RawColumn, name: str, column: str | int, forced: bool) -> tuple[Feature, Column]:
-    if not forced and not raw.categorical:
-        numbers = raw.numbers()
-        return Feature(name, "numeric", (), numbers.dtype.name), numbers
-    levels, codes = raw.levels()
-    occurring = np.bincount(codes + 1, minlength=len(levels) + 1)[1:]
-    # Levels that no row has are unknown to a model, like any other value it never saw.
-    present = dict.fromkeys(level for level, count in zip(levels, occurring, strict=True) if count)
-    ordered = list(present) if raw.declared else _sorted(present, column)
-    feature = Feature(name, "categorical", tuple(ordered), "int32")
-    return feature, _recode(levels, codes, feature)
-
-
-def _sorted(values: Mapping[Category, None], column: str | int) -> list[Category]:
-    kinds: dict[str, Category] = {}
-    for value in values:
-        kinds.setdefault(type(value).__name__ if isinstance(value, str | bytes) else "number", value)
-    if len(kinds) > 1:
-        (first, one), (second, other) = list(kinds.items())[:2]
-        raise InputError(
-            f"Values of the types {first} ({show_value(one)}) and {second} ({show_value(other)}) are mixed",
-            column=column,
-            fix="Convert the column to one type.",
-        )
-    return sorted(values)
-
-
-def _recode(levels: Sequence[Category], codes: Codes, feature: Feature) -> Codes:
-    """Return for each row the feature's own code of its value, -1 where missing or unknown."""
-    code_of = feature.code_of
-    own = np.fromiter((code_of.get(level, -1) for level in levels), np.int32, len(levels))
-    return np.append(own, np.int32(-1))[codes]
-
-
-def _code(raw: RawColumn, feature: Feature, column: str | int, unseen: str) -> Codes:
-    levels, codes = raw.levels()
-    coded = _recode(levels, codes, feature)
-    if coded.max(initial=-1) < 0:
-        _check_same_kind(levels, codes, feature, column)
-    if unseen == "error":
-        unknown = (coded < 0) & (codes >= 0)
-        if unknown.any():
-            row = int(np.argmax(unknown))
-            raise UnseenCategoryError(column, row, levels[codes[row]], feature.categories)
-    return coded
-
-
-def _check_same_kind(levels: Sequence[Category], codes: Codes, feature: Feature, column: str | int) -> None:
-    """Raise if no value is of a kind that the categories have: then all would count as missing unnoticed."""
-    fitted = {_matching_kind(category) for category in feature.categories}
-    occurring = np.unique(codes[codes >= 0]).tolist()
-    if not fitted or not occurring or any(_matching_kind(levels[code]) in fitted for code in occurring):
-        return
-    before, now = feature.categories[0], levels[occurring[0]]
-    held = _kind_name(before)
-    raise InputError(
-        f"Found only {_kind_name(now)}, such as {show_value(now)}, where the model was fitted on {held}, "
-        f"such as {show_value(before)},",
-        column=column,
-        fix=_CONVERSIONS[held],
-    )
-
-
-def _matching_kind(value: Category) -> type:
-    """Return str, bytes or float: values of different kinds are never equal."""
-    return type(value) if isinstance(value, str | bytes) else float
-
-
-def _kind_name(value: Category) -> str:
-    names = {str: "text", bytes: "bytes", bool: "booleans"}
-    return names.get(type(value), "numbers")
-
-
 def _check_not_empty(source: Source) -> None:
-    n_rows, n_features = source.shape
-    if n_rows == 0:
-        raise InputError(
-            f"Found array with 0 sample(s) (shape={source.shape}) while a minimum of 1 is required."
-        )
-    if n_features == 0:
-        raise InputError(
-            f"Found array with 0 feature(s) (shape={source.shape}) while a minimum of 1 is required."
-        )
+    for count, what in zip(source.shape, ("sample", "feature"), strict=True):
+        if count == 0:
+            raise InputError(
+                f"Found array with 0 {what}(s) (shape={source.shape}) while a minimum of 1 is required."
+            )
 
 
 def _raise_name_mismatch(names: Sequence[str], fitted: Sequence[str]) -> NoReturn:
@@ -394,53 +587,3 @@ def _raise_name_mismatch(names: Sequence[str], fitted: Sequence[str]) -> NoRetur
     if not unexpected and not absent:
         message += "Feature names must be in the same order as they were in fit.\n"
     raise InputError(message)
-
-
-def _chosen_columns(chosen: Any, source: Source) -> frozenset[int]:
-    """Return the positions that ``categorical_features`` names."""
-    if chosen is None or (isinstance(chosen, str) and chosen == "from_dtype"):
-        return frozenset()
-    n_features = source.shape[1]
-    if isinstance(chosen, str | bytes) or not isinstance(
-        chosen, Sequence | np.ndarray | set | frozenset | range
-    ):
-        if not hasattr(chosen, "__array__"):
-            raise InputTypeError(
-                "categorical_features must be a list of names or positions, or a mask, "
-                f"not {show_value(chosen)}"
-            )
-        chosen = np.asarray(chosen)
-    if isinstance(chosen, np.ndarray) and chosen.ndim != 1:
-        raise InputError(f"categorical_features must have one dimension, not {chosen.ndim}")
-    items = list(chosen.tolist() if isinstance(chosen, np.ndarray) else chosen)
-    if items and all(isinstance(item, bool | np.bool_) for item in items):
-        if len(items) != n_features:
-            raise InputError(
-                f"categorical_features is a mask of {len(items)} values, but X has {n_features} features"
-            )
-        return frozenset(j for j, item in enumerate(items) if item)
-    return frozenset(_position(item, source.names, n_features) for item in items)
-
-
-def _position(item: Any, names: tuple[str, ...] | None, n_features: int) -> int:
-    if isinstance(item, str):
-        if names is None:
-            raise InputError(
-                f"categorical_features names {show_value(item)}, but the columns of X have no names",
-                fix="Give positions instead.",
-            )
-        if item in names:
-            return names.index(item)
-        near = difflib.get_close_matches(item, names, n=3)
-        raise InputError(
-            f"categorical_features names {show_value(item)}, which is no column of X",
-            fix=f"Did you mean {show_values(near)}?" if near else f"Columns: {show_values(names)}.",
-        )
-    if isinstance(item, int | np.integer) and not isinstance(item, bool | np.bool_):
-        if 0 <= item < n_features:
-            return int(item)
-        raise InputError(
-            f"categorical_features has the position {item}, but X has {n_features} features",
-            fix=f"Positions go from 0 to {n_features - 1}.",
-        )
-    raise InputTypeError(f"categorical_features must hold names or positions, not {show_value(item)}")

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinney.core.errors import InputError
+from spinney.data.schema import LazyColumns, Table
 from spinney.data.splits import folds, hold_out
-from spinney.data.table import LazyColumns, Table
 from spinney.data.target import encode_classes, encode_like, encode_values, read_target
 from spinney.data.weights import apply_class_weights, check_weights
 from spinney.native import core

@@ -17,12 +17,11 @@ from spinney.core.errors import InputError
 from spinney.core.ledger import CandidateLedger
 from spinney.core.parameters import Rule, check_weights, thread_count
 from spinney.core.seeds import draw_seed
-from spinney.data.schema import Schema, read_table
-from spinney.data.table import Table
+from spinney.data.schema import Schema, Table, read_table
 from spinney.data.target import read_target
 from spinney.data.training_set import Task, TrainingSet
 from spinney.data.weights import check_total, class_weights_like
-from spinney.losses.criteria import find_criterion
+from spinney.losses.criteria import CRITERIA
 from spinney.tree import pruning
 from spinney.tree.grower import Grower, Grown
 from spinney.tree.plan import GrowPlan
@@ -122,7 +121,7 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
         n_threads: int = 1,
         seed: int = 0,
     ) -> TrainingSet:
-        """Check the parameters and read training rows as ``fit`` does; ensembles read them once for all members.
+        """Check the parameters and read training rows as ``fit`` does; ensembles do it once for all members.
 
         Parameters
         ----------
@@ -488,7 +487,7 @@ class RegressorTree(RegressorMixin, BaseTree, persistent_name=""):  # type: igno
 
     @property
     def _non_negative_target(self) -> bool:
-        return find_criterion(self.criterion, self._task).non_negative_target
+        return CRITERIA[self.criterion].non_negative_target
 
     def predict(self, X: Any, check_input: bool = True) -> NDArray[np.float64]:
         """Predict the value of each row.

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from spinney.core.parameters import Real
-from spinney.data.readers import open_source
-from spinney.data.schema import read_table
-from spinney.data.table import Table
+from spinney.data.columns import open_source
+from spinney.data.schema import Table, read_table
 from spinney.tree.plan import LEAST_GAIN
 from spinney.trees.base import ClassifierTree
 from spinney.trees.parameters import RULES, TreeParameters

@@ -15,7 +15,7 @@ from spinney.core.errors import InputError, show_value, show_values
 from spinney.core.parameters import FLAG, NONE, ArrayLike, Kind, OneOf, Real, Rule, Whole
 from spinney.data.schema import Schema
 from spinney.data.training_set import Task, TrainingSet
-from spinney.losses.criteria import CRITERIA, find_criterion, impurity_scale
+from spinney.losses.criteria import CRITERIA, impurity_scale
 from spinney.tree.plan import LEAST_GAIN, NO_LIMIT, GrowPlan
 
 # Rules of the parameters that more than one estimator has; an estimator adds its own.
@@ -156,7 +156,7 @@ min_impurity_decrease, monotonic_cst, feature_costs, cost_rule, cost_omega, ledg
         total = float(n_rows) if training.weights is None else float(training.weights.sum())
         costs = read_costs(self.feature_costs, self.cost_rule, schema)
         return GrowPlan(
-            criterion=find_criterion(self.criterion, self.task).core_name,  # type: ignore[arg-type]
+            criterion=CRITERIA[self.criterion].core_name,  # type: ignore[arg-type]
             score=self.score,
             splitter=self.splitter,
             categorical_split=self.categorical_split,
@@ -189,8 +189,7 @@ min_impurity_decrease, monotonic_cst, feature_costs, cost_rule, cost_omega, ledg
             return self.min_gain
         if self.missing != "fractional" or not training.table.schema.has_missing:
             return -np.inf
-        criterion = find_criterion(self.criterion, self.task)
-        return LEAST_GAIN * impurity_scale(criterion, training.y, training.weights)
+        return LEAST_GAIN * impurity_scale(CRITERIA[self.criterion], training.y, training.weights)
 
 
 def limit(value: int | None) -> int:

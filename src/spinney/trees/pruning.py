@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.data.table import Table
+from spinney.data.schema import Table
 from spinney.data.training_set import Task
 from spinney.tree import pruning
 from spinney.tree.predict import TreePredictor
