@@ -34,10 +34,8 @@ PACKAGES = (
 UNFINISHED = {
     "spinney.adaboost",
     "spinney.bagging",
-    "spinney.data",
     "spinney.forests",
     "spinney.perturb",
-    "spinney.trees",
 }
 
 SECTIONS = {

@@ -183,7 +183,18 @@ class TrainingSet:
         return self.y[:, 0] if len(self.classes) == 1 else None
 
     def target(self, weights: NDArray[np.float64] | None) -> Target:
-        """Return the target with other row weights, as growers take it."""
+        """Return the target with other row weights, as growers take it.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_rows,) or None
+            Row weights.
+
+        Returns
+        -------
+        Target
+            The target.
+        """
         if self.classes:
             return Target(classes=self.y, n_classes=self.n_classes, weights=weights)
         return Target(values=self.y, weights=weights)
@@ -204,26 +215,81 @@ class TrainingSet:
         return self.with_matrix(code_table(self.table, self.weights, max_bins, self.n_threads))
 
     def with_matrix(self, matrix: core.CodeMatrix) -> Self:
-        """Return the training set with codes made elsewhere; see `coded`."""
+        """Return the training set with codes made elsewhere; see `coded`.
+
+        Parameters
+        ----------
+        matrix : CodeMatrix
+            Codes of the table.
+
+        Returns
+        -------
+        TrainingSet
+            The same rows with `matrix`.
+        """
         has_missing = [matrix.has_missing(j) for j in range(matrix.n_columns)]
         table = self.table.with_schema(self.table.schema.with_missing(has_missing))
         return replace(self, table=table, matrix=matrix)
 
     def select(self, columns: list[int]) -> Self:
-        """Return the training set of some columns, in the given order; nothing is coded again."""
+        """Return the training set of some columns; nothing is coded again.
+
+        Parameters
+        ----------
+        columns : list of int
+            Positions, in the new order.
+
+        Returns
+        -------
+        TrainingSet
+            The same rows.
+        """
         matrix = None if self.matrix is None else self.matrix.select(columns)
         return replace(self, table=self.table.select(columns), matrix=matrix)
 
     def hold_out(self, fraction: float) -> NDArray[np.bool_]:
-        """Return a mask of rows to hold out, stratified by class.  -> (n_rows,)"""
+        """Choose rows to hold out, stratified by class.
+
+        Parameters
+        ----------
+        fraction : float
+            Fraction of the rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), bool
+            Mask of the rows held out.
+        """
         return hold_out(fraction, self.seed, self.n_rows, self.strata)
 
     def folds(self, n_folds: int) -> NDArray[np.int64]:
-        """Return the fold that holds out each row, stratified by class.  -> (n_rows,)"""
+        """Choose the folds of a cross-validation, stratified by class.
+
+        Parameters
+        ----------
+        n_folds : int
+            Number of folds.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            The fold that holds out each row.
+        """
         return folds(n_folds, self.seed, self.n_rows, self.strata)
 
     def encode_like(self, y: NDArray[Any]) -> NDArray[Any]:
-        """Encode other targets: class codes, −1 for an unknown class, or values.  -> (n_other, n_outputs)"""
+        """Encode the targets of other rows.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_other,) or (n_other, n_outputs)
+            Labels or values.
+
+        Returns
+        -------
+        ndarray of shape (n_other, n_outputs)
+            Class codes, −1 for a class that is not in training; or values.
+        """
         if self.classes:
             return encode_like(y, self.classes)
         values = encode_values(y, non_negative=False)

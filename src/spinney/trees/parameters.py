@@ -294,9 +294,9 @@ def read_monotone(
     if len(constrained):
         j = int(constrained[0])
         raise InputError(
-            "monotonic_cst constrains a categorical feature, whose values have no order",
+            "monotonic_cst constrains a categorical feature",
             column=schema.names[j] if schema.has_names else j,
-            fix="Set it to 0 for this feature.",
+            fix="Set it to 0 there: categories have no order.",
         )
     if n_classes and n_classes[0] < 2:
         return None
