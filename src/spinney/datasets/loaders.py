@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from importlib.util import find_spec
 from itertools import product
@@ -21,36 +21,6 @@ Values: TypeAlias = Sequence[Any] | NDArray[Any]
 """A column: a list, or an array (n_rows,)."""
 
 _ID, _TARGET, _NUMERIC = "编号", "好瓜", ("密度", "含糖率")
-_ENGLISH = {
-    "色泽": "color",
-    "根蒂": "root",
-    "敲声": "sound",
-    "纹理": "texture",
-    "脐部": "navel",
-    "触感": "touch",
-    "密度": "density",
-    "含糖率": "sugar",
-    "好瓜": "ripe",
-    "青绿": "green",
-    "乌黑": "black",
-    "浅白": "white",
-    "蜷缩": "curled",
-    "稍蜷": "slightly curled",
-    "硬挺": "stiff",
-    "浊响": "muffled",
-    "沉闷": "dull",
-    "清脆": "crisp",
-    "清晰": "clear",
-    "稍糊": "slightly blurry",
-    "模糊": "blurry",
-    "凹陷": "sunken",
-    "稍凹": "slightly sunken",
-    "平坦": "flat",
-    "硬滑": "hard and smooth",
-    "软粘": "soft and sticky",
-    "是": "yes",
-    "否": "no",
-}
 _SQUARES = [
     f"{row}-{column}-square" for row in ("top", "middle", "bottom") for column in ("left", "middle", "right")
 ]
@@ -248,9 +218,8 @@ def _wins(board: tuple[str, ...], player: str) -> bool:
 def _load(file: str, language: Language, frame: Frame) -> tuple[Any, Any]:
     if language not in ("en", "zh"):
         raise InputError(f'language must be "en" or "zh", not {show_value(language)}')
-    text = files("spinney.datasets").joinpath(file).read_text(encoding="utf-8")
-    header, *rows = csv.reader(text.splitlines())
-    words = _ENGLISH if language == "en" else {}
+    header, *rows = _read_csv(file)
+    words = dict(_read_csv("watermelon_english.csv")) if language == "en" else {}
     columns = {
         words.get(name, name): [_read_value(value, name in _NUMERIC, words) for value in values]
         for name, *values in zip(header, *rows, strict=True)
@@ -259,6 +228,10 @@ def _load(file: str, language: Language, frame: Frame) -> tuple[Any, Any]:
     target = words.get(_TARGET, _TARGET)
     y = columns.pop(target)
     return as_frame(columns, target, y, frame)
+
+
+def _read_csv(file: str) -> Iterator[list[str]]:
+    return csv.reader(files("spinney.datasets").joinpath(file).read_text(encoding="utf-8").splitlines())
 
 
 def _read_value(value: str, numeric: bool, words: Mapping[str, str]) -> float | str | None:

@@ -165,35 +165,20 @@ class RegressionDiagnosis:
         return _tables(self, by, _REGRESSION)
 
 
-# Measures in the order of the table, and whether higher or lower values are more diverse.
-_CLASSIFICATION = {
-    "error": "",
-    "mean_error": "",
-    "independent_error": "",
-    "hoeffding_bound": "",
-    "disagreement": "higher",
-    "double_fault": "lower",
-    "correlation": "lower",
-    "q_statistic": "lower",
-    "kappa": "lower",
-    "entropy": "higher",
-    "kohavi_wolpert": "higher",
-    "interrater": "lower",
-    "difficulty": "lower",
-    "generalized_diversity": "higher",
-    "coincident_failure": "higher",
-    "ambiguity": "higher",
-}
-_REGRESSION = {
-    "error": "",
-    "mean_error": "",
-    "ambiguity": "higher",
-    "squared_bias": "",
-    "variance": "",
-    "covariance": "lower",
-    "error_variance": "",
-    "correlation": "lower",
-}
+def _measures(text: str) -> dict[str, str]:
+    """Map the measures, in the order of the table, to whether "higher" or "lower" is more diverse."""
+    return {name: direction for name, _, direction in (entry.partition(":") for entry in text.split())}
+
+
+_CLASSIFICATION = _measures(
+    "error mean_error independent_error hoeffding_bound disagreement:higher double_fault:lower "
+    "correlation:lower q_statistic:lower kappa:lower entropy:higher kohavi_wolpert:higher interrater:lower "
+    "difficulty:lower generalized_diversity:higher coincident_failure:higher ambiguity:higher"
+)
+_REGRESSION = _measures(
+    "error mean_error ambiguity:higher squared_bias variance covariance:lower error_variance "
+    "correlation:lower"
+)
 
 
 def diagnose(

@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, overload
 
 from spinney.core.frames import to_frame
+from spinney.data.schema import Feature
 from spinney.inspect.wording import (
-    FeatureLike,
     NamedTree,
     codes_of_child,
     display_width,
@@ -218,7 +218,7 @@ class RuleSet(Sequence[Rule]):
 
 def rules(
     model: Any,
-    features: Sequence[FeatureLike] | None = None,
+    features: Sequence[Feature] | None = None,
     class_names: Sequence[Any] | None = None,
     *,
     show_missing: bool | None = None,
@@ -232,7 +232,7 @@ def rules(
     ----------
     model : estimator or TreeArrays
         A fitted tree, or its ``tree_``.
-    features : sequence, optional
+    features : sequence of Feature, optional
         Names, kinds and categories of the features. Defaults to those of the estimator's schema.
     class_names : sequence, optional
         Labels of the classes; a list of labels per output if there are several.

@@ -5,32 +5,17 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from spinney.data.schema import Feature
 from spinney.tree.tree_arrays import CATEGORY_SET, LINEAR, MULTIWAY, NUMERIC, TreeArrays
 
 # The threshold of the split "known or missing": no float is larger.
 _MAX_FLOAT = float(np.finfo(np.float64).max)
-
-
-class FeatureLike(Protocol):
-    """Name, kind and categories of a feature, such as those of a schema."""
-
-    @property
-    def name(self) -> str:
-        """Name of the column."""
-
-    @property
-    def kind(self) -> str:
-        """Either "numeric" or "categorical"."""
-
-    @property
-    def categories(self) -> Sequence[Any]:
-        """Values of the codes 0, 1, …; empty for a numeric column."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +48,7 @@ def named_tree(
     feature_names: Sequence[str] | None = None,
     class_names: Sequence[Any] | None = None,
     *,
-    features: Sequence[FeatureLike] | None = None,
+    features: Sequence[Feature] | None = None,
     show_missing: bool | None = None,
     unnamed: str = "x{}",
 ) -> NamedTree:
@@ -87,7 +72,7 @@ def named_tree(
         has_missing = [False] * tree.n_features
         n_codes = _n_codes(tree)
     else:
-        categories = tuple(tuple(feature.categories or ()) for feature in features)
+        categories = tuple(tuple(feature.categories) for feature in features)
         n_codes = tuple(map(len, categories))
         has_missing = [bool(getattr(feature, "has_missing", False)) for feature in features]
     shown = has_missing if show_missing is None else [show_missing] * tree.n_features
@@ -108,7 +93,7 @@ def _feature_names(
     model: Any,
     tree: TreeArrays,
     given: Sequence[str] | None,
-    features: Sequence[FeatureLike] | None,
+    features: Sequence[Feature] | None,
     unnamed: str,
 ) -> tuple[str, ...]:
     if given is None:

@@ -27,7 +27,7 @@ from spinney.plotting.svg import bar_pieces, edge_width
 _MARKERS = "osD^vP*X"
 _FEW = 200  # points that are drawn opaque
 # matplotlib's default font has no Chinese, Japanese or Korean; those of these that are installed are used.
-_FALLBACKS = (
+_FALLBACKS = [
     "Noto Sans CJK SC",
     "Noto Sans SC",
     "Source Han Sans SC",
@@ -38,7 +38,7 @@ _FALLBACKS = (
     "WenQuanYi Micro Hei",
     "WenQuanYi Zen Hei",
     "Arial Unicode MS",
-)
+]
 _BOLD_WEIGHTS = (600, 700, 800, "semibold", "demibold", "bold", "heavy")
 _POINTS_PER_PIXEL = 0.75
 _MAX_SIDE = 100.0  # inches; larger figures only take memory
@@ -84,14 +84,7 @@ def plot_tree(
     >>> model = DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1])
     >>> plot_tree(model, max_depth=3).figure.savefig("tree.png")  # doctest: +SKIP
     """
-    picture = tree_picture(
-        model,
-        max_depth=max_depth,
-        feature_names=feature_names,
-        class_names=class_names,
-        decimals=decimals,
-        show_missing=show_missing,
-    )
+    picture = tree_picture(model, max_depth, feature_names, class_names, decimals, show_missing)
     plt = _pyplot("plot_tree needs matplotlib; pip install matplotlib, or call tree_svg.")
     if ax is None:
         inches = [side * _POINTS_PER_PIXEL / 72 for side in (picture.width, picture.height)]

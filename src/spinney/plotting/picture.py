@@ -19,7 +19,7 @@ FAINT_INK = "#57606a"
 LINE = "#8c959f"
 
 # Hues that most colour-blind readers can distinguish; further classes get hues spread by the golden ratio.
-_HUES = (
+_HUES = [
     "#3b7dd8",
     "#f28e2b",
     "#3f9e5a",
@@ -30,7 +30,7 @@ _HUES = (
     "#d67bb2",
     "#7a6a5a",
     "#6b8e9e",
-)
+]
 _GOLDEN = 0.61803398875
 _FAINTEST, _STRONGEST = 0.06, 0.55
 
@@ -90,7 +90,6 @@ class Picture:
 
 def tree_picture(
     model: Any,
-    *,
     max_depth: int | None = None,
     feature_names: Sequence[str] | None = None,
     class_names: Sequence[Any] | None = None,
@@ -200,21 +199,12 @@ def _arrange(
         if begin < shown:
             tops += [bottom] * (end - begin)
             bottom += max(heights[begin:end]) + _LEVEL_GAP
-    boxes = [
-        Box(
-            node=node,
-            x=centres[node],
-            y=tops[node],
-            width=widths[node],
-            height=heights[node],
-            lines=(*head, *rest),
-            n_bold=len(head),
-            fill=fills[node],
-            proportions=_class_proportions(named, node),
-            hint=hints[node],
-        )
-        for node, (head, rest) in enumerate(lines)
-    ]
+    boxes = []
+    for node, (head, rest) in enumerate(lines):
+        text, proportions = (*head, *rest), _class_proportions(named, node)
+        x, y, width, height = centres[node], tops[node], widths[node], heights[node]
+        box = Box(node, x, y, width, height, text, len(head), fills[node], proportions, hints[node])
+        boxes.append(box)
     edges = []
     for child in range(1, shown):
         above, box = boxes[int(tree.parent[child])], boxes[child]

@@ -64,15 +64,7 @@ def tree_svg(
     >>> tree_svg(model).splitlines()[1]
     '<title>Decision tree</title>'
     """
-    picture = tree_picture(
-        model,
-        max_depth=max_depth,
-        feature_names=feature_names,
-        class_names=class_names,
-        decimals=decimals,
-        show_missing=show_missing,
-    )
-    return draw_svg(picture)
+    return draw_svg(tree_picture(model, max_depth, feature_names, class_names, decimals, show_missing))
 
 
 def draw_svg(picture: Picture) -> str:
