@@ -219,13 +219,13 @@ def _load(file: str, language: Language, frame: Frame) -> tuple[Any, Any]:
     if language not in ("en", "zh"):
         raise InputError(f'language must be "en" or "zh", not {show_value(language)}')
     header, *rows = _read_csv(file)
-    words = dict(_read_csv("watermelon_english.csv")) if language == "en" else {}
+    english = dict(_read_csv("watermelon_english.csv")) if language == "en" else {}
     columns = {
-        words.get(name, name): [_read_value(value, name in _NUMERIC, words) for value in values]
+        english.get(name, name): [_read_value(value, name in _NUMERIC, english) for value in values]
         for name, *values in zip(header, *rows, strict=True)
         if name != _ID
     }
-    target = words.get(_TARGET, _TARGET)
+    target = english.get(_TARGET, _TARGET)
     y = columns.pop(target)
     return as_frame(columns, target, y, frame)
 
@@ -234,7 +234,7 @@ def _read_csv(file: str) -> Iterator[list[str]]:
     return csv.reader(files("spinney.datasets").joinpath(file).read_text(encoding="utf-8").splitlines())
 
 
-def _read_value(value: str, numeric: bool, words: Mapping[str, str]) -> float | str | None:
+def _read_value(value: str, numeric: bool, english: Mapping[str, str]) -> float | str | None:
     if not value:
         return None
-    return float(value) if numeric else words.get(value, value)
+    return float(value) if numeric else english.get(value, value)
