@@ -33,8 +33,6 @@ PACKAGES = (
 # Packages whose docstrings are not complete yet; remove one when `pytest --runxfail -k <its name>` passes.
 UNFINISHED = {
     "spinney.adaboost",
-    "spinney.bagging",
-    "spinney.forests",
     "spinney.perturb",
 }
 

@@ -43,21 +43,26 @@ from spinney.members.base_estimators import AnyEstimator, base_estimator_tags
 from spinney.members.tables import check_input, count_training_rows, describe_input, take_rows
 from spinney.trees.base import BaseTree
 
+# Rules of the parameters that forests have too.
+SAMPLING_RULES: dict[str, tuple[Rule, ...]] = {
+    "n_estimators": (Whole(1),),
+    "max_samples": (NONE, Whole(1), Real(0.0, 1.0, open_ends="(", fraction=True)),
+    "bootstrap": (FLAG,),
+    "oob_score": (FLAG, Kind("a function of (y, predicted)", Callable)),  # type: ignore[arg-type]
+    "warm_start": (FLAG,),
+    "verbose": (FLAG, Whole(0)),
+}
+
 
 class BaseBagging(MetaEstimatorMixin, Estimator, persistent_name=""):  # type: ignore[misc]
     """Members fitted to bootstrap samples of rows and columns, with averaged predictions."""
 
     _task: ClassVar[Literal["classification", "regression"]]
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = {
+        **SAMPLING_RULES,
         "estimator": (NONE, AnyEstimator()),
-        "n_estimators": (Whole(1),),
-        "max_samples": (NONE, Whole(1), Real(0.0, 1.0, open_ends="(", fraction=True)),
         "max_features": (Whole(1), Real(0.0, 1.0, open_ends="(", fraction=True)),
-        "bootstrap": (FLAG,),
         "bootstrap_features": (FLAG,),
-        "oob_score": (FLAG, Kind("a function of (y, predicted)", Callable)),  # type: ignore[arg-type]
-        "warm_start": (FLAG,),
-        "verbose": (FLAG, Whole(0)),
         "voting": (OneOf("soft", "hard"),),
         "parameter_distributions": (NONE, Kind("a dict of distributions by parameter name", Mapping)),
         "oob_pruning": (FLAG,),
@@ -212,17 +217,8 @@ class BaseBagging(MetaEstimatorMixin, Estimator, persistent_name=""):  # type: i
         """Return the members that a warm start adds to."""
         if not self.warm_start or not hasattr(self, "estimators_"):
             return []
-        if not self._samples.same_draws(samples) or not same_classes(vars(self).get("classes_"), classes):
-            raise InputError(
-                "warm_start=True adds members for the same rows, drawn in the same way, but the data or the "
-                "parameters have changed",
-                fix="Fit with the data and parameters of the first fit, or set warm_start=False.",
-            )
-        if self.n_estimators < len(self.estimators_):
-            raise InputError(
-                f"n_estimators is {self.n_estimators}, but there are already {len(self.estimators_)} members",
-                fix="With warm_start=True n_estimators can only grow.",
-            )
+        same = same_classes(vars(self).get("classes_"), classes)
+        self._samples.check_warm_start(samples, same, len(self), self.n_estimators)
         return list(self.estimators_)
 
     def _score_out_of_bag(

@@ -216,6 +216,22 @@ class BootstrapSamples(Persistent):
         seeds = draw_words(self.seed, members)
         return draw_words(seeds, _ROWS), draw_seeds(draw_words(seeds, _ESTIMATOR))
 
+    def check_warm_start(
+        self, samples: BootstrapSamples, same_classes: bool, n_members: int, n_estimators: int
+    ) -> None:
+        """Raise InputError unless a second fit, with ``samples``, can add to the n_members of the first."""
+        if not same_classes or not self.same_draws(samples):
+            raise InputError(
+                "warm_start=True adds members for the same rows, drawn in the same way, but the data or the "
+                "parameters have changed",
+                fix="Fit with the data and parameters of the first fit, or set warm_start=False.",
+            )
+        if n_estimators < n_members:
+            raise InputError(
+                f"n_estimators is {n_estimators}, but there are already {n_members} members",
+                fix="With warm_start=True n_estimators can only grow.",
+            )
+
     def same_draws(self, other: BootstrapSamples) -> bool:
         """Return True if the other samples are drawn in the same way from the same rows."""
         return all(np.array_equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))

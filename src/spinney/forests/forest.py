@@ -13,12 +13,12 @@ from sklearn.base import MultiOutputMixin
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.bagging.base import check_classes, check_out_of_bag
+from spinney.bagging.base import SAMPLING_RULES, check_classes, check_out_of_bag
 from spinney.bagging.predictions import out_of_bag_attributes, out_of_bag_mean, out_of_bag_parts
 from spinney.bagging.sampling import BootstrapSamples, category_keys, sample_size
 from spinney.base import TableEstimator
 from spinney.core.errors import InputError
-from spinney.core.parameters import FLAG, NONE, Kind, OneOf, Real, Rule, Whole, thread_count
+from spinney.core.parameters import FLAG, NONE, Kind, OneOf, Rule, Whole, thread_count
 from spinney.core.progress import ProgressBar
 from spinney.core.seeds import draw_seed
 from spinney.data.schema import read_table
@@ -35,7 +35,7 @@ from spinney.data.weights import class_weights
 from spinney.forests.importances import permutation_importances
 from spinney.forests.leaf_targets import LeafTargets
 from spinney.io import require
-from spinney.losses.criteria import find_criterion
+from spinney.losses.criteria import CRITERIA
 from spinney.tree import pruning
 from spinney.tree.ensemble import EnsembleBuilder, TreeEnsemble
 from spinney.tree.grower import Grower
@@ -53,12 +53,7 @@ Floats = NDArray[np.float64]
 
 RULES: dict[str, tuple[Rule, ...]] = {
     **TREE_RULES,
-    "n_estimators": (Whole(1),),
-    "bootstrap": (FLAG,),
-    "max_samples": (NONE, Whole(1), Real(0.0, 1.0, open_ends="(", fraction=True)),
-    "oob_score": (FLAG, Kind("a function of (y, predicted)", Callable)),  # type: ignore[arg-type]
-    "warm_start": (FLAG,),
-    "verbose": (FLAG, Whole(0)),
+    **SAMPLING_RULES,
     "n_directions": (Whole(0, 10_000),),
     "keep_targets": (FLAG,),
     "class_weight": (
@@ -140,7 +135,7 @@ class BaseForest(MultiOutputMixin, TableEstimator, persistent_name=""):  # type:
             y,
             sample_weight,
             task=self._task,
-            non_negative=find_criterion(self.criterion, self._task).non_negative_target,
+            non_negative=CRITERIA[self.criterion].non_negative_target,
             n_threads=thread_count(self.n_jobs),
         ).coded(None if self.n_directions else self.max_bins)
         grower = Grower(training.codes)
@@ -195,17 +190,8 @@ class BaseForest(MultiOutputMixin, TableEstimator, persistent_name=""):  # type:
         """Return the trees that a warm start adds to."""
         if not self.warm_start or not hasattr(self, "ensemble_"):
             return None
-        if not self._samples.same_draws(samples) or not same_classes(vars(self).get("classes_"), classes):
-            raise InputError(
-                "warm_start=True adds trees for the same rows, drawn in the same way, but the data or the "
-                "parameters have changed",
-                fix="Fit with the data and parameters of the first fit, or set warm_start=False.",
-            )
-        if self.n_estimators < self.ensemble_.n_trees:
-            raise InputError(
-                f"n_estimators is {self.n_estimators}, but there are already {self.ensemble_.n_trees} trees",
-                fix="With warm_start=True n_estimators can only grow.",
-            )
+        same = same_classes(vars(self).get("classes_"), classes)
+        self._samples.check_warm_start(samples, same, len(self), self.n_estimators)
         return self.ensemble_
 
     def _row_factors(self, training: TrainingSet, samples: BootstrapSamples) -> tuple[Floats | None, bool]:

@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from numpy.typing import ArrayLike
-from rich.console import Console
-from rich.progress import track
 from sklearn import get_config
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
@@ -18,6 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from spinney.core.errors import InputError
 from spinney.core.parameters import thread_count
+from spinney.core.progress import track
 from spinney.io import Persistent
 
 _WEIGHT = "sample_weight"
@@ -95,9 +94,7 @@ def run_jobs(
     others = threading.enumerate()
     try:
         results = workers(delayed(function)(*call) for call in calls)
-        if title is None:
-            return list(results)
-        return list(track(results, title, len(calls), console=Console(stderr=True)))
+        return list(track(results, title, len(calls)))
     except KeyboardInterrupt:
         # Threads cannot be stopped from outside. The caller need not wait for them, but a process that exits
         # while they run native code would be aborted.
