@@ -115,17 +115,14 @@ def _labels(model: Any, tree: TreeArrays, given: Sequence[Any] | None) -> tuple[
         if tree.max_n_classes == 1:
             return None
         return (tuple(range(tree.max_n_classes)),) * tree.n_outputs
-    outputs = [given] if tree.n_outputs == 1 and not _is_nested(given) else list(given)
+    is_nested = len(given) > 0 and isinstance(given[0], list | tuple | np.ndarray)
+    outputs = list(given) if tree.n_outputs > 1 or is_nested else [given]
     labels = tuple(tuple(np.asarray(output).tolist()) for output in outputs)
     if len(labels) != tree.n_outputs or max(map(len, labels)) != tree.max_n_classes:
         sizes = " and ".join(str(len(output)) for output in labels)
         wanted = " and ".join([str(tree.max_n_classes)] * tree.n_outputs)
         raise ValueError(f"class_names has {sizes} names; the tree has {wanted} classes.")
     return labels
-
-
-def _is_nested(given: Sequence[Any]) -> bool:
-    return len(given) > 0 and isinstance(given[0], list | tuple | np.ndarray)
 
 
 # ---- phrases ----
