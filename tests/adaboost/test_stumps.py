@@ -9,8 +9,8 @@ from contracts.learners import mixed_data
 from spinney.adaboost.row_weights import FRESH, LEAST, MOST, RowWeights
 from spinney.adaboost.stumps import StumpBoosting
 from spinney.data.schema import read_table
+from spinney.data.training_set import code_table
 from spinney.native import core
-from spinney.tree.grower import code_table
 
 
 def fit_plainly(model, monkeypatch, *data):

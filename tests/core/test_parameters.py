@@ -13,9 +13,9 @@ from spinney.core.parameters import (
     Real,
     Whole,
     check_parameters,
-    check_weights,
     thread_count,
 )
+from spinney.data.weights import check_weights
 
 
 @pytest.mark.parametrize(

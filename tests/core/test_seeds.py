@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from spinney.core.errors import InputError
-from spinney.core.seeds import draw_seed, draw_seeds, draw_word, draw_words, stream
+from spinney.core.parameters import draw_seed
+from spinney.core.seeds import draw_seeds, draw_word, draw_words, stream
 
 
 def test_an_integer_gives_one_seed_and_neighbours_differ_widely():

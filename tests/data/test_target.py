@@ -2,14 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from spinney.data.target import (
-    class_weights,
-    class_weights_like,
-    encode_classes,
-    encode_like,
-    encode_values,
-    read_target,
-)
+from spinney.data.target import encode_classes, encode_like, encode_values, read_target
+from spinney.data.weights import class_weights, class_weights_like
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from sklearn.metrics import balanced_accuracy_score, mean_absolute_error
 import spinney as sp
 from contracts.learners import mixed_data
 from spinney.core.errors import InputError, ModelFileError
-from spinney.core.seeds import draw_seed
+from spinney.core.parameters import draw_seed
 from spinney.data.schema import read_table
 from spinney.data.weights import apply_class_weights
 from spinney.io import dumps, loads

@@ -6,9 +6,9 @@ import pytest
 from scipy import sparse
 
 from spinney.data import read_table, training_set
-from spinney.data.training_set import code_table
+from spinney.data.training_set import Target, code_table
 from spinney.native import core
-from spinney.tree.grower import Grower, Target
+from spinney.tree.grower import Grower
 from spinney.tree.plan import GrowPlan
 
 

@@ -9,7 +9,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from loops import for_each
 from oracles import naive_predict
-from spinney.tree.predict import TreePredictor
+from spinney.tree.predictor import TreePredictor
 from tree.trees_by_hand import build, category_set, from_sklearn, leaf, linear, mixed_tree, multiway, numeric
 
 

@@ -20,10 +20,10 @@ from spinney.adaboost.rounds import Boosting, Draws, Watch
 from spinney.adaboost.state import require
 from spinney.adaboost.stumps import StumpBoosting, StumpTables
 from spinney.core.errors import InputError, show_value
-from spinney.core.parameters import OneOf, check_parameters, check_weights
+from spinney.core.parameters import OneOf, check_parameters, draw_seed
 from spinney.core.progress import Progress
-from spinney.core.seeds import draw_seed
 from spinney.data.target import encode_like, read_target
+from spinney.data.weights import check_weights
 from spinney.members.tables import check_input, count_rows, describe_input, encode_labels
 from spinney.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
 

@@ -18,15 +18,13 @@ from sklearn.base import is_regressor
 
 from spinney.adaboost.row_weights import RowWeights
 from spinney.core.errors import InputError
-from spinney.core.parameters import check_parameters
-from spinney.core.seeds import draw_seed
-from spinney.data.schema import read_table
-from spinney.data.table import Table
-from spinney.data.training_set import TrainingSet
+from spinney.core.parameters import check_parameters, draw_seed
+from spinney.data.schema import Table, read_table
+from spinney.data.training_set import TrainingSet, code_table
 from spinney.members.base_estimators import make_member
 from spinney.members.fitting import fit_member, takes_weights
 from spinney.members.tables import count_rows, take_rows
-from spinney.tree.grower import Grower, code_table
+from spinney.tree.grower import Grower
 from spinney.trees.base import BaseTree
 from spinney.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
 

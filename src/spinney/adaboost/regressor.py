@@ -17,10 +17,10 @@ from spinney.adaboost.rounds import MOST_DRAWS, Draws, Watch, draw_rows
 from spinney.adaboost.row_weights import RowWeights
 from spinney.adaboost.state import require
 from spinney.core.errors import InputError
-from spinney.core.parameters import OneOf, check_parameters, check_weights
+from spinney.core.parameters import OneOf, check_parameters, draw_seed
 from spinney.core.progress import Progress
-from spinney.core.seeds import draw_seed
 from spinney.data.target import encode_values, read_target
+from spinney.data.weights import check_weights
 from spinney.members.tables import check_input, describe_input
 from spinney.trees.cart import DecisionTreeRegressor
 

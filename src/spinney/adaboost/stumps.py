@@ -17,8 +17,7 @@ from spinney.adaboost.algorithms import Algorithm, Logit, Vote
 from spinney.adaboost.members import SharedTrees, read_values, shares_schema
 from spinney.adaboost.rounds import Attempt, Boosting
 from spinney.adaboost.row_weights import FRESH, LEAST, MOST
-from spinney.data.schema import Schema
-from spinney.data.table import Table
+from spinney.data.schema import Schema, Table
 from spinney.native import core
 from spinney.tree.tree_arrays import CATEGORY_SET, LEAF, NUMERIC, TreeArrays
 from spinney.trees.cart import DecisionTreeClassifier

@@ -27,9 +27,8 @@ from spinney.bagging.sampling import BootstrapSamples, row_order, sample_size
 from spinney.bagging.trees import MergedTrees, SharedTrainingSets, fit_trees, merge_trees
 from spinney.base import Estimator
 from spinney.core.errors import InputError
-from spinney.core.parameters import FLAG, NONE, Kind, OneOf, Real, Rule, Whole, check_weights, thread_count
-from spinney.core.seeds import draw_seed
-from spinney.data.table import Table
+from spinney.core.parameters import FLAG, NONE, Kind, OneOf, Real, Rule, Whole, draw_seed, thread_count
+from spinney.data.schema import Table
 from spinney.data.target import (
     by_output,
     class_attributes,
@@ -38,6 +37,7 @@ from spinney.data.target import (
     read_target,
     same_classes,
 )
+from spinney.data.weights import check_weights
 from spinney.io import require
 from spinney.members.base_estimators import AnyEstimator, base_estimator_tags
 from spinney.members.tables import check_input, count_training_rows, describe_input, take_rows

@@ -15,8 +15,7 @@ from scipy import sparse
 from spinney.core.errors import InputError
 from spinney.core.parameters import Whole
 from spinney.core.seeds import draw_seeds, draw_word, draw_words, stream
-from spinney.data.schema import Schema, read_table
-from spinney.data.table import Table
+from spinney.data.schema import Schema, Table, read_table
 from spinney.io import Persistent
 from spinney.native import core
 

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from spinney.bagging.fitting import takes_all
 from spinney.bagging.sampling import BootstrapSamples
-from spinney.core.parameters import thread_count
-from spinney.core.seeds import draw_seed
+from spinney.core.parameters import draw_seed, thread_count
 from spinney.data.schema import Feature, Schema, default_names
 from spinney.data.target import same_classes
 from spinney.data.training_set import TrainingSet

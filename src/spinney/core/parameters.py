@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 import joblib
 import numpy as np
-from numpy.typing import NDArray
 
 from spinney.core.errors import InputError, show_value
 
@@ -169,52 +168,6 @@ def check_parameters(owner: str, given: Mapping[str, Any], rules: Mapping[str, t
             raise InvalidParameterError(name, given[name], ", or ".join(map(str, allowed)), owner)
 
 
-def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
-    """Read row weights: finite, not negative, not all zero. One number is the weight of every row.
-
-    >>> check_weights([1, 2], 2).tolist()
-    [1.0, 2.0]
-    """
-    if sample_weight is None:
-        return None
-    try:
-        weights = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"sample_weight must hold numbers ({error}).") from None
-    if weights.ndim == 0:
-        weights = np.full(n_rows, float(weights))
-    if weights.ndim != 1:
-        raise InputError(f"Sample weights must be 1D array or scalar; sample_weight has {weights.ndim} axes.")
-    if weights.shape != (n_rows,):
-        raise InputError(
-            f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}: X has {n_rows} rows."
-        )
-    bad = ~np.isfinite(weights)
-    if bad.any():
-        row = int(np.argmax(bad))
-        word = "NaN" if np.isnan(weights[row]) else "infinity"
-        raise InputError(
-            f"Input sample_weight contains {word}", row=row, fix="Weights are finite numbers of at least 0."
-        )
-    bad = weights < 0
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise InputError(
-            f"Negative values in data passed to `sample_weight`: found {weights[row]}",
-            row=row,
-            fix="Weights are finite numbers of at least 0.",
-        )
-    with np.errstate(over="ignore"):
-        total = weights.sum()
-    if np.isinf(total):
-        raise InputError("The sum of sample_weight is infinite.", fix="Divide the weights by a large number.")
-    if total == 0:
-        raise InputError(
-            "Sample weights must contain at least one non-zero number.", fix="A row of weight 0 is left out."
-        )
-    return np.ascontiguousarray(weights)
-
-
 def thread_count(n_jobs: int | None) -> int:
     """Give the number of threads that ``n_jobs`` asks for, in scikit-learn's manner.
 
@@ -231,3 +184,38 @@ def thread_count(n_jobs: int | None) -> int:
     if n_jobs is not None and n_jobs > 0:
         return int(n_jobs)
     return max(1, int(joblib.effective_n_jobs(n_jobs)))
+
+
+def draw_seed(random_state: Any) -> int:
+    """Return a 64-bit seed for a ``random_state``.
+
+    Parameters
+    ----------
+    random_state : int, RandomState, Generator or None
+        An integer always gives the same seed; a generator is advanced by one draw. None is NumPy's global
+        generator, so that ``numpy.random.seed`` works as it does for scikit-learn.
+
+    Returns
+    -------
+    int
+        The seed, from 0 to 2**64 − 1.
+
+    Examples
+    --------
+    >>> draw_seed(7) == draw_seed(7)
+    True
+    """
+    if random_state is None or random_state is np.random:
+        random_state = np.random.mtrand._rand
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(0, 2**64, dtype=np.uint64))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(0, 2**64, dtype=np.uint64))
+    integer = isinstance(random_state, int | np.integer) and not isinstance(random_state, bool)
+    if not integer or not 0 <= random_state < 2**64:
+        raise InputError(
+            f"random_state is {show_value(random_state)}; it takes None, an integer from 0 to 2**64 - 1, "
+            "a numpy RandomState or a numpy Generator."
+        )
+    # Hashed, so that 1 and 2 are as different as any two seeds.
+    return int(np.random.SeedSequence(int(random_state)).generate_state(1, np.uint64)[0])

@@ -1,4 +1,4 @@
-"""Seeds: from what a user gives as ``random_state`` to the one number that every draw is derived from."""
+"""Random streams derived from one seed, and the seeds of many members at once."""
 
 from __future__ import annotations
 
@@ -8,36 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spinney.core.errors import InputError, show_value
-
-
-def draw_seed(random_state: Any) -> int:
-    """Give a 64-bit seed: always the same for an integer, the next draw of a generator, else one of NumPy's.
-
-    None takes it from NumPy's global generator, so that ``numpy.random.seed`` reaches Spinney as it reaches
-    scikit-learn.
-
-    >>> draw_seed(7) == draw_seed(7)
-    True
-    """
-    if random_state is None or random_state is np.random:
-        random_state = np.random.mtrand._rand
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(0, 2**64, dtype=np.uint64))
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(0, 2**64, dtype=np.uint64))
-    whole = isinstance(random_state, int | np.integer) and not isinstance(random_state, bool)
-    if not whole or not 0 <= random_state < 2**64:
-        raise InputError(
-            f"random_state is {show_value(random_state)}; it takes None, a whole number from 0 to 2**64 - 1, "
-            "a numpy RandomState or a numpy Generator."
-        )
-    # Neighbouring numbers are hashed apart: 1 and 2 are to be as different as any two seeds.
-    return int(np.random.SeedSequence(int(random_state)).generate_state(1, np.uint64)[0])
-
 
 def stream(seed: int, purpose: int) -> np.random.Generator:
-    """Give a generator for one purpose, whose draws do not depend on those made for another.
+    """Return a generator for one purpose; its draws do not depend on those for other purposes.
 
     >>> bool(stream(1, 0).random() == stream(1, 0).random())
     True
@@ -46,7 +19,7 @@ def stream(seed: int, purpose: int) -> np.random.Generator:
 
 
 def draw_word(seed: int, purpose: int) -> int:
-    """Give the first 64 bits of the stream for a purpose: a seed made of a seed.
+    """Return the first 64 bits of the stream for a purpose: a seed derived from a seed.
 
     >>> draw_word(1, 0) == int(stream(1, 0).integers(2**64, dtype=np.uint64))
     True
@@ -54,18 +27,19 @@ def draw_word(seed: int, purpose: int) -> int:
     return int(np.random.PCG64([seed, purpose]).random_raw())
 
 
-# ---- many at a time ----
+# ---- many seeds at once ----
 #
-# Making a generator takes longer than growing a small tree. What NumPy does with a seed is the same on every
-# machine and in every version, and the arithmetic of many seeds is as quick as that of one.
+# Making a generator takes longer than growing a small tree. NumPy guarantees how it hashes seeds, so the same
+# arithmetic is done here for many seeds at once.
 
 _WORD = 0xFFFFFFFF
 _PCG_MULTIPLIER = 0x2360ED051FC65DA44385DF649FCCF645
 
 
 def draw_seeds(random_states: ArrayLike) -> NDArray[np.uint64]:
-    """Give for each whole number what `draw_seed` does.  (n,) -> (n,)
+    """Return the seed by `draw_seed` of each integer.  (n,) -> (n,)
 
+    >>> from spinney.core.parameters import draw_seed
     >>> int(draw_seeds([7])[0]) == draw_seed(7)
     True
     """
@@ -74,13 +48,13 @@ def draw_seeds(random_states: ArrayLike) -> NDArray[np.uint64]:
 
 
 def draw_words(seeds: ArrayLike, purposes: ArrayLike) -> NDArray[np.uint64]:
-    """Give for each seed and purpose below 2³² what `draw_word` does; one of either may go with many.
+    """Return `draw_word` of each seed and purpose below 2³²; the two are broadcast.
 
     >>> int(draw_words(1, [0])[0]) == draw_word(1, 0)
     True
     """
     seeds, purposes = np.broadcast_arrays(np.asarray(seeds, np.uint64), np.asarray(purposes, np.uint32))
-    # Python's numbers, because NumPy has none of 128 bits.
+    # Python integers, because NumPy has none of 128 bits.
     states = _seed_states(_entropy(seeds, purposes), 4)
     begin_high, begin_low, step_high, step_low = (state.astype(object) for state in states)
     step = (step_high << 65 | step_low << 1 | 1) & (1 << 128) - 1
@@ -93,7 +67,7 @@ def draw_words(seeds: ArrayLike, purposes: ArrayLike) -> NDArray[np.uint64]:
 
 
 def _entropy(seeds: NDArray[np.uint64], *more: NDArray[np.uint32]) -> list[NDArray[np.uint32]]:
-    """Give the four words that NumPy makes of a seed and further words: a seed below 2³² is one of them."""
+    """Return the four 32-bit words that NumPy makes of a seed and purposes; a seed below 2³² is one word."""
     low, high = (seeds & np.uint64(_WORD)).astype(np.uint32), (seeds >> np.uint64(32)).astype(np.uint32)
     none = np.zeros_like(low)
     of_two, of_one = [low, high, *more, none, none][:4], [low, *more, none, none, none][:4]
@@ -101,7 +75,7 @@ def _entropy(seeds: NDArray[np.uint64], *more: NDArray[np.uint32]) -> list[NDArr
 
 
 def _seed_states(entropy: list[NDArray[np.uint32]], n_numbers: int) -> list[NDArray[np.uint64]]:
-    """Do what `numpy.random.SeedSequence.generate_state` does: so many numbers for each."""
+    """Compute `numpy.random.SeedSequence.generate_state` for many seeds: n_numbers 64-bit numbers each."""
 
     def mixer(constant: int, multiplier: int) -> Any:
         def mix(words: NDArray[np.uint32]) -> NDArray[np.uint32]:

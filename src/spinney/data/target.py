@@ -13,8 +13,6 @@ from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
 from spinney.core.errors import InputError, InputTypeError, show_value
-from spinney.data.weights import class_weights as class_weights
-from spinney.data.weights import class_weights_like as class_weights_like
 
 _SMALL_RANGE = 1 << 16
 _EXACT_INTEGER = 2.0**53

@@ -9,9 +9,66 @@ from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_sample_weight
 
 from spinney.core.errors import InputError
-from spinney.core.parameters import check_weights
 
-__all__ = ["apply_class_weights", "check_weights", "class_weights", "class_weights_like"]
+
+def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
+    """Read row weights, which are finite, at least 0, and not all 0.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_rows,), a number or None
+        Row weights; a number is the weight of every row.
+    n_rows : int
+        Number of rows.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,) or None
+        The weights; None if none are given.
+
+    Examples
+    --------
+    >>> check_weights([1, 2], 2).tolist()
+    [1.0, 2.0]
+    """
+    if sample_weight is None:
+        return None
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"sample_weight must hold numbers ({error}).") from None
+    if weights.ndim == 0:
+        weights = np.full(n_rows, float(weights))
+    if weights.ndim != 1:
+        raise InputError(f"Sample weights must be 1D array or scalar; sample_weight has {weights.ndim} axes.")
+    if weights.shape != (n_rows,):
+        raise InputError(
+            f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}: X has {n_rows} rows."
+        )
+    bad = ~np.isfinite(weights)
+    if bad.any():
+        row = int(np.argmax(bad))
+        word = "NaN" if np.isnan(weights[row]) else "infinity"
+        raise InputError(
+            f"Input sample_weight contains {word}", row=row, fix="Weights are finite numbers of at least 0."
+        )
+    bad = weights < 0
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InputError(
+            f"Negative values in data passed to `sample_weight`: found {weights[row]}",
+            row=row,
+            fix="Weights are finite numbers of at least 0.",
+        )
+    with np.errstate(over="ignore"):
+        total = weights.sum()
+    if np.isinf(total):
+        raise InputError("The sum of sample_weight is infinite.", fix="Divide the weights by a large number.")
+    if total == 0:
+        raise InputError(
+            "Sample weights must contain at least one non-zero number.", fix="A row of weight 0 is left out."
+        )
+    return np.ascontiguousarray(weights)
 
 
 def class_weights(class_weight: Any, y: NDArray[Any]) -> NDArray[np.float64] | None:

@@ -11,8 +11,9 @@ from scipy.special import bdtr
 
 from spinney.core.errors import InputError, show_value
 from spinney.core.frames import to_frame
-from spinney.core.parameters import InvalidParameterError, OneOf, check_parameters, check_weights
+from spinney.core.parameters import InvalidParameterError, OneOf, check_parameters
 from spinney.data.target import encode_values, read_target
+from spinney.data.weights import check_weights
 from spinney.diversity.members import member_weights
 from spinney.diversity.non_pairwise import half_gini, proportion_blocks
 from spinney.diversity.votes import PairCounts, Votes, check_size, read_matrix

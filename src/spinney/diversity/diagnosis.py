@@ -12,7 +12,7 @@ from sklearn.base import is_regressor
 
 from spinney.core.errors import InputError, show_value
 from spinney.core.frames import to_frame
-from spinney.core.parameters import check_weights
+from spinney.data.weights import check_weights
 from spinney.diversity import non_pairwise, pairwise
 from spinney.diversity.ambiguity import (
     ErrorAmbiguity,

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from spinney.core.errors import InputError, show_value
-from spinney.core.parameters import check_weights
 from spinney.data.target import encode_classes, read_target
+from spinney.data.weights import check_weights
 from spinney.diversity.members import member_predictions
 
 _BLOCK_VALUES = 1 << 20

@@ -17,8 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from spinney.base import Estimator
 from spinney.core.errors import InputError, InputTypeError, SpinneyError, show_value, show_values
-from spinney.core.parameters import FLAG, Rule, Whole, thread_count
-from spinney.core.seeds import draw_seed, stream
+from spinney.core.parameters import FLAG, Rule, Whole, draw_seed, thread_count
+from spinney.core.seeds import stream
 from spinney.data.target import encode_classes, encode_like, encode_values, read_target
 from spinney.data.weights import check_weights
 from spinney.ensembles.predictions import (

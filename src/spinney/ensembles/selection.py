@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer
 
-from spinney.core.parameters import FLAG, NONE, Kind, Real, Rule, Whole
-from spinney.core.seeds import draw_seed, stream
+from spinney.core.parameters import FLAG, NONE, Kind, Real, Rule, Whole, draw_seed
+from spinney.core.seeds import stream
 from spinney.ensembles.base import RULES, _WeightedMean
 from spinney.ensembles.predictions import Array, FitTask, Method, OutOfFold, choose_method
 from spinney.ensembles.voting import decide

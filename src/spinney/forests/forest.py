@@ -18,9 +18,8 @@ from spinney.bagging.predictions import out_of_bag_attributes, out_of_bag_mean, 
 from spinney.bagging.sampling import BootstrapSamples, category_keys, sample_size
 from spinney.base import TableEstimator
 from spinney.core.errors import InputError
-from spinney.core.parameters import FLAG, NONE, Kind, OneOf, Rule, Whole, thread_count
+from spinney.core.parameters import FLAG, NONE, Kind, OneOf, Rule, Whole, draw_seed, thread_count
 from spinney.core.progress import ProgressBar
-from spinney.core.seeds import draw_seed
 from spinney.data.schema import read_table
 from spinney.data.target import (
     by_output,
@@ -40,8 +39,7 @@ from spinney.tree import pruning
 from spinney.tree.ensemble import EnsembleBuilder, TreeEnsemble
 from spinney.tree.grower import Grower
 from spinney.tree.plan import GrowPlan
-from spinney.tree.predict import TreePredictor
-from spinney.tree.predictor import EnsemblePredictor
+from spinney.tree.predictor import EnsemblePredictor, TreePredictor
 from spinney.tree.tree_arrays import TreeArrays
 from spinney.trees.base import BaseTree
 from spinney.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor

@@ -12,10 +12,10 @@ from spinney.bagging.sampling import BootstrapSamples, member_seed
 from spinney.core.errors import InputError, show_value
 from spinney.core.parameters import Whole
 from spinney.core.seeds import stream
-from spinney.data.table import Table
+from spinney.data.schema import Table
 from spinney.members.fitting import run_jobs
 from spinney.tree.ensemble import TreeEnsemble
-from spinney.tree.predict import TreePredictor
+from spinney.tree.predictor import TreePredictor
 from spinney.tree.tree_arrays import TreeArrays
 
 # A purpose of a member's seed, beside those of its sample.

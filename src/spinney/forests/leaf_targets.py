@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinney.bagging.sampling import BootstrapSamples
-from spinney.data.table import Table
+from spinney.data.schema import Table
 from spinney.io import Persistent, require
 from spinney.members.fitting import run_jobs
 from spinney.tree.ensemble import TreeEnsemble
-from spinney.tree.predict import TreePredictor
+from spinney.tree.predictor import TreePredictor
 
 # Maximum number of leaf entries that are sorted together.
 _MAX_ENTRIES = 1 << 21

@@ -15,10 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from spinney.base import TableEstimator
 from spinney.core.early_stopping import EarlyStopping
 from spinney.core.errors import InputError
-from spinney.core.parameters import thread_count
-from spinney.core.seeds import draw_seed
-from spinney.data.schema import read_table
-from spinney.data.table import Table
+from spinney.core.parameters import draw_seed, thread_count
+from spinney.data.schema import Table, read_table
 from spinney.data.target import read_target
 from spinney.data.training_set import Task
 from spinney.data.weights import check_weights, class_weights_like

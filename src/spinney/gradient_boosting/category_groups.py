@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.data.schema import Schema
-from spinney.data.table import Column, Table
+from spinney.data.schema import Column, Schema, Table
 from spinney.data.training_set import code_table
 from spinney.gradient_boosting.target_statistics import level_sums
 from spinney.native import core

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from spinney.core.errors import ModelFileError
 from spinney.core.seeds import stream
-from spinney.data.schema import Feature, Schema
-from spinney.data.table import Column, Table
+from spinney.data.schema import Column, Feature, Schema, Table
 from spinney.io import Persistent
 
 Floats = NDArray[np.float64]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spinney.core.errors import InputError, show_value, show_values
-from spinney.data.table import Table
+from spinney.data.schema import Table
 from spinney.data.training_set import TrainingSet, code_table
 from spinney.gradient_boosting.category_groups import MAX_GROUPS, code_grouped
 from spinney.gradient_boosting.target_statistics import TargetStatistics, many_levels

@@ -13,7 +13,7 @@ from sklearn.metrics import check_scoring
 
 from spinney.core.errors import InputError
 from spinney.core.seeds import stream
-from spinney.data.table import Table
+from spinney.data.schema import Table
 from spinney.losses.losses import Loss
 from spinney.members.tables import take_rows
 from spinney.native import core

@@ -12,9 +12,10 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin
 
 from spinney.bagging.predictions import mean_prediction
 from spinney.core.errors import SpinneyError
-from spinney.core.parameters import FLAG, NONE, Rule, Whole, check_parameters, check_weights, thread_count
-from spinney.core.seeds import draw_seed, stream
+from spinney.core.parameters import FLAG, NONE, Rule, Whole, check_parameters, draw_seed, thread_count
+from spinney.core.seeds import stream
 from spinney.data import read_table
+from spinney.data.weights import check_weights
 from spinney.io import CorruptModelFile, Persistent
 from spinney.members.base_estimators import AnyEstimator, base_estimator_tags, make_member
 from spinney.members.fitting import fit_member, run_jobs, takes_weights

@@ -14,11 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from spinney.base import TableEstimator
 from spinney.core.errors import InputError
-from spinney.core.parameters import FLAG, NONE, OneOf, Real, Rule, Whole, check_weights
+from spinney.core.parameters import FLAG, NONE, OneOf, Real, Rule, Whole, draw_seed
 from spinney.core.parameters import ArrayLike as ArrayRule
-from spinney.core.seeds import draw_seed, stream
+from spinney.core.seeds import stream
 from spinney.data import read_table
 from spinney.data.target import encode_values, read_target
+from spinney.data.weights import check_weights
 from spinney.io import CorruptModelFile
 from spinney.members.tables import encode_labels
 from spinney.perturb.base import check_labels

@@ -18,11 +18,12 @@ from spinney.core.parameters import (
     Rule,
     Whole,
     check_parameters,
-    check_weights,
+    draw_seed,
     thread_count,
 )
 from spinney.core.parameters import ArrayLike as ArrayRule
-from spinney.core.seeds import draw_seed, stream
+from spinney.core.seeds import stream
+from spinney.data.weights import check_weights
 from spinney.io import CorruptModelFile
 from spinney.members.base_estimators import AnyEstimator, make_member
 from spinney.members.fitting import fit_member, run_jobs

@@ -1,4 +1,4 @@
-"""grow: from a table and a target to a fitted tree."""
+"""Grower: trees grown on one coded table."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.data.training_set import Target, code_table
+from spinney.data.training_set import Target
 from spinney.native import core
 from spinney.tree.plan import GrowPlan
 from spinney.tree.tree_arrays import TreeArrays
-
-__all__ = ["Grower", "Grown", "Target", "code_table"]
 
 
 @dataclass(frozen=True)
@@ -25,11 +23,19 @@ class Grown:
 
 
 class Grower:
-    """Grow any number of trees on one coded table; what they can share is made once.
+    """Grows any number of trees on one coded table; what they can share is computed once.
 
-    Many threads may grow with one grower. The trees are the same for any number of threads.
+    Many threads may use one grower. The trees are the same for any number of threads.
 
+    Parameters
+    ----------
+    matrix : CodeMatrix
+        Bin or rank codes of the table.
+
+    Examples
+    --------
     >>> from spinney.data import read_table
+    >>> from spinney.data.training_set import code_table
     >>> matrix = code_table(read_table([[0.0], [1.0]]), None, 255, 1)
     >>> grower = Grower(matrix)
     >>> target = Target(classes=np.array([[0], [1]], np.int32), n_classes=(2,))
@@ -41,7 +47,22 @@ class Grower:
         self._core = core.Grower(matrix)
 
     def grow(self, target: Target, plan: GrowPlan, n_threads: int = 1) -> Grown:
-        """Grow one tree by the plan."""
+        """Grow one tree.
+
+        Parameters
+        ----------
+        target : Target
+            Classes or values, and row weights.
+        plan : GrowPlan
+            How to grow.
+        n_threads : int, default=1
+            Number of threads.
+
+        Returns
+        -------
+        Grown
+            The tree, and its split candidates if the plan records them.
+        """
         grown = self._core.grow(
             target.classes, target.n_classes, target.values, target.weights, plan, n_threads
         )
@@ -58,13 +79,24 @@ class Grower:
         *,
         balanced: bool = False,
     ) -> None:
-        """Grow a tree for each pair of seeds, of its bag and of its own draws; a thread grows a tree.
+        """Grow one tree per pair of seeds, each on its own bootstrap sample and thread.
 
-        ``take`` is called with one tree after the other, in their order but on any thread, while others are
-        grown.
-
-        A row weighs as often as it is in the bag, times its weight in the target. ``balanced`` makes the
-        classes of each bag weigh the same.
+        Parameters
+        ----------
+        target : Target
+            Classes or values, and row weights, which multiply the counts of the bootstrap sample.
+        plan : GrowPlan
+            How to grow.
+        sampler : BootstrapSampler
+            Draws the bootstrap samples.
+        seeds : tuple of two ndarray of shape (n_trees,)
+            Seeds of the bootstrap samples and of the trees' own draws.
+        take : function of TreeArrays
+            Called with the trees in order, on any thread, while others are grown.
+        n_threads : int, default=1
+            Number of threads.
+        balanced : bool, default=False
+            Give all classes of a bootstrap sample the same weight.
         """
         sample_seeds, tree_seeds = seeds
         self._core.grow_forest(
@@ -75,8 +107,20 @@ class Grower:
     def order_rows(
         self, target: Target, category_keys: Sequence[NDArray[np.uint64]], n_threads: int = 1
     ) -> NDArray[np.int64]:
-        """Give the rows in an order of their own: that of a hash of their codes and targets.  -> (n_rows,)
+        """Return the rows in the order of a hash of their codes and targets.
 
-        category_keys has for each column a key of each category, none for numbers.
+        Parameters
+        ----------
+        target : Target
+            Classes or values.
+        category_keys : sequence of ndarray
+            For each column a key per category; empty for a numeric column.
+        n_threads : int, default=1
+            Number of threads.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Positions of the rows.
         """
         return self._core.order_rows(target.classes, target.values, category_keys, n_threads)

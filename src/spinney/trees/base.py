@@ -15,17 +15,16 @@ from sklearn.utils.metadata_routing import UNUSED
 from spinney.base import TableEstimator
 from spinney.core.errors import InputError
 from spinney.core.ledger import CandidateLedger
-from spinney.core.parameters import Rule, check_weights, thread_count
-from spinney.core.seeds import draw_seed
+from spinney.core.parameters import Rule, draw_seed, thread_count
 from spinney.data.schema import Schema, Table, read_table
 from spinney.data.target import read_target
 from spinney.data.training_set import Task, TrainingSet
-from spinney.data.weights import check_total, class_weights_like
+from spinney.data.weights import check_total, check_weights, class_weights_like
 from spinney.losses.criteria import CRITERIA
 from spinney.tree import pruning
 from spinney.tree.grower import Grower, Grown
 from spinney.tree.plan import GrowPlan
-from spinney.tree.predict import TreePredictor
+from spinney.tree.predictor import TreePredictor
 from spinney.tree.tree_arrays import TreeArrays
 from spinney.trees.inspection import TreeInspection
 from spinney.trees.parameters import RULES, TreeParameters

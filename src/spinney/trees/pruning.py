@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from spinney.data.schema import Table
 from spinney.data.training_set import Task
 from spinney.tree import pruning
-from spinney.tree.predict import TreePredictor
+from spinney.tree.predictor import TreePredictor
 from spinney.tree.tree_arrays import TreeArrays
 
 
