@@ -109,7 +109,7 @@ def test_members_may_miss_a_class(table):
     ],
     ids=["bagging", "pasting", "subspaces", "patches", "features twice"],
 )
-def test_bags_are_what_their_name_says(table, more, rows, columns):
+def test_each_variant_draws_what_its_name_says(table, more, rows, columns):
     X, y = table
     model = sp.BaggingClassifier(random_state=0, **more).fit(X, y)
     assert len(model) == 10
@@ -157,7 +157,7 @@ def test_a_weight_of_k_is_a_row_k_times(bootstrap, estimator):
     assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-12)
 
 
-def test_bags_keep_the_weights_they_were_drawn_by(table):
+def test_samples_keep_the_weights_they_were_drawn_by(table):
     X, y = table
     weights = np.linspace(0.1, 1.0, 120)
     model = sp.BaggingClassifier(random_state=0).fit(X, y, weights)

@@ -1,4 +1,4 @@
-"""Members are given the rows and columns of their bag, as weights or as rows, of any kind of table."""
+"""Members are fitted to the rows and columns of their sample, as weights or as rows, of any kind of table."""
 
 import numpy as np
 import pandas as pd
@@ -121,16 +121,16 @@ def test_a_column_drawn_twice_has_two_names(make):
 
 
 def test_every_member_has_seeds_of_its_own():
-    bags = BootstrapSamples(0, 8, 8, True, 3, 3)
-    members = make_members(Witness(random_state=5), {"note": ["x", "y"]}, bags, range(20))
+    samples = BootstrapSamples(0, 8, 8, True, 3, 3)
+    members = make_members(Witness(random_state=5), {"note": ["x", "y"]}, samples, range(20))
     assert len({member.random_state for member in members}) == 20
     assert {member.note for member in members} == {"x", "y"}
-    again = make_members(Witness(), {"note": ["x", "y"]}, bags, range(10, 12))
+    again = make_members(Witness(), {"note": ["x", "y"]}, samples, range(10, 12))
     assert [member.get_params() for member in again] == [member.get_params() for member in members[10:12]]
 
 
 def test_bags_by_number():
-    bags = BootstrapSamples(0, 8, 8, True, 3, 3)
-    members = fit_members([WeighedWitness(), WeighedWitness()], [7, 3], X, Y, bags, None)
-    assert_array_equal(members[0].weight_, bags.member_weights(7))
-    assert_array_equal(members[1].weight_, bags.counts(3))
+    samples = BootstrapSamples(0, 8, 8, True, 3, 3)
+    members = fit_members([WeighedWitness(), WeighedWitness()], [7, 3], X, Y, samples, None)
+    assert_array_equal(members[0].weight_, samples.member_weights(7))
+    assert_array_equal(members[1].weight_, samples.counts(3))

@@ -1,4 +1,4 @@
-"""Out-of-bag answers: the mean over members that did not see a row, and no others."""
+"""Out-of-bag predictions: the mean over the members that did not see a row, and no others."""
 
 import numpy as np
 import pytest
@@ -45,11 +45,11 @@ def test_only_members_that_did_not_see_the_row_answer(setting):
     expected = out_of_bag_answers(model, X, say)
     seen_by_all = [row for row, answer in enumerate(expected) if answer is None]
     assert 0 < len(seen_by_all) < 40
-    answered = np.setdiff1d(np.arange(80), seen_by_all)
+    predicted_rows = np.setdiff1d(np.arange(80), seen_by_all)
     found = model.oob_decision_function_
     assert np.isnan(found[seen_by_all]).all()
-    assert_allclose(found[answered], np.array([expected[row] for row in answered]), atol=1e-12)
-    right = model.classes_[found[answered].argmax(axis=1)] == y[answered]
+    assert_allclose(found[predicted_rows], np.array([expected[row] for row in predicted_rows]), atol=1e-12)
+    right = model.classes_[found[predicted_rows].argmax(axis=1)] == y[predicted_rows]
     assert model.oob_score_ == pytest.approx(right.mean())
 
 
@@ -60,22 +60,24 @@ def test_regressors_too(estimator):
     y = X @ [1.0, 2.0, 0.0]
     model = sp.BaggingRegressor(estimator, n_estimators=5, oob_score=True, random_state=0).fit(X, y)
     expected = out_of_bag_answers(model, X, lambda member, row: member.predict(row))
-    answered = [row for row in range(60) if expected[row] is not None]
-    assert len(answered) < 60
-    assert_allclose(model.oob_prediction_[answered], [expected[row] for row in answered])
-    assert np.isnan(np.delete(model.oob_prediction_, answered)).all()
-    assert model.oob_score_ == pytest.approx(r2_score(y[answered], model.oob_prediction_[answered]))
+    predicted_rows = [row for row in range(60) if expected[row] is not None]
+    assert len(predicted_rows) < 60
+    assert_allclose(model.oob_prediction_[predicted_rows], [expected[row] for row in predicted_rows])
+    assert np.isnan(np.delete(model.oob_prediction_, predicted_rows)).all()
+    assert model.oob_score_ == pytest.approx(
+        r2_score(y[predicted_rows], model.oob_prediction_[predicted_rows])
+    )
 
 
 def test_rows_without_weight_are_not_judged():
     X, y = classes()
     weights = np.random.default_rng(1).integers(0, 3, 80).astype(float)
     model = sp.BaggingClassifier(n_estimators=30, oob_score=True, random_state=0).fit(X, y, weights)
-    answers = model.oob_decision_function_
-    answered = ~np.isnan(answers[:, 0])
-    assert not answered[weights == 0].any()
-    predicted = model.classes_[answers[answered].argmax(axis=1)]
-    expected = accuracy_score(y[answered], predicted, sample_weight=weights[answered])
+    probabilities = model.oob_decision_function_
+    predicted_rows = ~np.isnan(probabilities[:, 0])
+    assert not predicted_rows[weights == 0].any()
+    predicted = model.classes_[probabilities[predicted_rows].argmax(axis=1)]
+    expected = accuracy_score(y[predicted_rows], predicted, sample_weight=weights[predicted_rows])
     assert model.oob_score_ == pytest.approx(expected)
 
 
@@ -140,18 +142,18 @@ def test_means_and_scores_of_arrays():
     mean, n_predictions = out_of_bag_mean(3, parts)
     assert_array_equal(mean, [[1.0, 0.0], [np.nan, np.nan], [0.75, 0.25]])
     assert_array_equal(n_predictions, [1, 0, 2])
-    y, predicted, answered = np.array([1, 2, 3]), np.array([1, 0, 0]), np.array([True, False, True])
-    assert out_of_bag_score(accuracy_score, y, predicted, answered) == 0.5
-    assert out_of_bag_score(accuracy_score, y, predicted, answered, np.array([3.0, 1, 1])) == 0.75
-    assert out_of_bag_score(accuracy_score, y, predicted, answered, np.array([3.0, 1, 0])) == 1.0
+    y, predicted, predicted_rows = np.array([1, 2, 3]), np.array([1, 0, 0]), np.array([True, False, True])
+    assert out_of_bag_score(accuracy_score, y, predicted, predicted_rows) == 0.5
+    assert out_of_bag_score(accuracy_score, y, predicted, predicted_rows, np.array([3.0, 1, 1])) == 0.75
+    assert out_of_bag_score(accuracy_score, y, predicted, predicted_rows, np.array([3.0, 1, 0])) == 1.0
 
 
 def test_members_that_take_weights_and_that_do_not_leave_the_same_rows_out():
     X, y = classes()
-    bags = [
+    samples = [
         sp.BaggingClassifier(estimator, random_state=0).fit(X, y).estimators_samples_
         for estimator in (None, KNeighborsClassifier(), LogisticRegression())
     ]
-    for of_trees, of_neighbours, of_lines in zip(*bags, strict=True):
+    for of_trees, of_neighbours, of_lines in zip(*samples, strict=True):
         assert_array_equal(of_trees, of_neighbours)
         assert_array_equal(of_trees, of_lines)
