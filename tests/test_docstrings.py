@@ -32,7 +32,6 @@ PACKAGES = (
 )
 # Packages whose docstrings are not complete yet; remove one when `pytest --runxfail -k <its name>` passes.
 UNFINISHED = {
-    "spinney.adaboost",
     "spinney.perturb",
 }
 

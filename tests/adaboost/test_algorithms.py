@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from spinney.adaboost.algorithms import (
+    RowWeights,
     choose_class,
     find_algorithm,
     log_odds,
@@ -15,7 +16,6 @@ from spinney.adaboost.algorithms import (
     probabilities,
     score_margin,
 )
-from spinney.adaboost.row_weights import RowWeights
 
 
 def test_sums_on_the_grid_are_exact_in_any_order():

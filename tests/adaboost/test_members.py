@@ -9,8 +9,15 @@ from sklearn.tree import DecisionTreeClassifier as ScikitTree
 import spinney as sp
 from contracts.learners import mixed_data
 from spinney.adaboost import members as adaboost_members
-from spinney.adaboost.members import AnyMembers, SharedTrees, Task, ask, open_members, outputs
-from spinney.adaboost.row_weights import RowWeights
+from spinney.adaboost.algorithms import RowWeights
+from spinney.adaboost.members import (
+    AnyMembers,
+    SharedTrees,
+    Task,
+    open_members,
+    predict_member,
+    predict_members,
+)
 
 
 class Recorder(ClassifierMixin, BaseEstimator):
@@ -30,7 +37,7 @@ def test_weights_reach_members_in_the_units_they_were_given_in():
     members = AnyMembers(Recorder(), X, 1)
     weights = RowWeights(np.array([1.0, 0.0, 2.0, 3.0]))
     weights.multiply_where(np.array([False, False, True, False]), 4.0)
-    member = members.learn(None, weights, Task(labels))
+    member = members.fit(None, weights, Task(labels))
     assert_array_equal(member.X_, X[[0, 2, 3]])
     assert member.y_.tolist() == ["a", "b", "c"]
     assert_allclose(member.weights_, np.array([1.0, 8.0, 3.0]) / 2)
@@ -38,7 +45,7 @@ def test_weights_reach_members_in_the_units_they_were_given_in():
 
 def test_drawn_rows_come_as_often_as_drawn_and_without_weights():
     X, labels = np.arange(6.0)[:, None], np.arange(6)
-    member = AnyMembers(Recorder(), X, 1).learn(None, np.array([0, 2, 0, 1, 3, 0]), Task(labels))
+    member = AnyMembers(Recorder(), X, 1).fit(None, np.array([0, 2, 0, 1, 3, 0]), Task(labels))
     assert member.y_.tolist() == [1, 1, 3, 4, 4, 4]
     assert member.weights_ is None
 
@@ -47,14 +54,14 @@ def test_answers_are_lined_up_with_the_classes_of_the_ensemble():
     X, classes = np.array([[0.0], [1.0]]), np.array(["a", "b", "c"])
     for tree in (ScikitTree(), sp.DecisionTreeClassifier()):
         member = tree.fit(X, ["a", "c"])  # it never met b
-        assert ask(member, X, "classes", classes).tolist() == [0, 2]
-        assert ask(member, X, "probabilities", classes).tolist() == [[1, 0, 0], [0, 0, 1]]
-    (codes,) = outputs([member], X, "classes", classes, 1)
+        assert predict_member(member, X, "classes", classes).tolist() == [0, 2]
+        assert predict_member(member, X, "probabilities", classes).tolist() == [[1, 0, 0], [0, 0, 1]]
+    (codes,) = predict_members([member], X, "classes", classes, 1)
     assert codes.tolist() == [0, 2]
-    (shares,) = outputs([member], X, "probabilities", classes, 1)
+    (shares,) = predict_members([member], X, "probabilities", classes, 1)
     assert shares.tolist() == [[1, 0, 0], [0, 0, 1]]
     regression = sp.DecisionTreeRegressor().fit(X, [-1.0, 0.5])
-    assert ask(regression, X, "probabilities", classes[:2]).tolist() == [[1.0, 0.0], [0.25, 0.75]]
+    assert predict_member(regression, X, "probabilities", classes[:2]).tolist() == [[1.0, 0.0], [0.25, 0.75]]
 
 
 def test_trees_on_one_table_are_those_that_their_own_fit_gives():
@@ -65,12 +72,12 @@ def test_trees_on_one_table_are_those_that_their_own_fit_gives():
         assert isinstance(members, SharedTrees)
         rows, task = RowWeights(weights), Task(y, y.astype(np.int32), np.arange(3))
         members.prepare(weights)
-        member = members.learn(None, rows, task)
+        member = members.fit(None, rows, task)
         alone = estimator.fit(X, y, rows.values)
         for name in ("kind", "feature", "missing", "n_samples"):
             assert_array_equal(getattr(member.tree_, name), getattr(alone.tree_, name))
         assert_allclose(member.tree_.weight, alone.tree_.weight)
-        assert_array_equal(members.output(member, "classes", task), alone.predict(X))
+        assert_array_equal(members.predict(member, "classes", task), alone.predict(X))
 
 
 def test_trees_that_prune_or_weigh_classes_go_their_own_way():

@@ -81,7 +81,7 @@ def test_any_estimator_and_any_table():
         sp.AdaBoostRegressor(KNeighborsRegressor()).fit(X, y)
     model = sp.AdaBoostRegressor(KNeighborsRegressor(), n_estimators=5, resample=True, random_state=0)
     assert model.fit(X, y).score(X, y) > 0.8
-    with pytest.raises(ValueError, match="no regressor"):
+    with pytest.raises(ValueError, match="not a regressor"):
         sp.AdaBoostRegressor(sp.DecisionTreeClassifier()).fit(X, y)
     with pytest.raises(ValueError, match="2 outputs"):
         sp.AdaBoostRegressor().fit(X, np.stack([y, y], axis=1))

@@ -4,7 +4,8 @@ import numpy as np
 from numpy.testing import assert_array_equal
 
 import spinney as sp
-from spinney.adaboost.rounds import Draws, Watch, draw_rows
+from spinney.adaboost.rounds import Draws, draw_rows
+from spinney.core.early_stopping import EarlyStopping
 
 
 def test_rows_are_drawn_by_weight():
@@ -34,13 +35,8 @@ def test_members_get_seeds_only_from_an_ensemble_that_has_one():
     ] * 2
 
 
-def test_patience_and_tolerance():
-    watch = Watch(patience=2, tol=0.1)
-    assert [watch.stops(error) for error in (0.5, 0.45, 0.3, 0.25, 0.21)] == [
-        False,
-        False,
-        False,
-        False,
-        True,
-    ]
-    assert watch.best_round == 3
+def test_early_stopping_compares_with_the_last_improvement():
+    stopping = EarlyStopping(n_iter_no_change=2, tol=0.1)
+    stopped = [stopping.update(-error) for error in (0.5, 0.45, 0.3, 0.25, 0.21)]
+    assert stopped == [False, False, False, False, True]
+    assert stopping.best_iter == 3

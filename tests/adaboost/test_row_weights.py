@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from spinney.adaboost.row_weights import LEAST, MOST, RowWeights
+from spinney.adaboost.algorithms import MAX_TOTAL, MIN_TOTAL, RowWeights
 
 
 def shuffled_rounds(weights, random, n_rounds=40):
@@ -41,7 +41,7 @@ def test_steps_follow_the_weights_that_floats_would_be():
         factors = np.exp(random.normal(size=500))
         weights.multiply(factors)
         expected = expected * factors / (expected * factors).sum()
-        assert LEAST / 2 <= weights.total < MOST
+        assert MIN_TOTAL / 2 <= weights.total < MAX_TOTAL
         assert_allclose(weights.steps / weights.total, expected, rtol=1e-6, atol=2.0**-43)
 
 
@@ -60,8 +60,8 @@ def test_values_add_up_to_what_was_given():
 def test_scaled_leaves_the_weights_alone():
     weights = RowWeights(np.array([1.0, 1.0]))
     other = weights.scaled(np.array([1.0, 3.0]))
-    assert other.share(np.array([False, True])) == 0.75
-    assert weights.share(np.array([False, True])) == 0.5
+    assert other.fraction(np.array([False, True])) == 0.75
+    assert weights.fraction(np.array([False, True])) == 0.5
 
 
 @settings(max_examples=100, deadline=None)
@@ -71,5 +71,5 @@ def test_sums_are_exact_in_any_order(initial, data):
     for _ in range(5):
         marks = data.draw(st.lists(st.booleans(), min_size=len(initial), max_size=len(initial)))
         weights.multiply_where(np.array(marks), data.draw(st.floats(1.0, 1e12)))
-        assert sum(weights.steps.tolist()) == weights.total < MOST
+        assert sum(weights.steps.tolist()) == weights.total < MAX_TOTAL
         assert float(weights.steps.astype(np.float64).sum()) == weights.total

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import spinney as sp
 from contracts.learners import mixed_data
-from spinney.adaboost.row_weights import FRESH, LEAST, MOST, RowWeights
+from spinney.adaboost.algorithms import MAX_TOTAL, MIN_TOTAL, RESCALED_EXPONENT, RowWeights
 from spinney.adaboost.stumps import StumpBoosting
 from spinney.data.schema import read_table
 from spinney.data.training_set import code_table
@@ -16,7 +16,7 @@ from spinney.native import core
 def fit_plainly(model, monkeypatch, *data):
     """Fit through clones that are predicted and weighed row by row."""
     with monkeypatch.context() as patch:
-        patch.setattr(StumpBoosting, "takes", staticmethod(lambda *_: False))
+        patch.setattr(StumpBoosting, "supports", staticmethod(lambda *_: False))
         return model.fit(*data)
 
 
@@ -56,9 +56,9 @@ def test_each_stump_is_the_tree_fitted_with_those_weights():
         assert_array_equal(found.threshold, tree.tree_.threshold[0])
         assert_array_equal(booster.answers(), tree.predict(X))
         wrong = booster.answers() != y
-        assert found.wrong / found.total == weights.share(wrong)
+        assert found.wrong / found.total == weights.fraction(wrong)
         weights.multiply_where(wrong, 2.5)
-        booster.reweight(2.5, LEAST, MOST, FRESH)
+        booster.reweight(2.5, MIN_TOTAL, MAX_TOTAL, RESCALED_EXPONENT)
 
 
 def test_only_plain_stumps_take_this_way(monkeypatch):

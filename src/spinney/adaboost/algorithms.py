@@ -1,14 +1,15 @@
-"""The algorithms of AdaBoost: what a member is asked for, what it adds to the score, and how weights follow.
+"""The algorithms of AdaBoost: what members predict, what they add to the scores, and how rows are reweighted.
 
-All share one score a row. With two classes it is F, half the log-odds of the second; with more it is one
-number a class, of which softmax gives the probabilities. Every addition to it is rounded to a multiple of
-2^-40, so that scores are sums without rounding, the same in any order.
+With two classes the score of a row is F, half the log-odds of the second class; with more there is one score
+per class, and softmax of the scores gives the probabilities. Every term is rounded to a multiple of 2^-40, so
+that sums of scores are exact in any order.
 """
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -16,79 +17,160 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
-from spinney.adaboost.row_weights import RowWeights
 from spinney.core.errors import InputError
 
 Scores = NDArray[np.float64]  # (n_rows,) for two classes, else (n_rows, n_classes)
 
 _GRID = 2.0**40
-_LEAST_ERROR = float(np.finfo(np.float64).eps)
-# A probability of 0 would have the last word on a row for ever; so a round is held to about ±7.
-_LEAST_PROBABILITY = 2.0**-20
-# LogitBoost's steps are held within ±4, and its weights above a least one. To hold the responses themselves
-# within limits, as is often done, would drive the score of noisy rows away from their log-odds.
-_LONGEST_STEP, _LEAST_CURVATURE = 4.0, 1e-10
-# An edge below this is what rounding leaves of none.
-_LEAST_EDGE = 1e-10
+_MIN_ERROR = float(np.finfo(np.float64).eps)
+# Probabilities are clipped, so that the term of a round is at most about ±7: a probability of 0 would decide
+# a row for ever.
+_MIN_PROBABILITY = 2.0**-20
+# LogitBoost clips its steps to ±4 and its weights from below. Clipping the working responses, as is often
+# done, would bias the scores of noisy rows.
+_MAX_STEP, _MIN_CURVATURE = 4.0, 1e-10
+# Edges below this are rounding noise.
+_MIN_EDGE = 1e-10
+# The total of RowWeights is rescaled to about 2^48 steps when it exceeds 2^53, above which floats round sums,
+# or falls below 2^44.
+RESCALED_EXPONENT, MAX_TOTAL, MIN_TOTAL = 48, 2.0**53, 2.0**44
+_MIN_SIZE = 1e-300
+_MAX_COPIES = 2.0**30
 
 
-def on_grid(numbers: Any) -> Any:
-    """Round numbers to multiples of 2^-40.
+def on_grid(values: Any) -> Any:
+    """Round values to multiples of 2^-40.
 
     >>> float(on_grid(0.5 + 2.0**-60))
     0.5
     """
-    return np.rint(numbers * _GRID) / _GRID
+    return np.rint(values * _GRID) / _GRID
 
 
 def log_odds(error: float, n_classes: int, learning_rate: float) -> float:
-    """Give ν (ln((1 − ε)/ε) + ln(K − 1)); an error of 0 counts as the least that there is.
+    """Return ν (ln((1 − ε)/ε) + ln(K − 1)); an error of 0 is replaced by the machine epsilon.
 
     >>> log_odds(0.5, 2, 1.0)
     0.0
     """
-    error = max(error, _LEAST_ERROR)
+    error = max(error, _MIN_ERROR)
     return learning_rate * (math.log((1.0 - error) / error) + math.log(max(n_classes - 1, 1)))
+
+
+# ---- row weights ----
+
+
+class RowWeights:
+    """Weights of the rows as integer numbers of steps, so that sums are exact in any order.
+
+    A row of integer weight w is bit-equal to w copies of the row. ``size`` is the weight of one copy in
+    steps, not rounded; a row with a weight never has fewer than one step.
+
+    >>> weights = RowWeights(np.array([2.0, 1.0, 1.0]))
+    >>> weights.fraction(np.array([True, False, False]))
+    0.5
+    >>> weights.multiply_where(np.array([True, False, False]), 3.0)
+    >>> weights.fraction(np.array([True, False, False]))
+    0.75
+    """
+
+    def __init__(self, initial: NDArray[np.float64]) -> None:
+        is_integer = bool((initial == np.floor(initial)).all()) and float(initial.sum()) <= _MAX_COPIES
+        self.copies = initial.astype(np.int64) if is_integer else (initial > 0).astype(np.int64)
+        self.size = np.where(initial > 0, 1.0 if is_integer else initial, 0.0)
+        self.initial_total = float(initial.sum())
+        self._rescale(self.initial_total)
+
+    def _rescale(self, total: float) -> None:
+        """Scale a total of about ``total`` steps to about 2^48 by a power of two, which rounds no size."""
+        shift = RESCALED_EXPONENT - math.frexp(total)[1]
+        self.size = np.where(self.copies > 0, np.maximum(np.ldexp(self.size, shift), _MIN_SIZE), 0.0)
+        self._count()
+
+    def _count(self) -> None:
+        self.steps: NDArray[np.int64] = self.copies * np.maximum(np.rint(self.size), 1.0).astype(np.int64)
+        self.total = int(self.steps.sum())
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """Weights as floats with the same sum as the initial weights.  (n_rows,)"""
+        return np.multiply(self.steps, self.initial_total / self.total, dtype=np.float64)
+
+    def fraction(self, rows: NDArray[np.bool_]) -> float:
+        """Return the fraction of the weight that the marked rows have."""
+        return int(self.steps[rows].sum()) / self.total
+
+    def mean(self, values: NDArray[np.float64]) -> float:
+        """Return the weighted mean of values (n_rows,)."""
+        counted = self.copies > 0  # held-out rows must not change the rounding of the sum
+        return float(self.steps[counted] @ values[counted]) / self.total
+
+    def multiply_where(self, rows: NDArray[np.bool_], factor: float) -> None:
+        """Multiply the weight of the marked rows."""
+        marked = int(self.steps[rows].sum())
+        self.size[rows] *= factor
+        self._settle((self.total - marked) + marked * factor)
+
+    def multiply(self, factors: NDArray[np.float64]) -> None:
+        """Multiply the weights by factors (n_rows,)."""
+        self.size *= factors
+        self._settle(float(self.copies @ self.size))
+
+    def scaled(self, factors: NDArray[np.float64]) -> RowWeights:
+        """Return a copy with the weights multiplied by factors (n_rows,)."""
+        other = copy(self)
+        other.size = self.size.copy()
+        other.multiply(factors)
+        return other
+
+    def _settle(self, total: float) -> None:
+        if MIN_TOTAL <= total < MAX_TOTAL:
+            self._count()
+        else:
+            self._rescale(total)
+
+
+# ---- algorithms ----
 
 
 @dataclass(frozen=True)
 class Algorithm:
-    """Say how one kind of AdaBoost makes a round, for a number of classes and a learning rate ν.
+    """Base class of the algorithms, for a number of classes and a learning rate ν.
 
-    ``needs`` is what it asks of a member: classes, probabilities, or values of a regression.
+    ``needs`` is what members predict: classes, probabilities, or values of a regression.
     """
 
     n_classes: int
     learning_rate: float
     needs: ClassVar[Literal["classes", "probabilities", "values"]]
-    # Whether the errors bound the exponential loss, whether no error ends the ensemble.
+    # Whether the errors bound the exponential loss, and whether a member without errors ends boosting.
     has_bounds: ClassVar[bool] = True
     ends_when_perfect: ClassVar[bool] = True
 
     @property
     def chance(self) -> float:
-        """Give the error of a guess; a member must do better."""
+        """Error of random guessing; a member must have a smaller one."""
         return 1.0 - 1.0 / self.n_classes
 
     def weight(self, error: float) -> float:
-        """Give the weight of a member's answers in the score."""
+        """Return the weight of a member with this error."""
         return self.learning_rate
 
-    def most(self, weight: float) -> float:
-        """Give the most that a member of this weight can add to a margin; 0 where there is no such limit."""
+    def max_margin(self, weight: float) -> float:
+        """Return the largest margin that a member of this weight can add; 0 where there is no limit."""
         return 0.0
 
     def is_useless(self, error: float, contribution: Scores | None = None) -> bool:
-        """Tell whether a member does no better than a guess."""
-        return error >= self.chance - _LEAST_EDGE
+        """Return True if a member is no better than chance."""
+        return error >= self.chance - _MIN_EDGE
 
     @abstractmethod
     def contribution(self, output: NDArray[Any], weight: float) -> Scores:
-        """Give what a member with this output adds to the score of each row."""
+        """Return what a member with this output adds to the score of each row."""
 
     @abstractmethod
     def wrong(self, output: NDArray[Any], codes: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Mark the rows whose class is not the one the output is for."""
+        """Return a mask of the rows that the output misclassifies."""
 
     def reweight(
         self,
@@ -98,31 +180,31 @@ class Algorithm:
         weight: float,
         codes: NDArray[np.int32],
     ) -> None:
-        """Shift weight to the rows that a member got wrong: each is divided by exp of what its class got."""
+        """Reweight the rows: each weight is divided by exp of what the row's class gained."""
         weights.multiply(np.exp(-own_score(contribution, codes)))
 
 
 class Vote(Algorithm):
-    """Let members vote for a class, each with a weight of its own."""
+    """Base class of algorithms whose members vote for a class, each with its weight."""
 
     needs: ClassVar[Literal["classes", "probabilities", "values"]] = "classes"
 
-    def most(self, weight: float) -> float:
-        """Give the most that a vote can add to a margin."""
+    def max_margin(self, weight: float) -> float:
+        """Return the largest margin that a vote can add."""
         return weight / 2 if self.n_classes <= 2 else weight
 
     def factor(self, weight: float) -> float:
-        """Give the factor by which the weight of a wrong row grows relative to that of a right one."""
+        """Return the factor of the weights of misclassified rows."""
         return float(np.exp(weight))
 
     def contribution(self, output: NDArray[Any], weight: float) -> Scores:
-        """Give the weight to the class that the vote is for: with two classes ±α/2."""
+        """Return the weight for the class that is voted for; ±α/2 with two classes."""
         if self.n_classes <= 2:
             return np.where(output > 0, weight / 2, -weight / 2)
         return np.asarray(weight * (output[:, None] == np.arange(self.n_classes)), np.float64)
 
     def wrong(self, output: NDArray[Any], codes: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Mark the rows whose class did not get the vote."""
+        """Return a mask of the rows whose class did not get the vote."""
         return np.asarray(output != codes)
 
     def reweight(
@@ -133,7 +215,7 @@ class Vote(Algorithm):
         weight: float,
         codes: NDArray[np.int32],
     ) -> None:
-        """Shift weight to the rows that the vote was wrong for."""
+        """Multiply the weights of misclassified rows."""
         weights.multiply_where(wrong, self.factor(weight))
 
 
@@ -141,7 +223,7 @@ class Samme(Vote):
     """SAMME, Zhu et al. 2009: α = ν (ln((1 − ε)/ε) + ln(K − 1))."""
 
     def weight(self, error: float) -> float:
-        """Give α."""
+        """Return α."""
         return float(on_grid(log_odds(error, self.n_classes, self.learning_rate)))
 
 
@@ -149,24 +231,24 @@ class Discrete(Vote):
     """Discrete AdaBoost of two classes, Freund and Schapire 1997: α = ½ ν ln((1 − ε)/ε)."""
 
     def weight(self, error: float) -> float:
-        """Give α."""
+        """Return α."""
         return float(on_grid(0.5 * log_odds(error, self.n_classes, self.learning_rate)))
 
-    def most(self, weight: float) -> float:
-        """Give the most that a vote can add to a margin."""
+    def max_margin(self, weight: float) -> float:
+        """Return the largest margin that a vote can add."""
         return weight
 
     def factor(self, weight: float) -> float:
-        """Give exp(2α)."""
+        """Return exp(2α)."""
         return float(np.exp(2.0 * weight))
 
     def contribution(self, output: NDArray[Any], weight: float) -> Scores:
-        """Give ±α."""
+        """Return ±α."""
         return np.where(output > 0, weight, -weight)
 
 
 class _Real(Algorithm):
-    """Let members add a real number a class, worked out from their probabilities."""
+    """Base class of algorithms whose members add a real number per class, from their probabilities."""
 
     needs: ClassVar[Literal["classes", "probabilities", "values"]] = "probabilities"
 
@@ -178,8 +260,8 @@ class SammeR(_Real):
     """SAMME.R: each class gets ν (ln p_k − mean of ln p); with two classes this is Real AdaBoost."""
 
     def contribution(self, output: NDArray[Any], weight: float) -> Scores:
-        """Give the centred logarithms of the probabilities."""
-        logs = np.log(np.clip(output, _LEAST_PROBABILITY, None))
+        """Return the centred logarithms of the probabilities."""
+        logs = np.log(np.clip(output, _MIN_PROBABILITY, None))
         if self.n_classes <= 2:
             return np.asarray(on_grid(weight * 0.5 * (logs[:, -1] - logs[:, 0])))
         return np.asarray(on_grid(weight * (logs - logs.mean(axis=1, keepdims=True))))
@@ -192,14 +274,14 @@ class Gentle(_Real):
     ends_when_perfect = False
 
     def contribution(self, output: NDArray[Any], weight: float) -> Scores:
-        """Give the difference of the probabilities."""
+        """Return the difference of the probabilities."""
         return np.asarray(on_grid(weight * (output[:, -1] - output[:, 0])))
 
 
 class Logit(Algorithm):
     """LogitBoost, Friedman, Hastie and Tibshirani 2000: Newton steps on the logistic loss.
 
-    With two classes one regression a round, of z = (y − p)/(p(1 − p)) with weights p(1 − p); with K classes
+    With two classes one regression per round, of z = (y − p)/(p(1 − p)) with weights p(1 − p); with K classes
     one for each of them.
     """
 
@@ -209,35 +291,35 @@ class Logit(Algorithm):
 
     @property
     def n_regressions(self) -> int:
-        """Count the regressions of a round."""
+        """Number of regressions per round."""
         return 1 if self.n_classes <= 2 else self.n_classes
 
     def responses(
         self, scores: Scores, codes: NDArray[np.int32]
     ) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-        """Give the responses z and the weights of each regression of the round, (n_rows,) each."""
+        """Return working responses z and weights, (n_rows,) each, of every regression of the round."""
         p = probabilities(scores, self.n_classes)
-        found = []
+        tasks = []
         for k in range(self.n_classes - self.n_regressions, self.n_classes):
-            curvature = np.maximum(p[:, k] * (1.0 - p[:, k]), _LEAST_CURVATURE)
-            found.append((((codes == k) - p[:, k]) / curvature, curvature))
-        return found
+            curvature = np.maximum(p[:, k] * (1.0 - p[:, k]), _MIN_CURVATURE)
+            tasks.append((((codes == k) - p[:, k]) / curvature, curvature))
+        return tasks
 
     def contribution(self, output: NDArray[Any], weight: float) -> Scores:
-        """Take the fitted responses (n_rows, n_regressions); those of K classes are made to add up to 0."""
-        step, k = np.clip(output, -_LONGEST_STEP, _LONGEST_STEP), self.n_classes
+        """Return the clipped fitted responses (n_rows, n_regressions); centred over more than two classes."""
+        step, k = np.clip(output, -_MAX_STEP, _MAX_STEP), self.n_classes
         if self.n_regressions == 1:
             return np.asarray(on_grid(weight * 0.5 * step[:, 0]))
         return np.asarray(on_grid(weight * (k - 1) / k * (step - step.mean(axis=1, keepdims=True))))
 
     def is_useless(self, error: float, contribution: Scores | None = None) -> bool:
-        """Tell whether the regressions found nothing."""
+        """Return True if every regression is 0."""
         return contribution is not None and not contribution.any()
 
     def wrong(self, output: NDArray[Any], codes: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Mark the rows whose class the regressions speak against."""
-        answer = output[:, 0] > 0 if self.n_regressions == 1 else output.argmax(axis=1)
-        return np.asarray(answer != codes)
+        """Return a mask of the rows that the regressions misclassify."""
+        predicted = output[:, 0] > 0 if self.n_regressions == 1 else output.argmax(axis=1)
+        return np.asarray(predicted != codes)
 
 
 _ALGORITHMS: dict[str, type[Algorithm]] = {
@@ -253,36 +335,36 @@ _TWO_CLASSES = {"discrete": "samme", "real": "samme.r", "gentle": "samme.r' or '
 
 
 def find_algorithm(name: str, n_classes: int, learning_rate: float) -> Algorithm:
-    """Look an algorithm up by its name; an error if it is one for two classes and there are more.
+    """Return the algorithm of a name; raise InputError if it is for two classes and there are more.
 
     >>> find_algorithm("samme", 3, 1.0).chance
     0.6666666666666667
     """
     if n_classes > 2 and name in _TWO_CLASSES:
         raise InputError(
-            f"algorithm={name!r} is for two classes, and y has {n_classes}",
-            fix=f"Its counterpart for many is '{_TWO_CLASSES[name]}'.",
+            f"algorithm={name!r} is for two classes, but y has {n_classes}",
+            fix=f"Its counterpart for more classes is '{_TWO_CLASSES[name]}'.",
         )
     return _ALGORITHMS[name](n_classes, learning_rate)
 
 
-# ---- reading a score ----
+# ---- scores ----
 
 
-def no_score(n_rows: int, n_classes: int) -> Scores:
-    """Give the score before the first round."""
+def zero_scores(n_rows: int, n_classes: int) -> Scores:
+    """Return the scores before the first round."""
     return np.zeros(n_rows) if n_classes <= 2 else np.zeros((n_rows, n_classes))
 
 
 def own_score(scores: Scores, codes: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Give the score of each row's own class, those of all classes adding up to 0.  -> (n_rows,)"""
+    """Return the centred score of the true class of each row.  -> (n_rows,)"""
     if scores.ndim == 1:
         return np.where(codes == 1, scores, -scores)
     return np.asarray(scores[np.arange(len(codes)), codes] - scores.mean(axis=1))
 
 
 def score_margin(scores: Scores, codes: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Give by how much each row's own class leads the best other, y·F for two classes.  -> (n_rows,)"""
+    """Return the score of the true class minus the best other; y·F for two classes.  -> (n_rows,)"""
     if scores.ndim == 1:
         return np.where(codes == 1, scores, -scores)
     rows = np.arange(len(codes))
@@ -292,12 +374,12 @@ def score_margin(scores: Scores, codes: NDArray[np.int32]) -> NDArray[np.float64
 
 
 def choose_class(scores: Scores) -> NDArray[np.intp]:
-    """Give the code of the class that leads, the first if several do.  -> (n_rows,)"""
+    """Return the code of the class with the largest score, the first of equal ones.  -> (n_rows,)"""
     return np.asarray(scores > 0, np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
 
 
 def probabilities(scores: Scores, n_classes: int) -> NDArray[np.float64]:
-    """Give the probability of each class.  -> (n_rows, n_classes)
+    """Return class probabilities.  -> (n_rows, n_classes)
 
     >>> probabilities(np.array([0.0]), 2).tolist()
     [[0.5, 0.5]]

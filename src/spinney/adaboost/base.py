@@ -1,24 +1,29 @@
-"""What AdaBoost's classifier and regressor share: parameters, reading their input, members, importances."""
+"""Base class of the AdaBoost estimators: the steps of ``fit``, members, importances and fitted state."""
 
 from __future__ import annotations
 
-from abc import ABCMeta, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.adaboost.members import members_of, share_schema, shares_schema
-from spinney.adaboost.state import pack_members, require, unpack_members
+from spinney.adaboost.members import flatten, share_schema, shares_schema
+from spinney.adaboost.rounds import Rounds
+from spinney.adaboost.state import pack_members, unpack_members
+from spinney.base import Estimator
+from spinney.core.early_stopping import EarlyStopping
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, Real, Rule, Whole, thread_count
+from spinney.core.progress import ProgressBar
 from spinney.data.splits import hold_out
-from spinney.io import Persistent
+from spinney.io import require
 from spinney.members.base_estimators import base_estimator_tags
 from spinney.members.tables import check_described, check_input
+
+Floats = NDArray[np.float64]
 
 RULES: dict[str, tuple[Rule, ...]] = {
     "n_estimators": (Whole(1),),
@@ -29,26 +34,23 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "validation_fraction": (Real(0.0, 1.0, open_ends="()"),),
     "n_iter_no_change": (Whole(1),),
     "tol": (Real(0.0),),
-    "verbose": (FLAG, Whole(0)),
+    "verbose": (Whole(0), FLAG),
 }
 
 
-class _BaseAdaBoost(BaseEstimator, Persistent, metaclass=ABCMeta):  # type: ignore[misc]
-    """Hold what fitting leaves behind: members, their weights and errors."""
+class _BaseAdaBoost(Estimator):
+    """Ensemble of members, each with a weight and an error."""
 
-    _state_attributes: ClassVar[tuple[str, ...]] = (
-        "estimator_",
-        "estimators_",
-        "estimator_weights_",
-        "estimator_errors_",
-        "n_features_in_",
-        "feature_names_in_",
-        "validation_errors_",
-    )
     _required_attributes: ClassVar[tuple[str, ...]] = (
         "estimators_",
         "estimator_weights_",
         "estimator_errors_",
+    )
+    _state_attributes: ClassVar[tuple[str, ...]] = (
+        "estimator_",
+        "n_features_in_",
+        "feature_names_in_",
+        "validation_errors_",
     )
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = RULES
 
@@ -66,66 +68,125 @@ class _BaseAdaBoost(BaseEstimator, Persistent, metaclass=ABCMeta):  # type: igno
     n_jobs: int | None
 
     estimators_: list[Any]
-    estimator_weights_: NDArray[np.float64]
-    estimator_errors_: NDArray[np.float64]
+    estimator_weights_: Floats
+    estimator_errors_: Floats
+    n_features_in_: int
 
     @abstractmethod
     def _default_estimator(self) -> Any:
-        """Make the member that is used where none is given."""
+        """Return the base estimator that is used where none is given."""
 
-    def _pattern(self) -> Any:
-        """Give the estimator that members are copies of."""
+    @abstractmethod
+    def _start(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None
+    ) -> tuple[Rounds, Floats | None, dict[str, Any]]:
+        """Read the input; return the rounds, the weights of rows held out, and some fitted attributes."""
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the ensemble; with ``warm_start`` add members to those of the last fit.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Features, in any form that the members accept. Spinney's trees accept arrays, sparse matrices and
+            data frames, with missing values and columns of text.
+        y : array-like of shape (n_rows,)
+            Class labels or target values.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Row weights. Rows of weight 0 are ignored.
+
+        Returns
+        -------
+        object
+            The fitted estimator.
+
+        Examples
+        --------
+        >>> from spinney import AdaBoostClassifier
+        >>> AdaBoostClassifier().fit([[0.0], [1.0]], ["a", "b"]).predict([[0.2]]).tolist()
+        ['a']
+        """
+        self._check_params()
+        n_earlier = self._check_rounds()
+        rounds, held_out, fitted = self._start(X, y, sample_weight)
+        if n_earlier:
+            self._check_earlier_fit(X, fitted)
+            rounds.replay(
+                list(self.estimators_), self.estimator_weights_.tolist(), self.estimator_errors_.tolist()
+            )
+        n_rounds, validation_errors = self._run(rounds, held_out)
+        fitted |= {
+            "estimator_": self._base_estimator(),
+            "estimators_": rounds.estimators[:n_rounds],
+            "estimator_weights_": np.array(rounds.estimator_weights[:n_rounds]),
+            "estimator_errors_": np.array(rounds.estimator_errors[:n_rounds]),
+            "validation_errors_": validation_errors,
+            "ledger_": rounds.make_ledger(n_rounds),
+        }
+        share_schema(flatten(fitted["estimators_"]))
+        return self._set_fitted(**fitted)
+
+    def _run(self, rounds: Rounds, held_out: Floats | None) -> tuple[int, Floats | None]:
+        """Run the rounds; return the number of rounds to keep, and the validation error after each."""
+        stopping, errors = EarlyStopping(self.n_iter_no_change, self.tol), list[float]()
+        done = rounds.is_complete()
+        with ProgressBar(type(self).__name__, self.n_estimators, shown=self.verbose) as progress:
+            while not done and len(rounds.estimators) < self.n_estimators:
+                n_before = len(rounds.estimators)
+                done = not rounds.step()
+                n_done = len(rounds.estimators)
+                progress.update(n_done, f"error {rounds.estimator_errors[-1]:.4f}")
+                if held_out is not None and n_done > n_before:
+                    errors.append(rounds.error_on(held_out))
+                    done |= stopping.update(-errors[-1])
+        n_rounds = len(rounds.estimators) + stopping.best_iter - stopping.n_iter
+        return n_rounds, None if held_out is None else np.array(errors)
+
+    def _base_estimator(self) -> Any:
+        """Return the estimator that members are copies of."""
         if self.estimator is None:
             return self._default_estimator()
         if not hasattr(self.estimator, "fit") or isinstance(self.estimator, type):
             raise InputError(
-                f"estimator is {self.estimator!r}; it takes None or an estimator, for example "
+                f"estimator is {self.estimator!r}; it must be None or an estimator, for example "
                 "DecisionTreeClassifier(max_depth=2)."
             )
         return self.estimator
 
-    def _earlier(self) -> int:
-        """Count the rounds to keep from an earlier fit."""
+    def _check_rounds(self) -> int:
+        """Return the number of rounds of the last fit to keep."""
         if not self.warm_start or not hasattr(self, "estimators_"):
             return 0
         if self.n_estimators < len(self.estimators_):
             raise InputError(
                 f"n_estimators={self.n_estimators} is less than the {len(self.estimators_)} members that "
-                "warm_start=True is to go on from",
-                fix="Ask for more, or set warm_start=False.",
+                "warm_start=True would continue from",
+                fix="Raise n_estimators, or set warm_start=False.",
             )
         return len(self.estimators_)
 
-    def _split(
-        self,
-        given: NDArray[np.float64] | None,
-        n_rows: int,
-        seed: int,
-        strata: NDArray[np.int32] | None = None,
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
-        """Give the weights of the rows to learn from, and of those held out, None if none are."""
-        weights = np.ones(n_rows) if given is None else given
+    def _check_earlier_fit(self, X: Any, fitted: Mapping[str, Any]) -> None:
+        """Raise InputError if the last fit does not match the data."""
+        check_input(self, X)
+
+    def _hold_out(
+        self, weights: Floats | None, n_rows: int, seed: int, strata: NDArray[np.int32] | None = None
+    ) -> tuple[Floats, Floats | None]:
+        """Return the weights of the training rows, and of the rows held out for early stopping."""
+        weights = np.ones(n_rows) if weights is None else weights
         if not self.early_stopping:
             return weights, None
-        out = hold_out(self.validation_fraction, seed, n_rows, strata)
-        learned, held = np.where(out, 0.0, weights), np.where(out, weights, 0.0)
-        if not learned.any() or not held.any():
+        is_held_out = hold_out(self.validation_fraction, seed, n_rows, strata)
+        training, held_out = np.where(is_held_out, 0.0, weights), np.where(is_held_out, weights, 0.0)
+        if not training.any() or not held_out.any():
             raise InputError("Holding rows out for early stopping leaves no weight on one side.")
-        return learned, held
-
-    def _adopt(self, fitted: dict[str, Any]) -> Self:
-        """Set all fitted attributes at once, so that a fit that fails leaves the estimator as it was."""
-        names = {name for base in type(self).__mro__ for name in vars(base).get("_state_attributes", ())}
-        names |= {name for base in type(self).__mro__ for name in vars(base).get("_transient_attributes", ())}
-        kept = {name: value for name, value in vars(self).items() if name not in names}
-        self.__dict__ = kept | fitted
-        return self
+        return training, held_out
 
     def _members(self) -> list[Any]:
-        return members_of(self.estimators_)
+        return flatten(self.estimators_)
 
     def _check_rows(self, X: Any) -> None:
-        """Refuse an X with other features; trees that share a schema do so themselves, with better words."""
+        """Raise an error if X has other features; trees that share a schema check it themselves."""
         check_is_fitted(self)
         if not shares_schema(self._members()):
             check_input(self, X)
@@ -133,11 +194,11 @@ class _BaseAdaBoost(BaseEstimator, Persistent, metaclass=ABCMeta):  # type: igno
     def _threads(self) -> int:
         return thread_count(self.n_jobs)
 
-    # ---- reading the ensemble ----
+    # ---- members ----
 
     @property
-    def feature_importances_(self) -> NDArray[np.float64]:
-        """Give the mean of the members' importances, by their weight.  (n_features,)"""
+    def feature_importances_(self) -> Floats:
+        """Weighted mean of the importances of the members.  (n_features,)"""
         check_is_fitted(self)
         members = self._members()
         if not all(hasattr(member, "feature_importances_") for member in members):
@@ -159,12 +220,12 @@ class _BaseAdaBoost(BaseEstimator, Persistent, metaclass=ABCMeta):  # type: igno
     def __iter__(self) -> Iterator[Any]:
         return iter(self.estimators_)
 
-    # ---- its file ----
+    # ---- model files ----
 
     def _get_state(self) -> dict[str, Any]:
         state = super()._get_state()
         members = state["fitted"].get("estimators_")
-        # A round of several members stays as it is; so does one of members that share nothing.
+        # Rounds with lists of members, and members without a shared schema, are stored as they are.
         packed = pack_members(members) if members and type(members[0]) is not list else None
         if packed is not None:
             state["fitted"] = {**state["fitted"], "estimators_": packed}
@@ -175,30 +236,28 @@ class _BaseAdaBoost(BaseEstimator, Persistent, metaclass=ABCMeta):  # type: igno
         if isinstance(vars(self).get("estimators_"), dict):
             self.estimators_ = unpack_members(self.estimators_)
 
-    def _check_state(self) -> None:
-        if not hasattr(self, "estimators_"):
-            return
+    def _check_fitted(self) -> None:
         check_described(self)
-        rounds, weights, errors = self.estimators_, self.estimator_weights_, self.estimator_errors_
-        require(type(rounds) is list and len(rounds) > 0, "it has no members")
-        for numbers in (weights, errors):
-            sound = isinstance(numbers, np.ndarray) and numbers.dtype == np.float64
-            require(sound and numbers.shape == (len(rounds),), "weights or errors do not match the members")
-            require(bool(np.isfinite(numbers).all()), "weights or errors are not finite")
+        rounds = self.estimators_
+        require(type(rounds) is list and len(rounds) > 0, "the ensemble has no members")
+        for values in (self.estimator_weights_, self.estimator_errors_):
+            valid = isinstance(values, np.ndarray) and values.dtype == np.float64
+            require(valid and values.shape == (len(rounds),), "weights or errors do not match the members")
+            require(np.isfinite(values).all(), "weights or errors are not finite")
         members = self._members()
-        require(len(members) % len(rounds) == 0, "its rounds differ in their number of members")
+        require(len(members) % len(rounds) == 0, "rounds differ in their number of members")
         for member in members:
-            require(hasattr(member, "predict"), "a member is no estimator")
+            require(hasattr(member, "predict"), "a member is not an estimator")
             check_is_fitted(member)
-            own = getattr(member, "n_features_in_", None)
-            require(own == self.n_features_in_, "a member was fitted to other features")
+            n_features = getattr(member, "n_features_in_", None)
+            require(n_features == self.n_features_in_, "a member was fitted to other features")
         share_schema(members)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        pattern = base_estimator_tags(
+        base_tags = base_estimator_tags(
             self.estimator if self.estimator is not None else self._default_estimator()
         )
         for name in ("sparse", "allow_nan", "categorical", "string"):
-            setattr(tags.input_tags, name, getattr(pattern.input_tags, name))
+            setattr(tags.input_tags, name, getattr(base_tags.input_tags, name))
         return tags

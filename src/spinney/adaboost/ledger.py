@@ -1,35 +1,64 @@
-"""RoundLedger: what each round of AdaBoost did, with the losses and the bounds that theory gives for them."""
+"""RoundLedger: errors, losses and bounds of every round of AdaBoost."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.core.frames import to_frame
-from spinney.io import CorruptModelFile, Persistent
+from spinney.core.ledger import Ledger
+from spinney.io import Persistent
 
-_EXPONENT = 700.0  # exp of more would be infinite
+_MAX_EXPONENT = 700.0  # larger exponents overflow
 
 
-@dataclass(frozen=True, eq=False)
-class RoundLedger(Persistent):
-    """Hold one row a round of AdaBoost.
+@dataclass(frozen=True, eq=False, repr=False)
+class RoundLedger(Ledger, Persistent):
+    """Record of AdaBoost, one row per round.
 
-    ``error`` is the weighted error ε of the round's member and ``weight`` its weight α in the score.
-    ``exponential_loss`` is J, the mean of exp(−y F) over the training rows; ``z`` is what the round
-    multiplied it by; ``train_error`` is that of the ensemble so far. ``product_bound``, Π 2√(ε(1 − ε)), and
-    ``edge_bound``, exp(−2 Σ (½ − ε)²), are never below the loss, nor with two classes is that below the
-    error; they are NaN where no such theorem is known.
+    Attributes
+    ----------
+    round : ndarray of shape (n_rounds,)
+        Number of the round, from 1.
+    error : ndarray of shape (n_rounds,)
+        Weighted error ε of the member.
+    weight : ndarray of shape (n_rounds,)
+        Weight α of the member.
+    z : ndarray of shape (n_rounds,)
+        Factor by which the round multiplied the exponential loss.
+    exponential_loss : ndarray of shape (n_rounds,)
+        Mean of exp(−y F) over the training rows.
+    train_error : ndarray of shape (n_rounds,)
+        Training error of the ensemble.
+    product_bound : ndarray of shape (n_rounds,)
+        Π 2√(ε(1 − ε)), an upper bound of the exponential loss, which with two classes is an upper bound of
+        the training error; NaN for algorithms without such a theorem.
+    edge_bound : ndarray of shape (n_rounds,)
+        exp(−2 Σ (½ − ε)²), a weaker bound; NaN likewise.
 
+    Examples
+    --------
     >>> from spinney import AdaBoostClassifier
     >>> from spinney.datasets import load_xor
     >>> AdaBoostClassifier(algorithm="discrete", n_estimators=3, ledger=True).fit(*load_xor()).ledger_.round
     array([1, 2, 3])
     """
+
+    column_types: ClassVar[Mapping[str, type[np.generic]]] = {
+        "round": np.int64,
+        "error": np.float64,
+        "weight": np.float64,
+        "z": np.float64,
+        "exponential_loss": np.float64,
+        "train_error": np.float64,
+        "product_bound": np.float64,
+        "edge_bound": np.float64,
+    }
+    row_name = "rounds"
 
     round: NDArray[np.int64]
     error: NDArray[np.float64]
@@ -41,54 +70,28 @@ class RoundLedger(Persistent):
     edge_bound: NDArray[np.float64]
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            column, dtype = getattr(self, field.name), np.int64 if field.name == "round" else np.float64
-            if not isinstance(column, np.ndarray) or column.dtype != dtype or column.ndim != 1:
-                raise CorruptModelFile(f"Column {field.name!r} of the ledger is no list of {dtype.__name__}.")
-            if len(column) != len(self.round):
-                raise CorruptModelFile(f"Column {field.name!r} of the ledger is not as long as the others.")
+        self.check_columns()
 
     @classmethod
     def from_rows(cls, rows: list[dict[str, float]]) -> RoundLedger:
-        """Build a ledger from one dict a round."""
+        """Build a ledger from one dict per round."""
         columns: dict[str, Any] = {
-            field.name: np.array([row[field.name] for row in rows], np.float64) for field in fields(cls)
+            name: np.array([row[name] for row in rows], dtype) for name, dtype in cls.column_types.items()
         }
-        return cls(**columns | {"round": columns["round"].astype(np.int64)})
-
-    def __len__(self) -> int:
-        return len(self.round)
+        return cls(**columns)
 
     def __getitem__(self, rounds: slice) -> RoundLedger:
-        return RoundLedger(**{field.name: getattr(self, field.name)[rounds] for field in fields(self)})
-
-    def __repr__(self) -> str:
-        return f"RoundLedger({len(self)} rounds)"
-
-    def to_columns(self) -> dict[str, list[Any]]:
-        """Give the table by column."""
-        return {field.name: getattr(self, field.name).tolist() for field in fields(self)}
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """Give the table as one dict a round."""
-        columns = self.to_columns()
-        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-    def to_frame(self) -> Any:
-        """Give the table as a pandas DataFrame, or a polars one where there is no pandas.
-
-        >>> model.ledger_.to_frame().plot(x="round", y=["train_error", "product_bound"])  # doctest: +SKIP
-        """
-        return to_frame(self.to_columns())
+        columns: dict[str, Any] = {name: getattr(self, name)[rounds] for name in self.column_types}
+        return RoundLedger(**columns)
 
 
 def exponential(own_scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give the exponential loss of each row from the score of its own class.  (n_rows,)"""
-    return np.exp(np.clip(-own_scores, None, _EXPONENT))
+    """Return the exponential loss of each row from the score of its true class.  (n_rows,)"""
+    return np.exp(np.clip(-own_scores, None, _MAX_EXPONENT))
 
 
 def error_bound(error: float, n_classes: int, log_odds: float) -> float:
-    """Give the most by which a member of this error multiplies the exponential loss: 2√(ε(1 − ε)) for K = 2.
+    """Upper bound of the factor by which a member multiplies the exponential loss: 2√(ε(1 − ε)) for K = 2.
 
     ``log_odds`` is ν (ln((1 − ε)/ε) + ln(K − 1)).
 
@@ -100,9 +103,9 @@ def error_bound(error: float, n_classes: int, log_odds: float) -> float:
 
 
 def edge_bound(error: float, n_classes: int, learning_rate: float) -> float:
-    """Give the same from the edge γ = 1 − 1/K − ε alone, exp(−2γ²) (Pinsker); NaN for ν above 1.
+    """Weaker bound from the edge γ = 1 − 1/K − ε alone, exp(−2γ²) (Pinsker); NaN for ν above 1.
 
-    A loss is convex in the step, so a part ν of the best step gains at least the part ν of what that gains.
+    The loss is convex in the step, so a fraction ν of the best step gains at least a fraction ν of its gain.
     """
     if learning_rate > 1:
         return math.nan

@@ -1,7 +1,7 @@
-"""The members of AdaBoost: fitted to weighted or drawn rows, each kind in the quickest way it knows.
+"""Members of AdaBoost: fitting to weighted or drawn rows, and predictions.
 
-Any estimator is cloned and fitted to the rows as they are. Spinney's CART trees share one coding of the
-table, and at prediction one reading of it.
+Any estimator is cloned and fitted to the rows as they are. Spinney's CART trees share one coded table during
+fit, and read a table once at predict time.
 """
 
 from __future__ import annotations
@@ -9,31 +9,35 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
 
 import joblib
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
-from spinney.adaboost.row_weights import RowWeights
+from spinney.adaboost.algorithms import RowWeights
+from spinney.base import describe_features
 from spinney.core.errors import InputError
-from spinney.core.parameters import check_parameters, draw_seed
-from spinney.data.schema import Table, read_table
-from spinney.data.training_set import TrainingSet, code_table
+from spinney.core.parameters import draw_seed
+from spinney.data.schema import Table
+from spinney.data.training_set import TrainingSet
 from spinney.members.base_estimators import make_member
 from spinney.members.fitting import fit_member, takes_weights
-from spinney.members.tables import count_rows, take_rows
+from spinney.members.tables import count_training_rows, describe_input, take_rows
 from spinney.tree.grower import Grower
+from spinney.tree.tree_arrays import TreeArrays
 from spinney.trees.base import BaseTree
 from spinney.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
 
 Needs = Literal["classes", "probabilities", "values"]
+Weights: TypeAlias = RowWeights | NDArray[np.int64]
+"""Row weights, or how often each row was drawn."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """Say what members learn: labels with their codes and classes, or values (classes is then None)."""
+    """What members learn: labels with their codes and classes, or values (without codes and classes)."""
 
     labels: NDArray[Any]
     codes: NDArray[np.int32] | None = None
@@ -41,23 +45,26 @@ class Task:
 
 
 class Members(Protocol):
-    """Fit members to the rows of one table, and give their answers for all of its rows."""
+    """Way to fit members to the rows of one table, and to predict these rows."""
 
     n_rows: int
 
     def prepare(self, weights: NDArray[np.float64]) -> None:
-        """Do once what all rounds need, knowing what the rows weigh at first."""
+        """Do what all rounds share, given the initial row weights."""
 
-    def learn(self, seed: int | None, weights: RowWeights | NDArray[np.int64], task: Task) -> Any:
-        """Fit a member to weighted rows, or to rows drawn so and so many times each."""
+    def fit(self, seed: int | None, weights: Weights, task: Task) -> Any:
+        """Return a member fitted to weighted rows, or to drawn rows."""
 
-    def output(self, member: Any, needs: Needs, task: Task) -> NDArray[Any]:
-        """Give a member's answers for all rows: codes or values (n_rows,), or probabilities."""
+    def predict(self, member: Any, needs: Needs, task: Task) -> NDArray[Any]:
+        """Return a member's predictions for all rows: codes or values (n_rows,), or probabilities."""
+
+    def describe_features(self) -> dict[str, Any]:
+        """Return ``n_features_in_`` and, if columns have names, ``feature_names_in_``."""
 
 
 def open_members(estimator: Any, X: Any, resample: bool, n_threads: int) -> Members:
-    """Choose the way to fit members like ``estimator`` to the rows of X, and read X if need be."""
-    if SharedTrees.takes(estimator):
+    """Choose how to fit members like ``estimator`` to the rows of X."""
+    if SharedTrees.supports(estimator):
         return SharedTrees(estimator, X, n_threads)
     if not resample and not takes_weights(estimator):
         raise InputError(
@@ -68,21 +75,19 @@ def open_members(estimator: Any, X: Any, resample: bool, n_threads: int) -> Memb
 
 
 class AnyMembers:
-    """Fit clones of any estimator by its own ``fit``."""
+    """Clones of any estimator, fitted by its own ``fit``."""
 
     def __init__(self, estimator: Any, X: Any, n_threads: int) -> None:
-        # Not every sparse format tells how many rows it has.
+        # Some sparse formats do not know their number of rows.
         self._X: Any = X.tocsr() if hasattr(X, "tocsr") else X
-        self._estimator, self._n_threads = estimator, n_threads
-        self.n_rows = count_rows(self._X)
-        if self.n_rows == 0:
-            raise InputError("Found array with 0 sample(s) while a minimum of 1 is required.")
+        self._given, self._estimator, self._n_threads = X, estimator, n_threads
+        self.n_rows = count_training_rows(self._X)
 
     def prepare(self, weights: NDArray[np.float64]) -> None:
-        """Do nothing: every member reads the table by itself."""
+        """Do nothing: every member reads the table itself."""
 
-    def learn(self, seed: int | None, weights: RowWeights | NDArray[np.int64], task: Task) -> Any:
-        """Fit a clone; rows without weight are left out."""
+    def fit(self, seed: int | None, weights: Weights, task: Task) -> Any:
+        """Return a fitted clone; rows of weight 0 are left out."""
         member = make_member(self._estimator, seed)
         with joblib.parallel_config(n_jobs=self._n_threads):
             if not isinstance(weights, RowWeights):
@@ -92,102 +97,106 @@ class AnyMembers:
             X = self._X if kept.all() else take_rows(self._X, kept)
             return fit_member(member, X, task.labels[kept], weights.values[kept])
 
-    def output(self, member: Any, needs: Needs, task: Task) -> NDArray[Any]:
-        """Ask the member as any user would."""
+    def predict(self, member: Any, needs: Needs, task: Task) -> NDArray[Any]:
+        """Return a member's predictions for all rows."""
         with joblib.parallel_config(n_jobs=self._n_threads):
-            return ask(member, self._X, needs, task.classes)
+            return predict_member(member, self._X, needs, task.classes)
+
+    def describe_features(self) -> dict[str, Any]:
+        """Return ``n_features_in_`` and, if columns have names, ``feature_names_in_``."""
+        return describe_input(self._given)
 
 
 class SharedTrees:
-    """Grow Spinney's CART trees on one coded table: it is read and binned once for all rounds."""
+    """CART trees of Spinney on one coded table, which is read and binned once for all rounds."""
 
     def __init__(self, estimator: Any, X: Any, n_threads: int) -> None:
-        check_parameters(type(estimator).__name__, vars(estimator), estimator._parameter_rules)
-        self.estimator, self.n_threads = estimator, n_threads
-        self.table = read_table(X, estimator.categorical_features)
-        self.n_rows = self.table.n_rows
-
-    def prepare(self, weights: NDArray[np.float64]) -> None:
-        """Code the table: bins hold about the same weight each, as it is at first."""
-        self.matrix = code_table(self.table, weights, self.estimator.max_bins, self.n_threads)
-        missing = [self.matrix.has_missing(j) for j in range(self.matrix.n_columns)]
-        self.table = self.table.with_schema(self.table.schema.with_missing(missing))
-
-    @cached_property
-    def grower(self) -> Grower:
-        """Give the grower of all members; stumps may be found without one."""
-        return Grower(self.matrix)
+        self.estimator = estimator
+        table = estimator.read_training_table(X)
+        self.n_rows = table.n_rows
+        self.training = TrainingSet(table, np.empty((table.n_rows, 1)), n_threads=n_threads)
 
     @staticmethod
-    def takes(estimator: Any) -> bool:
-        """Tell whether members like this one are trees that need nothing but their own rows."""
+    def supports(estimator: Any) -> bool:
+        """Return True for trees that are grown from rows and weights alone, without pruning or ledger."""
         return (
             type(estimator) in (DecisionTreeClassifier, DecisionTreeRegressor)
             and estimator.pruning is None
             and estimator.ccp_alpha == 0
             and not estimator.ledger
-            and estimator.missing == "direction"  # with fractional rows leaves are limited by weight
+            and estimator.missing == "direction"  # fractional instances count leaf sizes by weight
             and getattr(estimator, "class_weight", None) is None
         )
 
-    def learn(self, seed: int | None, weights: RowWeights | NDArray[np.int64], task: Task) -> Any:
-        """Grow a tree on the shared codes; rows without weight do not count."""
+    def prepare(self, weights: NDArray[np.float64]) -> None:
+        """Code the table; bins have about equal initial weight."""
+        self.training = replace(self.training, weights=weights).coded(self.estimator.max_bins)
+
+    @cached_property
+    def grower(self) -> Grower:
+        """The grower of all members; stumps may be found without one."""
+        return Grower(self.training.codes)
+
+    def fit(self, seed: int | None, weights: Weights, task: Task) -> Any:
+        """Return a tree grown on the shared codes; rows of weight 0 are left out."""
         member = make_member(self.estimator, seed)
         steps = weights.steps if isinstance(weights, RowWeights) else weights
-        classes = () if task.classes is None else (task.classes,)
         y = task.labels.astype(np.float64) if task.codes is None else task.codes
-        problem = TrainingSet(
-            self.table,
-            np.ascontiguousarray(y[:, None]),
-            classes,
-            steps.astype(np.float64),
-            draw_seed(member.random_state),
-            self.n_threads,
+        training = replace(
+            self.training,
+            y=np.ascontiguousarray(y[:, None]),
+            classes=() if task.classes is None else (task.classes,),
+            weights=steps.astype(np.float64),
+            seed=draw_seed(member.random_state),
         )
-        plan = member.grow_plan(problem)
-        tree = self.grower.grow(problem.target(problem.weights), plan, self.n_threads).tree
+        plan = member.grow_plan(training)
+        tree = self.grower.grow(training.target(training.weights), plan, training.n_threads).tree
         if isinstance(weights, RowWeights):
             tree = replace(tree, weight=tree.weight * (weights.initial_total / weights.total))
-        return self.adopt(member, tree, task, plan.max_features)
+        return self.set_tree(member, tree, task, plan.max_features)
 
-    def adopt(self, member: Any, tree: Any, task: Task, max_features: int) -> Any:
-        """Make a member of a tree grown for it."""
-        return member.set_tree(tree, self.table.schema, task.classes, max_features=max_features)
+    def set_tree(self, member: Any, tree: TreeArrays, task: Task, max_features: int) -> Any:
+        """Make a fitted member of a tree."""
+        return member.set_tree(tree, self.training.table.schema, task.classes, max_features=max_features)
 
-    def output(self, member: Any, needs: Needs, task: Task) -> NDArray[Any]:
-        """Send all rows down the tree."""
-        return _ask_tree(member, self.table, needs, task.classes, self.n_threads)
+    def predict(self, member: Any, needs: Needs, task: Task) -> NDArray[Any]:
+        """Return a member's predictions for all rows."""
+        return _predict_tree(member, self.training.table, needs, task.classes, self.training.n_threads)
+
+    def describe_features(self) -> dict[str, Any]:
+        """Return ``n_features_in_`` and, if columns have names, ``feature_names_in_``."""
+        return describe_features(self.training.table.schema)
 
 
-# ---- the answers of members ----
+# ---- predictions ----
 
 
-def outputs(
+def predict_members(
     members: Sequence[Any], X: Any, needs: Needs, classes: NDArray[Any] | None, n_threads: int
 ) -> Iterator[NDArray[Any]]:
-    """Give the answers of one member after another; a table that all read alike is read once."""
+    """Yield the predictions of one member after the other; trees that share a schema read X once."""
     first = members[0]
     if shares_schema(members):
         table = first.schema_.read(X, first.unseen, type(first).__name__)
         for member in members:
-            yield _ask_tree(member, table, needs, classes, n_threads)
+            yield _predict_tree(member, table, needs, classes, n_threads)
     else:
         with joblib.parallel_config(n_jobs=n_threads):
             for member in members:
-                yield ask(member, X, needs, classes)
+                yield predict_member(member, X, needs, classes)
 
 
-def members_of(rounds: Sequence[Any]) -> list[Any]:
-    """List the members, those of a round that has several one after the other.
+def flatten(rounds: Sequence[Any]) -> list[Any]:
+    """List the members of all rounds; a round of LogitBoost has a list of them.
 
-    >>> members_of(["a", ["b", "c"]])
+    >>> flatten(["a", ["b", "c"]])
     ['a', 'b', 'c']
     """
     return [one for member in rounds for one in (member if type(member) is list else [member])]
 
 
 def shares_schema(members: Sequence[Any]) -> bool:
-    """Tell whether all members are Spinney's trees over one schema."""
+    """Return True if all members are Spinney's trees with the same schema object."""
     first = members[0]
     return isinstance(first, BaseTree) and all(
         isinstance(member, BaseTree) and member.schema_ is first.schema_ for member in members
@@ -195,7 +204,7 @@ def shares_schema(members: Sequence[Any]) -> bool:
 
 
 def share_schema(members: Sequence[Any]) -> None:
-    """Let trees that were fitted to one table share its schema again, as they did before they were stored."""
+    """Make trees with equal schemas share one object, as they did before they were saved."""
     if not all(isinstance(member, BaseTree) and hasattr(member, "schema_") for member in members):
         return
     first = members[0].schema_
@@ -204,8 +213,8 @@ def share_schema(members: Sequence[Any]) -> None:
             member.schema_ = first
 
 
-def ask(member: Any, X: Any, needs: Needs, classes: NDArray[Any] | None) -> NDArray[Any]:
-    """Ask a fitted estimator for codes, probabilities or values."""
+def predict_member(member: Any, X: Any, needs: Needs, classes: NDArray[Any] | None) -> NDArray[Any]:
+    """Return class codes, probabilities or values predicted by any fitted estimator."""
     if needs == "values" or classes is None:
         return np.asarray(member.predict(X), np.float64)
     if needs == "classes":
@@ -214,13 +223,13 @@ def ask(member: Any, X: Any, needs: Needs, classes: NDArray[Any] | None) -> NDAr
         return _as_probabilities(np.asarray(member.predict(X), np.float64))
     if not hasattr(member, "predict_proba"):
         raise InputError(
-            f"The member {type(member).__name__} gives no probabilities, which this algorithm needs",
+            f"The member {type(member).__name__} does not predict probabilities, which this algorithm needs",
             fix='Use algorithm="samme".',
         )
     return _aligned(member.predict_proba(X), member.classes_, classes)
 
 
-def _ask_tree(
+def _predict_tree(
     member: Any, table: Table, needs: Needs, classes: NDArray[Any] | None, n_threads: int
 ) -> NDArray[Any]:
     if needs == "classes" and classes is not None and len(member.classes_) == len(classes):
@@ -232,15 +241,15 @@ def _ask_tree(
 def read_values(
     member: Any, value: NDArray[np.float64], needs: Needs, classes: NDArray[Any] | None
 ) -> NDArray[Any]:
-    """Give values of a tree's nodes, (n, width), as the answer of one who ends there."""
+    """Return the predictions of rows that end in nodes with the given values (n, width)."""
     if is_regressor(member) or classes is None:
         return _as_probabilities(value[:, 0]) if needs == "probabilities" else value[:, 0]
-    shares = _aligned(value, member.classes_, classes)
-    return shares.argmax(axis=1) if needs == "classes" else shares
+    proportions = _aligned(value, member.classes_, classes)
+    return proportions.argmax(axis=1) if needs == "classes" else proportions
 
 
 def _aligned(proba: NDArray[np.float64], known: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.float64]:
-    """Give probabilities a column for every class, 0 for one that the member never met."""
+    """Return probabilities with a column for every class, 0 for classes that the member has not seen."""
     if len(known) == len(classes):
         return np.asarray(proba, np.float64)
     full = np.zeros((len(proba), len(classes)))
@@ -249,5 +258,5 @@ def _aligned(proba: NDArray[np.float64], known: NDArray[Any], classes: NDArray[A
 
 
 def _as_probabilities(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Turn the fitted mean of y = ±1 into what would be the probabilities of −1 and +1."""
+    """Return the probabilities of −1 and +1 whose mean is the given value.  -> (n, 2)"""
     return np.stack([(1 - values) / 2, (1 + values) / 2], axis=1)

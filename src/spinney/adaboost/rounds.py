@@ -1,8 +1,9 @@
-"""The rounds of AdaBoost: learn a member, weigh it, add it to the score, shift weight to its errors."""
+"""The rounds of AdaBoost: fit a member, compute its weight, add it to the scores, reweight the rows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,35 +12,35 @@ from numpy.typing import NDArray
 from spinney.adaboost.algorithms import (
     Algorithm,
     Logit,
+    RowWeights,
     choose_class,
     log_odds,
-    no_score,
     own_score,
+    zero_scores,
 )
-from spinney.adaboost.ledger import edge_bound, error_bound, exponential
+from spinney.adaboost.ledger import RoundLedger, edge_bound, error_bound, exponential
 from spinney.adaboost.members import Members, Task
-from spinney.adaboost.row_weights import RowWeights
 from spinney.core.seeds import stream
 
-# When re-sampling, so many samples are drawn for one round before the ensemble is taken to be complete.
-MOST_DRAWS = 100
-# Draws made for round t have the purpose _FIRST_ROUND + t.
-_FIRST_ROUND = 16
+# With resample=True, boosting ends after this many samples for one round without a useful member.
+MAX_SAMPLES_PER_ROUND = 100
+# The random stream of round t is number _FIRST_STREAM + t.
+_FIRST_STREAM = 16
 
 
 @dataclass
 class Draws:
-    """Give the random numbers of each round: the same whatever was drawn in the rounds before.
+    """Random generators of the rounds, which do not depend on the draws of earlier rounds.
 
-    Members get seeds of their own only if the ensemble has one.
+    Members get seeds only if the ensemble has a ``random_state``.
     """
 
     seed: int
     seeds_members: bool
 
     def of_round(self, number: int) -> np.random.Generator:
-        """Give the generator of one round."""
-        return stream(self.seed, _FIRST_ROUND + number)
+        """Return the generator of one round."""
+        return stream(self.seed, _FIRST_STREAM + number)
 
     def member_seed(self, random: np.random.Generator) -> int | None:
         """Draw the seed of a member."""
@@ -48,37 +49,15 @@ class Draws:
 
 
 def draw_rows(steps: NDArray[np.int64], random: np.random.Generator) -> NDArray[np.int64]:
-    """Draw as many rows as have weight, by weight, and count how often each came.  (n_rows,) -> (n_rows,)"""
+    """Draw as many rows as have a weight, by weight with replacement; return counts.  -> (n_rows,)"""
     edges = np.cumsum(steps)
     rows = np.searchsorted(edges, random.integers(edges[-1], size=np.count_nonzero(steps)), side="right")
     return np.bincount(rows, minlength=len(steps))
 
 
 @dataclass
-class Watch:
-    """Follow an error that should fall, and tell when it has not done so for some rounds."""
-
-    patience: int
-    tol: float
-    errors: list[float] = field(default_factory=list)
-    best_round: int = 0
-
-    def stops(self, error: float) -> bool:
-        """Take note of the error after one more round.
-
-        >>> watch = Watch(patience=1, tol=0.0)
-        >>> watch.stops(0.3), watch.stops(0.3), watch.best_round
-        (False, True, 1)
-        """
-        self.errors.append(error)
-        if self.best_round == 0 or error < self.errors[self.best_round - 1] - self.tol:
-            self.best_round = len(self.errors)
-        return len(self.errors) - self.best_round >= self.patience
-
-
-@dataclass
 class Attempt:
-    """Hold a fitted member, its answers for all rows, its error, and what it would add to the score."""
+    """A fitted member with its error and weight, its predictions for all rows, and its term of the scores."""
 
     member: Any
     error: float
@@ -87,89 +66,119 @@ class Attempt:
     contribution: NDArray[np.float64] | None = None
 
 
-@dataclass
-class Boosting:
-    """Make rounds on the rows of one table; ``initial`` is their weight, 0 for those held out.
+class Rounds:
+    """Rounds of boosting on the rows of one table: members, their weights and errors."""
 
-    ``task`` is the ensemble's, ``member_task`` what members learn; LogitBoost makes its own every round.
-    ``keeps_scores`` says that the scores will be asked for; where they are not needed, they may be missing.
+    def __init__(self, draws: Draws, resample: bool) -> None:
+        self.draws, self.resample = draws, resample
+        self.estimators: list[Any] = []
+        self.estimator_weights: list[float] = []
+        self.estimator_errors: list[float] = []
+
+    @abstractmethod
+    def replay(self, estimators: list[Any], weights: list[float], errors: list[float]) -> None:
+        """Repeat the rounds of an earlier fit, without fitting members."""
+
+    @abstractmethod
+    def step(self) -> bool:
+        """Make one round; return False if boosting is complete."""
+
+    @abstractmethod
+    def error_on(self, weights: NDArray[np.float64]) -> float:
+        """Return the error of the ensemble on the rows with a weight (n_rows,) here."""
+
+    def make_ledger(self, n_rounds: int) -> RoundLedger | None:
+        """Return the ledger of the first rounds, None if there is none."""
+        return None
+
+    def is_complete(self) -> bool:
+        """Return True if the last member made no error, so that there is nothing to add."""
+        return bool(self.estimator_errors) and self.estimator_errors[-1] <= 0
+
+
+class Boosting(Rounds):
+    """Rounds of a classifier; ``initial`` are the row weights, 0 for rows that are held out.
+
+    ``task`` is what the ensemble learns, ``member_task`` what members learn; LogitBoost makes its own tasks
+    every round. ``keeps_scores`` is False where the scores of the rows are not needed.
     """
 
-    algorithm: Algorithm
-    members: Members
-    task: Task
-    member_task: Task
-    initial: NDArray[np.float64]
-    draws: Draws
-    resample: bool = False
-    keeps_ledger: bool = False
-    keeps_scores: bool = True
-    estimators: list[Any] = field(default_factory=list)
-    estimator_weights: list[float] = field(default_factory=list)
-    estimator_errors: list[float] = field(default_factory=list)
-    ledger: list[dict[str, float]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        assert self.task.codes is not None
-        self.codes = self.task.codes
-        self.start = RowWeights(self.initial)
-        self.weights = RowWeights(self.initial)
-        self.scores = no_score(len(self.codes), self.algorithm.n_classes)
+    def __init__(
+        self,
+        algorithm: Algorithm,
+        members: Members,
+        task: Task,
+        member_task: Task,
+        initial: NDArray[np.float64],
+        draws: Draws,
+        resample: bool = False,
+        keeps_ledger: bool = False,
+        keeps_scores: bool = True,
+    ) -> None:
+        super().__init__(draws, resample)
+        assert task.codes is not None
+        self.algorithm, self.members, self.codes = algorithm, members, task.codes
+        self.task, self.member_task, self.initial = task, member_task, initial
+        self.keeps_ledger, self.keeps_scores = keeps_ledger, keeps_scores
+        self.ledger: list[dict[str, float]] = []
+        self.start = RowWeights(initial)
+        self.weights = RowWeights(initial)
+        self.scores = zero_scores(len(self.codes), algorithm.n_classes)
 
     def replay(self, estimators: list[Any], weights: list[float], errors: list[float]) -> None:
-        """Take over the rounds of an earlier fit, as if they had just been made."""
+        """Repeat the rounds of an earlier fit, without fitting members."""
         for member, weight, error in zip(estimators, weights, errors, strict=True):
-            self.accept(self._judge(member, weight, error))
+            self.accept(self._evaluate(member, weight, error))
 
     def step(self) -> bool:
-        """Make one round; tell whether there may be another."""
+        """Make one round; return False if boosting is complete."""
         random = self.draws.of_round(len(self.estimators))
-        for _ in range(MOST_DRAWS if self.resample else 1):
+        for _ in range(MAX_SAMPLES_PER_ROUND if self.resample else 1):
             attempt = self.attempt(random)
             perfect = attempt.error <= 0 and self.algorithm.ends_when_perfect
             if perfect or not self.is_useless(attempt):
                 self.accept(attempt)
                 return not perfect
         if not self.estimators:
-            # Guessing is all that can be done; the member stays, to be seen, without a say.
-            self.accept(self._judge(attempt.member, 0.0, attempt.error))
+            # There must be a first member; one that is no better than chance gets weight 0.
+            self.accept(self._evaluate(attempt.member, 0.0, attempt.error))
         return False
 
     def is_useless(self, attempt: Attempt) -> bool:
-        """Tell whether a member is to be discarded."""
+        """Return True if a member is to be discarded."""
         assert attempt.contribution is not None
         return self.algorithm.is_useless(attempt.error, attempt.contribution[self.initial > 0])
 
     def attempt(self, random: np.random.Generator) -> Attempt:
-        """Fit a member to the rows by their present weight."""
+        """Fit a member to the rows with their current weights."""
         if isinstance(self.algorithm, Logit):
             member: Any = []
             for response, curvature in self.algorithm.responses(self.scores, self.codes):
                 weights = self.start.scaled(curvature)
-                member.append(self._learn(weights, Task(response), random))
+                member.append(self._fit(weights, Task(response), random))
         else:
-            member = self._learn(self.weights, self.member_task, random)
-        return self._judge(member)
+            member = self._fit(self.weights, self.member_task, random)
+        return self._evaluate(member)
 
-    def _learn(self, weights: RowWeights, task: Task, random: np.random.Generator) -> Any:
+    def _fit(self, weights: RowWeights, task: Task, random: np.random.Generator) -> Any:
         seed = self.draws.member_seed(random)
-        return self.members.learn(seed, draw_rows(weights.steps, random) if self.resample else weights, task)
+        return self.members.fit(seed, draw_rows(weights.steps, random) if self.resample else weights, task)
 
-    def _judge(self, member: Any, weight: float | None = None, error: float | None = None) -> Attempt:
+    def _evaluate(self, member: Any, weight: float | None = None, error: float | None = None) -> Attempt:
         output = self._output(member)
         if error is None:
-            error = self.weights.share(self.algorithm.wrong(output, self.codes))
+            error = self.weights.fraction(self.algorithm.wrong(output, self.codes))
         if weight is None:
             weight = self.algorithm.weight(error)
         return Attempt(member, error, weight, output, self.algorithm.contribution(output, weight))
 
     def _output(self, member: Any) -> NDArray[Any]:
         if isinstance(member, list):
-            return np.stack([self.members.output(one, "values", self.task) for one in member], axis=1)
-        return self.members.output(member, self.algorithm.needs, self.task)
+            return np.stack([self.members.predict(one, "values", self.task) for one in member], axis=1)
+        return self.members.predict(member, self.algorithm.needs, self.task)
 
     def accept(self, attempt: Attempt) -> None:
-        """Add a member to the ensemble, its part to the score, and shift the weights."""
+        """Add a member to the ensemble, its term to the scores, and reweight the rows."""
         assert attempt.output is not None and attempt.contribution is not None
         self.scores += attempt.contribution
         if not isinstance(self.algorithm, Logit):
@@ -206,16 +215,19 @@ class Boosting:
             "edge_bound": before["edge_bound"] * bounds[1],
         }
 
+    def make_ledger(self, n_rounds: int) -> RoundLedger | None:
+        """Return the ledger of the first rounds, None if none is kept."""
+        return RoundLedger.from_rows(self.ledger[:n_rounds]) if self.keeps_ledger else None
+
     def is_complete(self) -> bool:
-        """Tell whether rounds taken over leave nothing to add: the last member made no error."""
-        errors = self.estimator_errors
-        return bool(errors) and errors[-1] <= 0 and self.algorithm.ends_when_perfect
+        """Return True if the last member made no error and the algorithm ends then."""
+        return super().is_complete() and self.algorithm.ends_when_perfect
 
     def error_on(self, weights: NDArray[np.float64]) -> float:
-        """Give the error of the ensemble so far on other rows, those with a weight here."""
+        """Return the error of the ensemble on the rows with a weight (n_rows,) here."""
         wrong = choose_class(self.scores) != self.codes
         return float(weights[wrong].sum() / weights.sum())
 
     def train_error(self) -> float:
-        """Give the error of the ensemble so far on the rows with weight."""
-        return self.start.share(choose_class(self.scores) != self.codes)
+        """Return the error of the ensemble on the training rows."""
+        return self.start.fraction(choose_class(self.scores) != self.codes)

@@ -1,7 +1,7 @@
-"""Boosted stumps in compiled code: sums that follow the weights, and at prediction one table a feature.
+"""Boosted stumps in the compiled core, for fitting and for prediction.
 
-`StumpBoosting` makes the very rounds that `Boosting` would make, faster. `StumpTables` adds up all stumps
-that test the same feature; as every addition to a score is a multiple of 2^-40, no bit of the sum changes.
+`StumpBoosting` makes the same rounds as `Boosting`, faster. `StumpTables` merges all stumps that split on the
+same feature into one table; because terms of scores are multiples of 2^-40, the sums are bit-equal.
 """
 
 from __future__ import annotations
@@ -13,16 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from spinney.adaboost.algorithms import Algorithm, Logit, Vote
+from spinney.adaboost.algorithms import MAX_TOTAL, MIN_TOTAL, RESCALED_EXPONENT, Algorithm, Logit, Vote
 from spinney.adaboost.members import SharedTrees, read_values, shares_schema
 from spinney.adaboost.rounds import Attempt, Boosting
-from spinney.adaboost.row_weights import FRESH, LEAST, MOST
 from spinney.data.schema import Schema, Table
 from spinney.native import core
 from spinney.tree.tree_arrays import CATEGORY_SET, LEAF, NUMERIC, TreeArrays
 from spinney.trees.cart import DecisionTreeClassifier
 
-# What a tree must leave at its default for its only test to be the plain best one.
+# Parameters that must have their defaults for the only split to be the one with the largest gain.
 _PLAIN = {
     "criterion": "gini",
     "splitter": "best",
@@ -41,40 +40,42 @@ Floats = NDArray[np.float64]
 
 
 class StumpBoosting(Boosting):
-    """Make rounds of votes by stumps without fitting, predicting or weighing row by row."""
+    """Rounds of voting stumps, with row weights and histograms in the core."""
 
     _core: core.StumpBooster | None = None
     _params: dict[str, Any]
 
     @staticmethod
-    def takes(algorithm: Algorithm, members: Any, resample: bool) -> bool:
-        """Tell whether these rounds are ones that it can make."""
+    def supports(algorithm: Algorithm, members: Any, resample: bool) -> bool:
+        """Return True if these rounds can be made in the core."""
         if not isinstance(algorithm, Vote) or not isinstance(members, SharedTrees) or resample:
             return False
-        pattern = members.estimator
-        return type(pattern) is DecisionTreeClassifier and all(
-            getattr(pattern, name) == value for name, value in _PLAIN.items()
+        tree = members.estimator
+        return type(tree) is DecisionTreeClassifier and all(
+            getattr(tree, name) == value for name, value in _PLAIN.items()
         )
 
     def attempt(self, random: np.random.Generator) -> Attempt:
-        """Find the best stump under the present weights."""
+        """Find the best stump for the current weights."""
         assert isinstance(self.members, SharedTrees)
-        if self._core is None:  # the weights may be those that earlier rounds left
+        training = self.members.training
+        if self._core is None:  # created here, because earlier rounds may have changed the weights
             self._params = clone(self.members.estimator).get_params(deep=False)
             self._core = core.StumpBooster(
-                self.members.matrix,
+                training.codes,
                 self.codes,
                 self.algorithm.n_classes,
                 self.weights.copies,
                 self.weights.size,
                 self.members.estimator.categorical_split == "one-vs-rest",
-                self.members.n_threads,
+                training.n_threads,
             )
         found = self._core.learn()
-        tree = _stump_tree(found, self.members.matrix.n_columns, self.start.initial_total)
-        # A stump is made without chance, and so keeps the random_state of the pattern.
+        n_columns = training.codes.n_columns
+        tree = _stump_tree(found, n_columns, self.start.initial_total)
+        # Stumps do not depend on a seed, and so keep the random_state of the base estimator.
         member = type(self.members.estimator)(**self._params)
-        self.members.adopt(member, tree, self.task, self.members.matrix.n_columns)
+        self.members.set_tree(member, tree, self.task, n_columns)
         error = found.wrong / found.total
         weight = self.algorithm.weight(error)
         if not self.keeps_scores:
@@ -83,23 +84,23 @@ class StumpBoosting(Boosting):
         return Attempt(member, error, weight, output, self.algorithm.contribution(output, weight))
 
     def is_useless(self, attempt: Attempt) -> bool:
-        """Tell whether a stump is no better than a guess."""
+        """Return True if a stump is no better than chance."""
         return self.algorithm.is_useless(attempt.error)
 
     def accept(self, attempt: Attempt) -> None:
-        """Add a stump to the ensemble, and let the weights and their sums follow."""
+        """Add a stump to the ensemble, and update the weights in the core."""
         if self._core is None:
             super().accept(attempt)
             return
         assert isinstance(self.algorithm, Vote)
         if attempt.contribution is not None:
             self.scores += attempt.contribution
-        self._core.reweight(self.algorithm.factor(attempt.weight), LEAST, MOST, FRESH)
+        self._core.reweight(self.algorithm.factor(attempt.weight), MIN_TOTAL, MAX_TOTAL, RESCALED_EXPONENT)
         self._record(attempt)
 
 
 def _stump_tree(found: core.Stump, n_features: int, weight: float) -> TreeArrays:
-    """Write a stump down as a tree; ``weight`` is what all rows weigh together."""
+    """Return a stump as a tree; ``weight`` is the total weight of the rows."""
     n = 1 if found.kind == LEAF else 3
     value = found.value.reshape(3, 1, -1)[:n]
     none, no_number = np.empty(0, np.int32), np.empty(0, np.float64)
@@ -129,7 +130,7 @@ def _stump_tree(found: core.Stump, n_features: int, weight: float) -> TreeArrays
 
 
 class StumpTables:
-    """Predict with all stumps of an ensemble at once: one look at each feature, however many there are."""
+    """All stumps of an ensemble, merged into one lookup table per feature."""
 
     def __init__(self, schema: Schema, unseen: Any, base: Floats, tables: list[Any]) -> None:
         self._schema, self._unseen, self._base, self._tables = schema, unseen, base, tables
@@ -140,9 +141,9 @@ class StumpTables:
     def of(
         cls, members: Sequence[Any], weights: Floats, algorithm: Algorithm, classes: NDArray[Any]
     ) -> StumpTables | None:
-        """Add up the stumps of an ensemble; None if some member is no stump."""
-        several = isinstance(algorithm, Logit) and algorithm.n_regressions > 1
-        if several or not shares_schema(members) or not all(_is_stump(one.tree_) for one in members):
+        """Merge the stumps of an ensemble; None if a member is not a stump."""
+        has_many = isinstance(algorithm, Logit) and algorithm.n_regressions > 1
+        if has_many or not shares_schema(members) or not all(_is_stump(one.tree_) for one in members):
             return None
         schema: Schema = members[0].schema_
         base, by_feature = _zero(algorithm), dict[int, list[tuple[TreeArrays, Floats]]]()
@@ -156,29 +157,29 @@ class StumpTables:
         for feature, stumps in sorted(by_feature.items()):
             n_categories = len(schema.features[feature].categories or ())
             if schema.features[feature].kind == "categorical":
-                tables.append((feature, True, np.empty(0), _category_lines(stumps, n_categories)))
+                tables.append((feature, True, np.empty(0), _category_table(stumps, n_categories)))
             else:
-                tables.append((feature, False, *_threshold_lines(stumps)))
+                tables.append((feature, False, *_threshold_table(stumps)))
         return cls(schema, members[0].unseen, base, tables)
 
     def __reduce__(self) -> tuple[type[StumpTables], tuple[Any, ...]]:
         return StumpTables, (self._schema, self._unseen, self._base, self._tables)
 
     def scores(self, X: Any, n_threads: int, name: str) -> Floats:
-        """Give the score of each row of X.  -> (n_rows,) or (n_rows, n_classes)"""
+        """Return the score of each row of X.  -> (n_rows,) or (n_rows, n_classes)"""
         table: Table = self._schema.read(X, self._unseen, name)
         columns: Any = table.block
         if columns is None:
             columns = [None] * len(table.columns)
             for j in self._used:
                 columns[j] = table.columns[j]
-        found = self._core.sum(columns, n_threads, table.n_rows)
-        return found[:, 0] if found.shape[1] == 1 else found
+        scores = self._core.sum(columns, n_threads, table.n_rows)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
 
 
 def _is_stump(tree: TreeArrays) -> bool:
-    one_test = tree.kind[0] in (NUMERIC, CATEGORY_SET) and tree.node_count == 3 and tree.missing[0] >= 0
-    return tree.node_count == 1 or bool(one_test)
+    one_split = tree.kind[0] in (NUMERIC, CATEGORY_SET) and tree.node_count == 3 and tree.missing[0] >= 0
+    return tree.node_count == 1 or bool(one_split)
 
 
 def _zero(algorithm: Algorithm) -> Floats:
@@ -186,29 +187,29 @@ def _zero(algorithm: Algorithm) -> Floats:
 
 
 def _leaf_contributions(member: Any, weight: float, algorithm: Algorithm, classes: NDArray[Any]) -> Floats:
-    """Give what each node of a stump would add to the score.  -> (n_nodes, width)"""
+    """Return what each node of a stump adds to the score.  -> (n_nodes, width)"""
     output = read_values(member, member.tree_.value[:, 0], algorithm.needs, classes)
     if isinstance(algorithm, Logit):
         output = output[:, None]
     return algorithm.contribution(output, weight).reshape(len(output), -1)
 
 
-def _threshold_lines(stumps: list[tuple[TreeArrays, Floats]]) -> tuple[Floats, Floats]:
-    """Give the thresholds and, line by line, the sum where so many of them are below x; then for missing."""
+def _threshold_table(stumps: list[tuple[TreeArrays, Floats]]) -> tuple[Floats, Floats]:
+    """Return the sorted thresholds, and the sums between them with that of missing values last."""
     added = np.array([both for _, both in stumps])  # (n_stumps, 2, width)
     missing = added[np.arange(len(stumps)), [int(tree.missing[0]) for tree, _ in stumps]].sum(axis=0)
-    thresholds, place = np.unique([float(tree.threshold[0]) for tree, _ in stumps], return_inverse=True)
+    thresholds, position = np.unique([float(tree.threshold[0]) for tree, _ in stumps], return_inverse=True)
     steps = np.zeros((len(thresholds) + 1, added.shape[2]))
     steps[0] = added[:, 0].sum(axis=0)
-    np.add.at(steps, place + 1, added[:, 1] - added[:, 0])
+    np.add.at(steps, position + 1, added[:, 1] - added[:, 0])
     return thresholds, np.vstack([np.cumsum(steps, axis=0), missing])
 
 
-def _category_lines(stumps: list[tuple[TreeArrays, Floats]], n_categories: int) -> Floats:
-    """Give the sum of each category; then for missing."""
-    lines = np.zeros((n_categories + 1, stumps[0][1].shape[1]))
+def _category_table(stumps: list[tuple[TreeArrays, Floats]], n_categories: int) -> Floats:
+    """Return the sum of each category, with that of missing values last."""
+    sums = np.zeros((n_categories + 1, stumps[0][1].shape[1]))
     for tree, added in stumps:
         first = tree.goes_first(0, n_categories)
-        lines[:-1] += np.where(first[:, None], added[0], added[1])
-        lines[-1] += added[int(tree.missing[0])]
-    return lines
+        sums[:-1] += np.where(first[:, None], added[0], added[1])
+        sums[-1] += added[int(tree.missing[0])]
+    return sums

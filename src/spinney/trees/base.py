@@ -145,6 +145,22 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
         self._check_params()
         return self._read_rows(X, y, sample_weight, class_weight, n_threads, seed)
 
+    def read_training_table(self, X: Any) -> Table:
+        """Check the parameters and read the features of training rows as ``fit`` does.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Training rows.
+
+        Returns
+        -------
+        Table
+            The features.
+        """
+        self._check_params()
+        return self._read_training_table(X)
+
     def fit_training_set(
         self, training: TrainingSet, validation: ValidationRows | None = None, grower: Grower | None = None
     ) -> Self:
