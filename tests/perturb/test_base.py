@@ -92,7 +92,7 @@ def test_content_that_does_not_agree_is_refused(model, damage, monkeypatch):
 
 
 def test_labels_ascend():
-    check_labels(np.array(["a", "b"], object), "thing")
+    check_labels(np.array(["a", "b"], object))
     for wrong in (None, np.array([]), np.array([[1]]), np.array([2, 1]), np.array(["a", 1], object)):
-        with pytest.raises(ModelFileError, match="thing"):
-            check_labels(wrong, "thing")
+        with pytest.raises(ModelFileError, match="classes"):
+            check_labels(wrong)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from spinney.perturb.codes import exhaustive, given_code, least_distance, one_vs_one, one_vs_rest, random_code
+from spinney.perturb.codes import check_code, exhaustive, min_distance, one_vs_one, one_vs_rest, random_code
 
 
 def distance(one, other):
@@ -10,7 +10,7 @@ def distance(one, other):
     return sum((1 - int(a) * int(b)) / 2 for a, b in zip(one, other, strict=True))
 
 
-def naive_least_distance(code):
+def naive_min_distance(code):
     return min(distance(code[i], code[j]) for i in range(len(code)) for j in range(i))
 
 
@@ -32,12 +32,12 @@ def test_fixed_codes_have_the_columns_they_should(n):
 
 
 @pytest.mark.parametrize("code", [one_vs_one(5), one_vs_rest(5), exhaustive(5)])
-def test_least_distance_is_that_of_the_paper(code):
-    assert least_distance(code) == naive_least_distance(code)
+def test_min_distance_is_that_of_the_paper(code):
+    assert min_distance(code) == naive_min_distance(code)
 
 
 def test_equal_rows_have_no_distance():
-    assert least_distance(np.array([[1, 0], [1, 0], [-1, 1]], np.int8)) == -1
+    assert min_distance(np.array([[1, 0], [1, 0], [-1, 1]], np.int8)) == -1
 
 
 @pytest.mark.parametrize("n", [3, 4, 5, 6, 9, 14, 30])
@@ -46,7 +46,7 @@ def test_random_codes_are_proper_and_of_the_papers_size(n, sparse):
     code = random_code(n, sparse, None, 20, np.random.default_rng(0))
     most = (3**n - 2 ** (n + 1) + 1) // 2 if sparse else 2 ** (n - 1) - 1
     assert code.shape == (n, min(most, int(np.ceil((15 if sparse else 10) * np.log2(n)))))
-    assert proper(code) and naive_least_distance(code) == least_distance(code) > 0
+    assert proper(code) and naive_min_distance(code) == min_distance(code) > 0
     assert (0 in code) == sparse
 
 
@@ -60,14 +60,12 @@ def test_more_candidates_find_a_larger_distance():
     few, many = (
         [random_code(12, False, None, n, np.random.default_rng(s)) for s in range(5)] for n in (1, 300)
     )
-    assert (
-        np.mean([least_distance(code) for code in many]) > np.mean([least_distance(code) for code in few]) + 2
-    )
+    assert np.mean([min_distance(code) for code in many]) > np.mean([min_distance(code) for code in few]) + 2
 
 
 def test_the_size_is_a_multiple_of_the_classes():
     assert random_code(10, False, 1.5, 5, np.random.default_rng(0)).shape == (10, 15)
-    with pytest.raises(ValueError, match=r"cannot tell them apart.*code_size"):
+    with pytest.raises(ValueError, match=r"cannot separate them.*code_size"):
         random_code(10, False, 0.1, 5, np.random.default_rng(0))
 
 
@@ -82,12 +80,12 @@ def test_exhaustive_codes_end_at_some_size():
         ([[1], [-1]], "3 rows"),
         ([1, -1, 0], "3 rows"),
         (np.empty((3, 0)), "3 rows"),
-        ([[1], [-1], [2]], "other numbers"),
-        ([[1, 1], [-1, 0], [0, 1]], "column 1.*Write -1"),
+        ([[1], [-1], [2]], "other entries"),
+        ([[1, 1], [-1, 0], [0, 1]], "column 1.*Use -1"),
         ([[1], [-1], [-1]], "classes number 1 and 2"),
         ([["a"], ["b"], ["c"]], "numbers"),
     ],
 )
 def test_matrices_that_are_no_codes(code, words):
     with pytest.raises(ValueError, match=words):
-        given_code(code, 3)
+        check_code(code, 3)

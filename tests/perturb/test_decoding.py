@@ -3,8 +3,16 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 
-from spinney.perturb.codes import one_vs_one, one_vs_rest, random_code
-from spinney.perturb.decoding import LOSSES, by_hamming, by_loss, couple, softmax
+from spinney.perturb.codes import (
+    LOSSES,
+    by_hamming,
+    by_loss,
+    couple,
+    one_vs_one,
+    one_vs_rest,
+    random_code,
+    softmax,
+)
 
 RNG = np.random.default_rng(0)
 CODES = {

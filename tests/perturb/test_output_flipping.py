@@ -8,8 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 import spinney as sp
-from spinney.perturb.output_flipping import flip_labels
-from spinney.perturb.units import make_units
+from spinney.perturb.output_perturbation import flip_labels, make_copies
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 4))
@@ -77,7 +76,7 @@ def test_a_rate_that_only_chance_could_reach_is_refused():
 
 def test_fractions_of_a_flip_are_right_on_average():
     labels = np.array([0, 1, 0, 1, 1, 0])
-    units = make_units(np.arange(6.0)[:, None], labels, None)
+    units = make_copies(np.arange(6.0)[:, None], labels, None)
     dealt = 1 + 0.1 * 5 / 0.5
     rng = np.random.default_rng(0)
     found = [(flip_labels(labels, units, dealt, rng) != labels).mean() for _ in range(3000)]

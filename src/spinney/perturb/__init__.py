@@ -1,9 +1,8 @@
-"""Ensembles whose members are made to differ by perturbed targets, codes or penalties."""
+"""Ensembles made diverse by perturbed targets, output codes or negative correlation learning."""
 
 from spinney.perturb.negative_correlation import NegativeCorrelationClassifier, NegativeCorrelationRegressor
 from spinney.perturb.output_code import OutputCodeClassifier
-from spinney.perturb.output_flipping import OutputFlippingClassifier
-from spinney.perturb.output_smearing import OutputSmearingRegressor
+from spinney.perturb.output_perturbation import OutputFlippingClassifier, OutputSmearingRegressor
 
 __all__ = [
     "NegativeCorrelationClassifier",

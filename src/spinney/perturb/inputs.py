@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from spinney.bagging.sampling import row_order
 from spinney.data import Schema, Table
-from spinney.io import CorruptModelFile, Persistent
+from spinney.io import Persistent, require
 from spinney.perturb.networks import Array, weighted_sum
 
 # A feature with more categories has columns for the most frequent ones, and one column for all others.
@@ -85,8 +85,7 @@ class InputCoding(Persistent):
             and (self.widths[~schema.categorical] == 1).all()
             and ((self.places >= -1) & (self.places < np.repeat(self.widths, counts))).all()
         )
-        if not valid:
-            raise CorruptModelFile("The input coding of the networks does not fit their features.")
+        require(valid, "the input coding of the networks does not fit their features")
 
     def apply(self, table: Table) -> Array:
         """Return the inputs of a table.  -> (n_rows, n_columns)"""

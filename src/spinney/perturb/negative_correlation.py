@@ -20,7 +20,7 @@ from spinney.core.seeds import stream
 from spinney.data import read_table
 from spinney.data.target import encode_values, read_target
 from spinney.data.weights import check_weights
-from spinney.io import CorruptModelFile
+from spinney.io import require
 from spinney.members.tables import encode_labels
 from spinney.perturb.base import check_labels
 from spinney.perturb.inputs import InputCoding, learn_coding, merge_rows, moments
@@ -202,8 +202,9 @@ class _NegativeCorrelation(TableEstimator):
         for m in range(len(self.networks_)):
             member = type(self)(**(self.get_params(deep=False) | {"n_estimators": 1}))
             first, second = (layer[m : m + 1] for layer in self.networks_.layers)
-            networks = Networks.of((first, second), self._link)
-            members.append(member._set_fitted(**self._fitted_attributes() | {"networks_": networks}))
+            fitted = self._fitted_attributes() | {"networks_": Networks.of((first, second), self._link)}
+            member.__dict__.update(fitted)
+            members.append(member)
         return members
 
     def _outputs(self, X: Any) -> Iterator[Array]:
@@ -229,13 +230,12 @@ class _NegativeCorrelation(TableEstimator):
     def _check_fitted(self) -> None:
         kinds = {"coding_": InputCoding, "networks_": Networks, "n_iter_": int}
         valid = all(type(getattr(self, name)) is kind for name, kind in kinds.items()) and self.n_iter_ >= 0
-        if not valid or type(vars(self).get("ledger_")) not in (EpochLedger, type(None)):
-            raise CorruptModelFile(f"The parts of a {type(self).__name__} have wrong types.")
+        valid = valid and type(vars(self).get("ledger_")) in (EpochLedger, type(None))
+        require(valid, f"the parts of a {type(self).__name__} have wrong types")
         self.coding_.check(self.schema_)
-        networks = self.networks_
-        valid = networks.input_weights.shape[1] == self.coding_.n_columns and networks.link == self._link
-        if not valid or networks.output_bias.shape[2] != self._check_target():
-            raise CorruptModelFile(f"The networks of a {type(self).__name__} do not fit inputs and target.")
+        shape, n_outputs = self.networks_.input_weights.shape, self.networks_.output_bias.shape[2]
+        valid = shape[1] == self.coding_.n_columns and self.networks_.link == self._link
+        require(valid and n_outputs == self._check_target(), "the networks do not fit inputs and target")
 
     @abstractmethod
     def _check_target(self) -> int:
@@ -392,8 +392,8 @@ class NegativeCorrelationRegressor(RegressorMixin, MultiOutputMixin, _NegativeCo
     def _check_target(self) -> int:
         parts: list[Any] = [self.target_center_, self.target_scale_]
         valid = all(isinstance(p, np.ndarray) and p.dtype == np.float64 and p.ndim == 1 for p in parts)
-        if not valid or len(self.target_center_) != len(self.target_scale_) or not np.isfinite(parts).all():
-            raise CorruptModelFile("The means and scales of the targets in the model file are damaged.")
+        valid = valid and len(parts[0]) == len(parts[1]) and bool(np.isfinite(parts).all())
+        require(valid, "means and scales of the targets are not valid")
         return self.n_outputs_
 
 
@@ -537,5 +537,5 @@ class NegativeCorrelationClassifier(ClassifierMixin, _NegativeCorrelation):  # t
         return np.asarray(self.classes_.take(best))
 
     def _check_target(self) -> int:
-        check_labels(self.classes_, type(self).__name__)
+        check_labels(self.classes_)
         return self.n_classes_

@@ -14,7 +14,7 @@ from spinney.core.early_stopping import EarlyStopping
 from spinney.core.ledger import Ledger
 from spinney.core.progress import ProgressBar
 from spinney.core.seeds import stream
-from spinney.io import CorruptModelFile, Persistent
+from spinney.io import Persistent, require
 
 Array = NDArray[np.float64]
 Link = Literal["identity", "softmax"]
@@ -132,10 +132,9 @@ class Networks(Persistent):
             outputs = self.output_weights.shape[2]
             shapes = [(n, 1, hidden), (n, hidden, outputs), (n, 1, outputs)]
             valid = min(n, hidden, outputs) >= 1 and [a.shape for a in arrays[1:]] == shapes
-        if not valid or not all(np.isfinite(a).all() for a in arrays):
-            raise CorruptModelFile("The weights of the networks are not finite arrays of matching shapes.")
-        if self.link not in ("identity", "softmax"):
-            raise CorruptModelFile("The networks have an unknown link.")
+        valid = valid and all(np.isfinite(a).all() for a in arrays)
+        require(valid, "the weights of the networks are not finite arrays of matching shapes")
+        require(self.link in ("identity", "softmax"), "the networks have an unknown link")
 
     @classmethod
     def of(cls, layers: Layers, link: str) -> Networks:

@@ -1,4 +1,4 @@
-"""Output codes: many classes as several questions of two sides each, and answers decoded to a class."""
+"""Output codes: a multiclass problem as several binary ones, decoded to a class."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from spinney.core.parameters import (
 from spinney.core.parameters import ArrayLike as ArrayRule
 from spinney.core.seeds import stream
 from spinney.data.weights import check_weights
-from spinney.io import CorruptModelFile
+from spinney.io import require
 from spinney.members.base_estimators import AnyEstimator, make_member
 from spinney.members.fitting import fit_member, run_jobs
 from spinney.members.tables import (
@@ -36,54 +36,82 @@ from spinney.members.tables import (
     take_rows,
 )
 from spinney.perturb.base import _MemberEnsemble, check_labels
-from spinney.perturb.codes import MAKERS, Code, check_rows_differ, given_code, random_code
-from spinney.perturb.decoding import LOSSES, by_hamming, by_loss, couple, softmax
+from spinney.perturb.codes import (
+    LOSSES,
+    MAKERS,
+    Code,
+    by_hamming,
+    by_loss,
+    check_code,
+    check_rows_differ,
+    couple,
+    random_code,
+    softmax,
+)
 from spinney.trees import DecisionTreeClassifier
 
 _DECODING = ("decoding", "loss", "response")
 _RESPONSES = ("decision_function", "predict_proba", "predict")
-# What the seed is used for: the code, and member number t by _MEMBERS + t.
+# Purposes of the random streams: the code, and member t by _MEMBERS + t.
 _CODE, _MEMBERS = 0, 1
 
 
 class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[misc]
-    """Classify among many classes by members that each answer one question of two sides.
+    """Error-correcting output codes (Dietterich and Bakiri, 1995) over any classifier.
 
-    A code has a row a class and a column a member: 1 and −1 are the two sides that the member tells apart,
-    and rows whose class has a 0 are left out of its training. A class is predicted whose row of the code
-    agrees best with all answers, so that a few wrong ones can be corrected.
+    A code has one row per class and one column per member: 1 and −1 are the two sides that the member
+    separates, and rows of a class with a 0 are left out of its training. The class is predicted whose row of
+    the code fits the predictions of all members best, so that a few wrong ones are corrected. With two
+    classes there is one member. A class without weight has a row of zeros and is never predicted.
 
-    estimator : estimator or None
-        What members are copies of; None is a full ``DecisionTreeClassifier``.
-    code : str or array (n_classes, n_members)
-        "one-vs-one": a column each pair of classes; "one-vs-rest": a column each class; "dense": random ±1;
-        "sparse": random, half of it 0; "exhaustive": every division of up to 12 classes; or a matrix of −1, 0
-        and 1 whose rows are in the order of ``classes_``.
-    code_size : number or None
-        Columns of a random code, as a multiple of the number of classes; None is 10 log2(n_classes) columns
-        for "dense" and 15 log2(n_classes) for "sparse". No dichotomy is ever taken twice.
-    n_candidates : int
-        Random codes that are drawn; the one with the largest least distance between two classes is taken.
-    decoding : "loss", "hamming" or "probability"
-        Take the class of least total loss; of least Hamming distance to the signs of the answers (equal ones
-        by the sum of the margins); or of largest probability by a model of all members' probabilities.
-    loss : "hinge", "exponential" or "logistic"
-        What decoding by loss adds up, of code × margin.
-    response : "auto", "decision_function", "predict_proba" or "predict"
-        Where the margin comes from: the decision function itself, 2p − 1 of the probability p, or ±1. "auto"
-        takes the first that the members have; decoding "probability" needs ``predict_proba``.
-    random_state : int, numpy generator or None
+    Parameters
+    ----------
+    estimator : classifier or None, default=None
+        What members are copies of; None is a full :class:`~spinney.DecisionTreeClassifier`.
+    code : str or array-like of shape (n_classes, n_members), default="dense"
+        "one-vs-one": one column per pair of classes; "one-vs-rest": one column per class; "dense": random
+        ±1; "sparse": random with half of the entries 0; "exhaustive": every division of up to 12 classes; or
+        a matrix of −1, 0 and 1 with rows in the order of ``classes_``.
+    code_size : float or None, default=None
+        Columns of a random code, as a multiple of the number of classes. None is 10 log2(n_classes) columns
+        for "dense" and 15 log2(n_classes) for "sparse". Columns never repeat.
+    n_candidates : int, default=1000
+        Number of random codes drawn; the one with the largest minimum distance between classes is used.
+    decoding : {"loss", "hamming", "probability"}, default="loss"
+        Predict the class with the smallest total loss, the smallest Hamming distance to the signs of the
+        margins (ties are broken by the sum of the margins), or the largest probability under the generalized
+        Bradley–Terry model of the members' probabilities (Huang, Weng and Lin, 2006).
+    loss : {"hinge", "exponential", "logistic"}, default="logistic"
+        Loss of code × margin for decoding="loss".
+    response : {"auto", "decision_function", "predict_proba", "predict"}, default="auto"
+        Source of the margins: the decision function, 2p − 1 of the probability p, or ±1 of the prediction.
+        "auto" is the first that the members have; decoding="probability" needs ``predict_proba``.
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the code and of the members.
-    n_jobs : int or None
-        Members that are fitted at a time, −1 for all cores; never changes the model.
-    verbose : int
-        Above 0: a progress bar while fitting.
+    n_jobs : int or None, default=None
+        Number of members fitted in parallel; −1 uses all cores. The model does not depend on it.
+    verbose : int, default=0
+        Above 0: show a progress bar.
 
-    Fitted: ``estimators_``, ``code_book_`` (n_classes, n_members), ``classes_``, ``n_classes_``,
-    ``n_features_in_``, ``feature_names_in_``. Two classes are one question; a class without weight has a row
-    of zeros and is never predicted.
+    Attributes
+    ----------
+    estimators_ : list of estimators
+        Fitted members, one per column of the code; empty if there is one class.
+    code_book_ : ndarray of shape (n_classes, n_members), int8
+        The code.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    n_classes_ : int
+        Number of classes.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X has column names.
 
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
+    >>> from spinney import OutputCodeClassifier
     >>> model = OutputCodeClassifier(code="one-vs-one").fit(*load_iris(return_X_y=True))
     >>> model.code_book_.tolist()
     [[1, 1, 0], [-1, 0, 1], [0, -1, -1]]
@@ -101,6 +129,13 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
     }
     _required_attributes = ("classes_", "code_book_")
 
+    code: Any
+    code_size: float | None
+    n_candidates: int
+    decoding: Literal["loss", "hamming", "probability"]
+    loss: Literal["hinge", "exponential", "logistic"]
+    response: Literal["auto", "decision_function", "predict_proba", "predict"]
+    random_state: Any
     classes_: NDArray[Any]
     code_book_: Code
 
@@ -118,27 +153,39 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self._keep(locals())
+        self._store_params(locals())
 
-    def _pattern(self) -> Any:
+    def _template(self) -> Any:
         return DecisionTreeClassifier() if self.estimator is None else self.estimator
 
     @property
     def n_classes_(self) -> int:
-        """Count the classes."""
+        """Number of classes."""
         return len(self.classes_)
 
     # ---- fitting ----
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Make the code, and fit one member a column to X (n_rows, n_features) and the sides of y (n_rows,).
+        """Make the code and fit one member per column.
 
-        X may be whatever the members take; missing values, categories and data frames reach them untouched.
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Anything that the members accept; it is passed on unchanged.
+        y : array-like of shape (n_rows,)
+            Class labels.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Row weights.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
         """
-        check_parameters(type(self).__name__, vars(self), self._parameter_rules)
+        self._check_params()
         thread_count(self.n_jobs)
-        seed, n_rows, pattern = draw_seed(self.random_state), count_training_rows(X), self._pattern()
-        self._method(pattern)
+        seed, n_rows, template = draw_seed(self.random_state), count_training_rows(X), self._template()
+        self._method(template)
         described = describe_input(X)
         codes, classes = encode_labels(y, n_rows)
         weights = check_weights(sample_weight, n_rows)
@@ -146,24 +193,24 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
         code = self._make_code(present, stream(seed, _CODE))
         n_members = code.shape[1] if present.sum() > 1 else 0
         calls = [
-            (make_member(pattern, _member_seed(seed, t)), X, code[codes, t], weights)
+            (make_member(template, _member_seed(seed, t)), X, code[codes, t], weights)
             for t in range(n_members)
         ]
         members = self._fit_members(_fit_sides, calls, X)
-        return self._adopt(estimators_=members, classes_=classes, code_book_=code, **described)
+        return self._set_fitted(estimators_=members, classes_=classes, code_book_=code, **described)
 
     def _make_code(self, present: NDArray[np.bool_], rng: np.random.Generator) -> Code:
-        """Make a code for the classes that are present; the others have rows of zeros."""
+        """Return a code for the classes that are present; the others have rows of zeros."""
         n_present = int(present.sum())
         if not isinstance(self.code, str):
-            code = np.where(present[:, None], given_code(self.code, len(present)), 0).astype(np.int8)
-            asked = (code == 1).any(axis=0) & (code == -1).any(axis=0)
-            if n_present > 1 and not asked.all():
-                code = code[:, asked]
+            code = np.where(present[:, None], check_code(self.code, len(present)), 0).astype(np.int8)
+            used = (code == 1).any(axis=0) & (code == -1).any(axis=0)
+            if n_present > 1 and not used.all():
+                code = code[:, used]
                 check_rows_differ(code[present])
             return code
         if n_present <= 2:
-            # One question, or with a single class none: whatever is asked, the answer is the class there is.
+            # One member, or none for a single class.
             some = np.array([[1], [-1]], np.int8)[:n_present]
         elif self.code in MAKERS:
             some = MAKERS[self.code](n_present)
@@ -173,29 +220,42 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
         code[present] = some
         return code
 
-    def _method(self, pattern: Any) -> str:
-        """Name the method that members answer by."""
+    def _method(self, template: Any) -> str:
+        """Return the prediction method of the members."""
         wanted = "predict_proba" if self.decoding == "probability" else self.response
         for method in _RESPONSES:
-            if wanted in ("auto", method) and hasattr(pattern, method):
+            if wanted in ("auto", method) and hasattr(template, method):
                 return method
         setting = "decoding='probability'" if self.decoding == "probability" else f"response={wanted!r}"
         raise InputError(
-            f"{setting} asks for {wanted}, which {type(pattern).__name__} does not have",
-            fix="Choose another one, or another estimator.",
+            f"{setting} needs {wanted}, which {type(template).__name__} does not have",
+            fix="Choose another setting, or another estimator.",
         )
 
     # ---- prediction ----
 
     def margins(self, X: Any) -> NDArray[np.float64]:
-        """Give what each member says of its question: positive for side 1.  -> (n_rows, n_members)
+        """Compute the margin of each member, positive for side 1.
 
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_members)
+            Margins.
+
+        Examples
+        --------
+        >>> from spinney import OutputCodeClassifier
         >>> model = OutputCodeClassifier(code="one-vs-rest").fit([[0.0], [1.0], [2.0]], ["a", "b", "c"])
         >>> model.margins([[1.0]]).tolist()
         [[-1.0, 1.0, -1.0]]
         """
         check_input(self, X)
-        # They may have been set anew since the fit.
+        # They may have been set again since the fit.
         check_parameters(
             type(self).__name__, vars(self), {name: self._parameter_rules[name] for name in _DECODING}
         )
@@ -206,29 +266,56 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
         return np.stack(run_jobs(_margin, calls, self.n_jobs), axis=1)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Give the score of each class: minus its distance or loss, or the logarithm of its probability.
+        """Compute the score of each class: its negative distance or loss, or the log of its probability.
 
-        -> (n_rows, n_classes); with two classes (n_rows,), the score of the second minus that of the first.
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes), or (n_rows,) for two classes
+            Scores; for two classes, the score of the second minus that of the first.
         """
         scores = self._scores(X)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predict the class of the largest score, of several the first.  -> (n_rows,)"""
+        """Predict the class with the largest score, of equal classes the first.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Class labels.
+        """
         best = self._scores(X).argmax(axis=1)
-        labels: NDArray[Any] = self.classes_.take(best)
-        return labels
+        return np.asarray(self.classes_.take(best))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Give a probability of each class, in the order of the scores.  -> (n_rows, n_classes)
+        """Predict class probabilities, in the order of the scores.
 
-        With decoding "probability" that which fits the members' probabilities best: it is right if they are.
-        Otherwise shares by exp(score), which order the classes but promise no more.
+        With decoding="probability" they are calibrated if those of the members are. Otherwise they are the
+        softmax of the scores, which only orders the classes.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Probabilities.
         """
-        scores = self._scores(X)
-        shares = softmax(scores)
-        shares[:, ~self.code_book_.any(axis=1)] = 0.0
-        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+        probabilities = softmax(self._scores(X))
+        probabilities[:, ~self.code_book_.any(axis=1)] = 0.0
+        return np.asarray(probabilities / probabilities.sum(axis=1, keepdims=True))
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         margins = self.margins(X)
@@ -246,28 +333,21 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
 
     # ---- files ----
 
-    def _check_state(self) -> None:
-        if "estimators_" not in vars(self):
-            return
-        name, members = type(self).__name__, self.estimators_
-        code: Any = self.code_book_
-        check_labels(self.classes_, name)
+    def _check_fitted(self) -> None:
+        members, code = self.estimators_, self.code_book_
+        check_labels(self.classes_)
         valid = isinstance(code, np.ndarray) and code.dtype == np.int8 and code.ndim == 2
-        if not valid or len(code) != len(self.classes_) or not np.isin(code, (-1, 0, 1)).all():
-            raise CorruptModelFile(
-                f"The code_book_ of an {name} is no matrix of -1, 0 and 1 with a row a class."
-            )
-        if type(members) is not list or (members and len(members) != code.shape[1]):
-            raise CorruptModelFile(f"The members of an {name} are not one for each column of the code.")
-        if not code.any() or (not members and np.count_nonzero(code.any(axis=1)) != 1):
-            raise CorruptModelFile(f"The code_book_ of an {name} asks nothing.")
+        valid = valid and len(code) == len(self.classes_) and bool(np.isin(code, (-1, 0, 1)).all())
+        require(valid, "the code is not a matrix of -1, 0 and 1 with one row per class")
+        valid = type(members) is list and (not members or len(members) == code.shape[1])
+        require(valid, "there is not one member per column of the code")
+        valid = bool(code.any()) and (bool(members) or np.count_nonzero(code.any(axis=1)) == 1)
+        require(valid, "the code separates no classes")
         self._check_members()
 
-    def _check_member(self, member: Any) -> None:
-        super()._check_member(member)
+    def _is_member(self, member: Any) -> bool:
         sides: Any = getattr(member, "classes_", None)
-        if not is_classifier(member) or not np.array_equal(sides, [-1, 1]):
-            raise CorruptModelFile("A member of an OutputCodeClassifier does not tell two sides apart.")
+        return bool(is_classifier(member)) and np.array_equal(sides, [-1, 1])
 
 
 def _member_seed(seed: int, t: int) -> int:
@@ -275,18 +355,16 @@ def _member_seed(seed: int, t: int) -> int:
 
 
 def _fit_sides(member: Any, X: Any, sides: NDArray[np.int8], weights: NDArray[np.float64] | None) -> Any:
-    """Fit a member to the rows that have a side.  sides (n_rows,)"""
-    asked = np.flatnonzero(sides)
-    everything = len(asked) == len(sides)
-    table = X if everything else take_rows(X, asked)
-    return fit_member(
-        member, table, sides[asked].astype(np.int64), None if weights is None else weights[asked]
-    )
+    """Fit a member to the rows with a side.  sides (n_rows,)"""
+    used = np.flatnonzero(sides)
+    everything = len(used) == len(sides)
+    table = X if everything else take_rows(X, used)
+    return fit_member(member, table, sides[used].astype(np.int64), None if weights is None else weights[used])
 
 
 def _margin(member: Any, X: Any, method: str) -> NDArray[np.float64]:
-    """Give one member's margins.  -> (n_rows,)"""
-    answer = np.asarray(getattr(member, method)(X), dtype=np.float64)
+    """Return the margins of one member.  -> (n_rows,)"""
+    predicted = np.asarray(getattr(member, method)(X), dtype=np.float64)
     if method == "predict_proba":
-        return np.asarray(2.0 * answer[:, 1] - 1.0)
-    return answer.reshape(len(answer))
+        return np.asarray(2.0 * predicted[:, 1] - 1.0)
+    return predicted.reshape(len(predicted))
