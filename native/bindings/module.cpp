@@ -3,6 +3,7 @@
 
 NB_MODULE(SPINNEY_MODULE, m) {
     nanobind::set_leak_warnings(false);  // a model that is still alive at exit is no leak
+    register_core(m);
     register_matrix(m);
     register_tree(m);
     register_grow(m);

@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
+void register_core(nanobind::module_& m);
 void register_matrix(nanobind::module_& m);
 void register_tree(nanobind::module_& m);
 void register_grow(nanobind::module_& m);

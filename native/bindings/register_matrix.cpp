@@ -137,6 +137,4 @@ void register_matrix(nb::module_& m) {
     m.def("build_codes", &build, nb::arg("columns"), nb::arg("n_categories"), nb::arg("weights").none(),
           nb::arg("max_bins"), nb::arg("n_threads"),
           "Code a 2-D array or a sequence of columns; max_bins 0 ranks numbers exactly.");
-    m.def("available_cpus", &spinney::available_cpus,
-          "Count the CPUs that affinity and container quota leave us.");
 }

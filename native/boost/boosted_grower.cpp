@@ -63,7 +63,7 @@ class BoostedGrower::Impl {
         NewtonSearch search;
         std::unique_ptr<Stat[]> histogram;  // all zero between nodes
         RowBuffer buffer;
-        std::array<Stat, kSlotLines> lines, weights{};
+        std::array<Stat, kBundleBins> lines, weights{};
         std::vector<LocalRow> spare;
     };
 
@@ -188,7 +188,7 @@ class BoostedGrower::Impl {
             facts[i] = describe(*pair[i]);
             if (searched[i]) columns_.allow(allowed_[i], *pair[i]);
         }
-        const Size n_bundles = table_.slots.slots.size();
+        const Size n_bundles = table_.bundles.bundles.size();
         const Size n_rows = built->n_rows + (other ? other->n_rows : 0);
         const bool small = n_bundles < 8 || (n_rows < 2 * kSmall && n_bundles < kManyBundles);
         const int n_threads = small ? 1 : o_.n_threads;
@@ -207,19 +207,19 @@ class BoostedGrower::Impl {
     }
 
     void merge(BoostNode& n, Size s) {
-        const Size lines = table_.slots.slots[s].n_lines;
-        Stat* to = n.histogram.get() + s * kSlotLines;
+        const Size lines = table_.bundles.bundles[s].n_bins;
+        Stat* to = n.histogram.get() + s * kBundleBins;
         for (Size t = 1; t < scratch_.size(); ++t) {
             if (!scratch_[t].histogram) continue;
-            Stat* from = scratch_[t].histogram.get() + s * kSlotLines;
+            Stat* from = scratch_[t].histogram.get() + s * kBundleBins;
             add_bins(to, from, lines);
             std::fill_n(from, lines, 0);
         }
     }
 
     void subtract(BoostNode& other, const BoostNode& built, Size s) {
-        subtract_bins(other.histogram.get() + s * kSlotLines, built.histogram.get() + s * kSlotLines,
-                      table_.slots.slots[s].n_lines);
+        subtract_bins(other.histogram.get() + s * kBundleBins, built.histogram.get() + s * kBundleBins,
+                      table_.bundles.bundles[s].n_bins);
     }
     // Functions with __restrict parameters, so that the loops are vectorized.
     static void add_bins(Stat* __restrict to, const Stat* __restrict from, Size n) {
@@ -233,7 +233,7 @@ class BoostedGrower::Impl {
     void sum_root(BoostNode& root) {
         if (thread_parts_) merge(root, 0);
         root.total = 0;
-        for (Size i = 0; i < table_.slots.slots[0].n_lines; ++i) root.total += root.histogram[i];
+        for (Size i = 0; i < table_.bundles.bundles[0].n_bins; ++i) root.total += root.histogram[i];
         root.weight = static_cast<Stat>(root.n_rows);
         if (rows_->weights.empty()) return;
         root.weight = 0;
@@ -264,21 +264,21 @@ class BoostedGrower::Impl {
     }
 
     void search_bundle(Size child, const BoostNode& n, const NewtonNode& facts, Size s, int thread) {
-        const Slot& slot = table_.slots.slots[s];
-        const Stat* lines = n.histogram.get() + s * kSlotLines;
-        for (Size place = 0; place < slot.features.size(); ++place) {
-            const std::uint32_t f = slot.features[place];
+        const Bundle& bundle = table_.bundles.bundles[s];
+        const Stat* lines = n.histogram.get() + s * kBundleBins;
+        for (Size place = 0; place < bundle.features.size(); ++place) {
+            const std::uint32_t f = bundle.features[place];
             if (!allowed_[child][f]) continue;
             found_[child][f] =
-                search_feature(f, column_bins(slot, place, lines, thread), nullptr, facts, thread);
+                search_feature(f, column_bins(bundle, place, lines, thread), nullptr, facts, thread);
         }
     }
 
     /// The histogram of one column, out of that of its bundle.
-    const Stat* column_bins(const Slot& slot, Size place, const Stat* lines, int thread) {
-        if (!slot.shared()) return lines;
-        const CodeColumn& column = table_.x.columns[slot.features[place]];
-        unpack(scratch(thread).lines.data(), column.n_bins + 1, slot, place, lines);
+    const Stat* column_bins(const Bundle& bundle, Size place, const Stat* lines, int thread) {
+        if (!bundle.shared()) return lines;
+        const CodeColumn& column = table_.x.columns[bundle.features[place]];
+        unpack(scratch(thread).lines.data(), column.n_bins + 1, bundle, place, lines);
         return scratch(thread).lines.data();
     }
 
@@ -334,15 +334,16 @@ class BoostedGrower::Impl {
     }
 
     NewtonCut search_with_weights(const BoostNode& n, std::uint32_t f, const NewtonNode& facts) {
-        const auto [s, place] = table_.slots.place_of[f];
-        const Stat* lines = column_bins(table_.slots.slots[s], place, n.histogram.get() + s * kSlotLines, 0);
-        std::array<Stat, kSlotLines> weights{};
+        const auto [s, place] = table_.bundles.place_of[f];
+        const Stat* lines =
+            column_bins(table_.bundles.bundles[s], place, n.histogram.get() + s * kBundleBins, 0);
+        std::array<Stat, kBundleBins> weights{};
         sum_weights(weights, n, f);
         return search_feature(f, lines, weights.data(), facts, 0);
     }
 
     /// Sum the row weights of a node per bin code.
-    void sum_weights(std::array<Stat, kSlotLines>& out, const BoostNode& n, std::uint32_t f) {
+    void sum_weights(std::array<Stat, kBundleBins>& out, const BoostNode& n, std::uint32_t f) {
         const ChunkRange* range = ranges(n.id);
         const int n_threads = threads_for(n.n_rows / 4);
         Pool::shared().parallel_for(n_threads, n_threads == 1 ? 1 : n_chunks_, [&](Size task, int thread) {
@@ -357,7 +358,7 @@ class BoostedGrower::Impl {
             }
         });
         for (Scratch& s : scratch_)
-            for (Size i = 0; i < kSlotLines; ++i) {
+            for (Size i = 0; i < kBundleBins; ++i) {
                 out[i] += s.weights[i];
                 s.weights[i] = 0;
             }
@@ -547,7 +548,7 @@ class BoostedGrower::Impl {
     ColumnSampler columns_;
     std::array<std::vector<NewtonCut>, 2> found_;
     std::array<std::vector<std::uint8_t>, 2> allowed_;
-    std::array<std::uint8_t, kSlotLines> goes_left_{};
+    std::array<std::uint8_t, kBundleBins> goes_left_{};
     BoostRows* rows_ = nullptr;
     BoostedTree tree_;
 };

@@ -15,15 +15,15 @@ namespace spinney {
 /// The table in the forms that boosting reads, built once for all trees.
 struct BoostTable {
     const CodeMatrix& x;
-    Slots slots;
-    SlotRows rows;
+    Bundles bundles;
+    BundleRows rows;
 
     BoostTable(const CodeMatrix& matrix, int n_threads)
-        : x(matrix), slots(make_slots(matrix)), rows(matrix, slots, n_threads) {}
+        : x(matrix), bundles(make_bundles(matrix)), rows(matrix, bundles, n_threads) {}
 
     Size n_chunks() const { return (x.n_rows + kChunkRows - 1) / kChunkRows; }
     Size chunk_size(Size chunk) const { return std::min(kChunkRows, x.n_rows - chunk * kChunkRows); }
-    Size histogram_size() const { return slots.slots.size() * kSlotLines; }
+    Size histogram_size() const { return bundles.bundles.size() * kBundleBins; }
 };
 
 /// Target and weights of the rows, the same for all rounds.

@@ -24,7 +24,7 @@ class GatheredRows {
   public:
     static constexpr int kTable = -1;  // not a copy: the rows of the table
 
-    GatheredRows(const SlotRows& table, Size n_rows) : table_(table), n_rows_(n_rows) {}
+    GatheredRows(const BundleRows& table, Size n_rows) : table_(table), n_rows_(n_rows) {}
 
     /// Drop all copies; a new tree begins.
     void clear();
@@ -54,7 +54,7 @@ class GatheredRows {
         std::vector<Size> first;  // (n_chunks,)
     };
 
-    const SlotRows& table_;
+    const BundleRows& table_;
     Size n_rows_, n_used_ = 0;
     std::vector<Copy> copies_;
     std::vector<LocalRow> position_;  // (n_rows,): of a row among those of its chunk and copy

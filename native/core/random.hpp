@@ -1,4 +1,4 @@
-// Random numbers by address: every draw is a function of (seed, node address, counter), never of time or
+// Counter-based random numbers: every draw is a function of (seed, node address, counter), never of time or
 // thread.
 #pragma once
 
@@ -6,7 +6,8 @@
 
 namespace spinney {
 
-/// Mix two words into one (the finaliser of splitmix64 on a golden-ratio step).
+/// Hash two 64-bit numbers: output b + 1 of the generator SplitMix64 with seed a (Steele, Lea & Flood 2014,
+/// "Fast splittable pseudorandom number generators").
 inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
     std::uint64_t z = a + 0x9E3779B97F4A7C15ull * (b + 1);
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;

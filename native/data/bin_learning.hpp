@@ -11,11 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include "data/bin_edges.hpp"
-#include "core/types.hpp"
-#include "data/code_matrix.hpp"
 #include "core/radix_sort.hpp"
+#include "core/random.hpp"
 #include "core/thread_pool.hpp"
+#include "core/types.hpp"
+#include "data/bin_edges.hpp"
+#include "data/code_matrix.hpp"
 
 namespace spinney {
 
@@ -75,10 +76,7 @@ inline std::vector<Row> sample_rows(Size n_rows, Size n_sample) {
     std::vector<Row> rows(n_sample);
     for (Size i = 0; i < n_sample; ++i) {
         const std::uint64_t begin = i * n_rows / n_sample, end = (i + 1) * n_rows / n_sample;
-        std::uint64_t hash = (i + 1) * 0x9e3779b97f4a7c15ull;
-        hash = (hash ^ hash >> 30) * 0xbf58476d1ce4e5b9ull;
-        hash = (hash ^ hash >> 27) * 0x94d049bb133111ebull;
-        rows[i] = static_cast<Row>(begin + (hash ^ hash >> 31) % (end - begin));
+        rows[i] = static_cast<Row>(begin + mix(0, i) % (end - begin));
     }
     return rows;
 }

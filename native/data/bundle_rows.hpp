@@ -1,4 +1,4 @@
-// Slots row by row, and the inner loop of boosting: packed sums of gradients and hessians by code.
+// Bundles in row-major order, and the inner loop of boosting: packed sums of gradients and hessians by code.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/thread_pool.hpp"
 #include "data/bundles.hpp"
 
 namespace spinney {
@@ -21,7 +22,7 @@ inline constexpr Size kChunkRows = 16384;
 using LocalRow = std::uint16_t;
 
 /// Fifteen histograms of 256 words leave room in a 32 KB cache for the rows that stream through.
-inline constexpr Size kTileSlots = 15;
+inline constexpr Size kTileBundles = 15;
 
 /// Rows that go through one tile after the other: they stay in the second-level cache meanwhile, and a tile's
 /// histograms in the first are not driven out too often.
@@ -48,19 +49,19 @@ struct CodedRows {
     Stat* words = nullptr;
 };
 
-/// Slots whose histograms are in the first-level cache together.
-struct SlotTile {
+/// Bundles whose histograms are in the first-level cache together.
+struct BundleTile {
     Size first = 0, n = 0;
 };
 
-/// The codes of all slots, row by row: a row is in one cache line if there are not too many.
-struct SlotRows {
+/// The codes of all bundles, row by row: a row is in one cache line if there are not too many.
+struct BundleRows {
     Size stride = 0;  // bytes of a row
-    std::vector<SlotTile> tiles;
+    std::vector<BundleTile> tiles;
     Bytes codes;  // (n_rows, stride)
 
-    SlotRows(const CodeMatrix& x, const Slots& slots, int n_threads) {
-        const Size d = slots.slots.size(), n_tiles = (d + kTileSlots - 1) / kTileSlots;
+    BundleRows(const CodeMatrix& x, const Bundles& bundles, int n_threads) {
+        const Size d = bundles.bundles.size(), n_tiles = (d + kTileBundles - 1) / kTileBundles;
         // No row of up to 32 bytes is in two cache lines.
         stride = d <= 32 ? std::bit_ceil(std::max<Size>(d, 4)) : (d + 15) / 16 * 16;
         for (Size t = 0; t < n_tiles; ++t)
@@ -70,7 +71,7 @@ struct SlotRows {
         Pool::shared().parallel_for(n_threads, n_blocks, [&](Size block, int) {
             const Size begin = block * kBlockRows, end = std::min(x.n_rows, begin + kBlockRows);
             for (Size s = 0; s < stride; ++s) {
-                const std::uint8_t* from = s < d ? slots.codes_of(s, x) : nullptr;
+                const std::uint8_t* from = s < d ? bundles.codes_of(s, x) : nullptr;
                 std::uint8_t* to = codes.data() + s;
                 for (Size r = begin; r < end; ++r) to[r * stride] = from ? from[r] : 0;
             }
@@ -83,7 +84,7 @@ namespace detail {
 template <Size N>
 [[gnu::always_inline]] inline void add_row(Stat* hist, const std::uint8_t* code, Stat word) {
 #pragma GCC unroll 16
-    for (Size s = 0; s < N; ++s) hist[s * kSlotLines + code[s]] += word;
+    for (Size s = 0; s < N; ++s) hist[s * kBundleBins + code[s]] += word;
 }
 
 template <Size N>
@@ -114,12 +115,12 @@ void copy_rows(const CodedRows& to, const CodedRows& from, Size stride, const Lo
 
 }  // namespace detail
 
-/// Add rows to the histograms of all slots.  hist (n_slots, 256)
-inline void add_rows(Stat* hist, const SlotRows& shape, const CodedRows& rows, Size n) {
-    static constexpr auto table = detail::add_tile_table(std::make_index_sequence<kTileSlots>{});
+/// Add rows to the histograms of all bundles.  hist (n_slots, 256)
+inline void add_rows(Stat* hist, const BundleRows& shape, const CodedRows& rows, Size n) {
+    static constexpr auto table = detail::add_tile_table(std::make_index_sequence<kTileBundles>{});
     for (Size begin = 0; begin < n; begin += kBlockRows)
-        for (const SlotTile& tile : shape.tiles)
-            table[tile.n - 1](hist + tile.first * kSlotLines, rows.codes + begin * shape.stride + tile.first,
+        for (const BundleTile& tile : shape.tiles)
+            table[tile.n - 1](hist + tile.first * kBundleBins, rows.codes + begin * shape.stride + tile.first,
                               shape.stride, rows.words + begin, std::min(kBlockRows, n - begin));
 }
 

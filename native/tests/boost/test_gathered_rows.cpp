@@ -10,7 +10,7 @@
 
 using namespace spinney;
 
-/// Random codes; `n_columns` of many values, so that each has a slot.
+/// Random codes; `n_columns` of many values, so that each has a bundle.
 static CodeMatrix random_matrix(Size n_rows, Size n_columns) {
     std::mt19937 random(static_cast<unsigned>(n_columns));
     CodeMatrix x;
@@ -31,7 +31,7 @@ TEST(rows_are_divided_in_their_order) {
     std::vector<LocalRow> spare(kSpareRows);
     for (const Size n : {0, 1, 7, 8, 9, 64, 1001, 16384}) {
         for (const unsigned cut : {0u, 1u, 100u, 255u, 256u}) {
-            std::array<std::uint8_t, kSlotLines> goes_left{};
+            std::array<std::uint8_t, kBundleBins> goes_left{};
             std::fill_n(goes_left.begin(), cut, std::uint8_t{1});
             std::vector<LocalRow> ids(kChunkRows), expected;
             std::iota(ids.begin(), ids.end(), LocalRow{0});
@@ -50,16 +50,16 @@ TEST(rows_are_divided_in_their_order) {
 /// A table, packed of its rows, and the stores of one tree.
 struct Rows {
     CodeMatrix x;
-    Slots slots;
-    SlotRows table;
+    Bundles bundles;
+    BundleRows table;
     std::vector<Stat> packed;
     GatheredRows gathered;
     Size n_chunks;
 
     Rows(Size n_rows, Size n_columns)
         : x(random_matrix(n_rows, n_columns)),
-          slots(make_slots(x)),
-          table(x, slots, 1),
+          bundles(make_bundles(x)),
+          table(x, bundles, 1),
           packed(n_rows),
           gathered(table, n_rows),
           n_chunks((n_rows + kChunkRows - 1) / kChunkRows) {
@@ -67,11 +67,11 @@ struct Rows {
     }
 
     std::vector<Stat> naive(const std::vector<std::vector<LocalRow>>& ids) const {
-        std::vector<Stat> out(slots.slots.size() * kSlotLines, 0);
+        std::vector<Stat> out(bundles.bundles.size() * kBundleBins, 0);
         for (Size c = 0; c < n_chunks; ++c)
             for (const LocalRow id : ids[c])
-                for (Size s = 0; s < slots.slots.size(); ++s)
-                    out[s * kSlotLines + slots.codes_of(s, x)[c * kChunkRows + id]] +=
+                for (Size s = 0; s < bundles.bundles.size(); ++s)
+                    out[s * kBundleBins + bundles.codes_of(s, x)[c * kChunkRows + id]] +=
                         packed[c * kChunkRows + id];
         return out;
     }
@@ -84,7 +84,7 @@ struct Rows {
             n += list.size();
             sizes.push_back(list.size());
         }
-        std::vector<Stat> out(slots.slots.size() * kSlotLines, 0);
+        std::vector<Stat> out(bundles.bundles.size() * kBundleBins, 0);
         RowBuffer buffer;
         const int from = copy;
         copy = gathered.reserve(from, n, sizes);

@@ -5,8 +5,8 @@
 #include <random>
 #include <vector>
 
-#include "tests/check.hpp"
 #include "core/radix_sort.hpp"
+#include "tests/check.hpp"
 
 using namespace spinney;
 

@@ -2,8 +2,8 @@
 #include <set>
 #include <vector>
 
-#include "tests/check.hpp"
 #include "core/random.hpp"
+#include "tests/check.hpp"
 
 using namespace spinney;
 

@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "tests/check.hpp"
 #include "core/thread_pool.hpp"
+#include "tests/check.hpp"
 
 using namespace spinney;
 
@@ -75,41 +75,6 @@ TEST(exceptions_reach_the_caller) {
     }
 }
 
-TEST(queue_runs_what_tasks_push) {
-    for (int n_threads : {1, 2, 5}) {
-        for (int repeat = 0; repeat < 50; ++repeat) {
-            std::atomic<int> leaves{0};
-            WorkQueue<int> queue;
-            queue.run(n_threads, {8}, [&](int& depth, int, WorkQueue<int>& q) {
-                if (depth == 0) {
-                    ++leaves;
-                    return;
-                }
-                q.push(depth - 1);
-                q.push(depth - 1);
-            });
-            CHECK_EQUAL(leaves.load(), 256);
-        }
-    }
-}
-
-TEST(queue_without_tasks_returns) {
-    WorkQueue<int> queue;
-    queue.run(3, {}, [](int&, int, WorkQueue<int>&) {});
-}
-
-TEST(queue_passes_exceptions_on) {
-    for (int n_threads : {1, 3}) {
-        WorkQueue<int> queue;
-        CHECK_THROWS(queue.run(n_threads, {6},
-                               [](int& depth, int, WorkQueue<int>& q) {
-                                   if (depth == 2) throw std::runtime_error("two");
-                                   q.push(depth - 1);
-                               }),
-                     std::runtime_error);
-    }
-}
-
 TEST(interrupt_stops_all_threads_soon) {
     for (int n_threads : {1, 2, 4}) {
         const auto start = Clock::now();
@@ -159,10 +124,6 @@ TEST(pool_works_after_fork) {
 
 TEST(threads_are_counted) {
     CHECK(available_cpus() >= 1);
-    CHECK_EQUAL(resolve_threads(7), 7);
-    CHECK_EQUAL(resolve_threads(-1), available_cpus());
-    CHECK_EQUAL(resolve_threads(-1000), 1);
-    CHECK_THROWS(resolve_threads(0), std::invalid_argument);
     CHECK_EQUAL(detail::quota_cpus(150000, 100000), 2);
     CHECK_EQUAL(detail::quota_cpus(200000, 100000), 2);
     CHECK_EQUAL(detail::quota_cpus(1000, 100000), 1);

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import permutations
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from spinney.native import core
 
 
 def stream(seed: int, purpose: int) -> np.random.Generator:
@@ -27,13 +26,7 @@ def draw_word(seed: int, purpose: int) -> int:
     return int(np.random.PCG64([seed, purpose]).random_raw())
 
 
-# ---- many seeds at once ----
-#
-# Making a generator takes longer than growing a small tree. NumPy guarantees how it hashes seeds, so the same
-# arithmetic is done here for many seeds at once.
-
-_WORD = 0xFFFFFFFF
-_PCG_MULTIPLIER = 0x2360ED051FC65DA44385DF649FCCF645
+# ---- many seeds at once: making a NumPy generator takes longer than growing a small tree ----
 
 
 def draw_seeds(random_states: ArrayLike) -> NDArray[np.uint64]:
@@ -43,8 +36,7 @@ def draw_seeds(random_states: ArrayLike) -> NDArray[np.uint64]:
     >>> int(draw_seeds([7])[0]) == draw_seed(7)
     True
     """
-    (seeds,) = _seed_states(_entropy(np.asarray(random_states, np.uint64)), 1)
-    return seeds
+    return core.draw_seeds(np.asarray(random_states, np.uint64))
 
 
 def draw_words(seeds: ArrayLike, purposes: ArrayLike) -> NDArray[np.uint64]:
@@ -54,44 +46,4 @@ def draw_words(seeds: ArrayLike, purposes: ArrayLike) -> NDArray[np.uint64]:
     True
     """
     seeds, purposes = np.broadcast_arrays(np.asarray(seeds, np.uint64), np.asarray(purposes, np.uint32))
-    # Python integers, because NumPy has none of 128 bits.
-    states = _seed_states(_entropy(seeds, purposes), 4)
-    begin_high, begin_low, step_high, step_low = (state.astype(object) for state in states)
-    step = (step_high << 65 | step_low << 1 | 1) & (1 << 128) - 1
-    state = step + (begin_high << 64 | begin_low)
-    for _ in range(2):  # once to begin, once for the number
-        state = (state * _PCG_MULTIPLIER + step) & (1 << 128) - 1
-    folded = (state >> 64 ^ state) & (1 << 64) - 1
-    turn = state >> 122
-    return np.asarray((folded >> turn | folded << 64 - turn) & (1 << 64) - 1, np.uint64)
-
-
-def _entropy(seeds: NDArray[np.uint64], *more: NDArray[np.uint32]) -> list[NDArray[np.uint32]]:
-    """Return the four 32-bit words that NumPy makes of a seed and purposes; a seed below 2³² is one word."""
-    low, high = (seeds & np.uint64(_WORD)).astype(np.uint32), (seeds >> np.uint64(32)).astype(np.uint32)
-    none = np.zeros_like(low)
-    of_two, of_one = [low, high, *more, none, none][:4], [low, *more, none, none, none][:4]
-    return [np.where(high > 0, two, one) for two, one in zip(of_two, of_one, strict=True)]
-
-
-def _seed_states(entropy: list[NDArray[np.uint32]], n_numbers: int) -> list[NDArray[np.uint64]]:
-    """Compute `numpy.random.SeedSequence.generate_state` for many seeds: n_numbers 64-bit numbers each."""
-
-    def mixer(constant: int, multiplier: int) -> Any:
-        def mix(words: NDArray[np.uint32]) -> NDArray[np.uint32]:
-            nonlocal constant
-            words = words ^ np.uint32(constant)
-            constant = constant * multiplier & _WORD
-            words = words * np.uint32(constant)
-            return words ^ words >> np.uint32(16)
-
-        return mix
-
-    mix = mixer(0x43B0D7E5, 0x931E8875)
-    pool = [mix(words) for words in entropy]
-    for i, j in permutations(range(4), 2):
-        both = np.uint32(0xCA01F9DD) * pool[j] - np.uint32(0x4973F715) * mix(pool[i])
-        pool[j] = both ^ both >> np.uint32(16)
-    mix = mixer(0x8B51F9DD, 0x58F38DED)
-    state = [mix(pool[i % 4]).astype(np.uint64) for i in range(2 * n_numbers)]
-    return [low | high << np.uint64(32) for low, high in zip(state[::2], state[1::2], strict=True)]
+    return core.draw_words(np.ascontiguousarray(seeds), np.ascontiguousarray(purposes))

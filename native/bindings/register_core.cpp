@@ -1,0 +1,36 @@
+// Registers what has no data: thread counts and seeds.
+#include "bindings/arrays.hpp"
+#include "bindings/register.hpp"
+#include "core/seeds.hpp"
+#include "core/thread_pool.hpp"
+
+namespace {
+
+template <class T>
+using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+auto draw_seeds(const Vector<std::uint64_t>& random_states) {
+    NewArray<std::uint64_t> out({random_states.size()});
+    for (size_t i = 0; i < random_states.size(); ++i)
+        out.data[i] = spinney::draw_seed(random_states.data()[i]);
+    return out.array;
+}
+
+auto draw_words(const Vector<std::uint64_t>& seeds, const Vector<std::uint32_t>& purposes) {
+    if (seeds.size() != purposes.size()) throw nb::value_error("one purpose per seed");
+    NewArray<std::uint64_t> out({seeds.size()});
+    for (size_t i = 0; i < seeds.size(); ++i)
+        out.data[i] = spinney::draw_word(seeds.data()[i], purposes.data()[i]);
+    return out.array;
+}
+
+}  // namespace
+
+void register_core(nb::module_& m) {
+    m.def("available_cpus", &spinney::available_cpus,
+          "Return the number of CPUs that the affinity mask and the container's quota allow.");
+    m.def("draw_seeds", &draw_seeds, nb::arg("random_states"),
+          "Return SeedSequence(random_state).generate_state(1, uint64)[0] of each number (n,).");
+    m.def("draw_words", &draw_words, nb::arg("seeds"), nb::arg("purposes"),
+          "Return PCG64([seed, purpose]).random_raw() of each pair (n,).");
+}

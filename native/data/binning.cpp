@@ -1,0 +1,330 @@
+#include "data/binning.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/radix_sort.hpp"
+#include "data/bin_edges.hpp"
+#include "data/bin_learning.hpp"
+#include "simd/edge_table.hpp"
+
+namespace spinney {
+
+namespace {
+
+/// A block of rows that fits the second-level cache whatever the number of columns; whole cache lines of
+/// codes.
+Size rows_of_block(Size n_columns) {
+    return std::clamp<Size>(32768 / std::max<Size>(n_columns, 1), 64, 2048) / 64 * 64;
+}
+
+/// The steps from input columns to codes, kept together because they share what they learn.
+class CodeBuilder {
+  public:
+    CodeBuilder(std::span<const InputColumn> columns, Size n_rows, const double* weights, int n_threads,
+                Interrupt& interrupt)
+        : columns_(columns),
+          weights_(weights),
+          n_threads_(n_threads),
+          interrupt_(interrupt),
+          scratch_(static_cast<Size>(n_threads)) {
+        matrix_.n_rows = n_rows;
+        matrix_.columns.resize(columns.size());
+    }
+
+    CodeMatrix build(std::uint32_t max_bins) {
+        count_categories(max_bins != 0);
+        if (max_bins == 0) {
+            rank_numbers();
+        } else {
+            rows_ = detail::choose_edge_rows(matrix_.n_rows, weights_);
+            learn_numeric_bins(max_bins);
+            if (rows_.sampled) look_for_few_values(max_bins);
+        }
+        code_all_rows(max_bins != 0);
+        return std::move(matrix_);
+    }
+
+  private:
+    using Type = InputColumn::Type;
+
+    template <class F>
+    void parallel(Size n_tasks, F&& f) {
+        Pool::shared().parallel_for(n_threads_, n_tasks, f, &interrupt_);
+    }
+
+    void allocate(CodeColumn& out, std::uint32_t n_bins) {
+        out.n_bins = n_bins;
+        out.width = n_bins <= 0xff ? 1 : n_bins <= 0xffff ? 2 : 4;
+        out.bytes.resize(matrix_.n_rows * out.width);
+    }
+
+    // Gives every category a bin; binned, rare ones share the last.
+    void count_categories(bool binned) {
+        parallel(columns_.size(), [&](Size j, int) {
+            const InputColumn& in = columns_[j];
+            if (in.type != Type::category) return;
+            CodeColumn& out = matrix_.columns[j];
+            out.kind = ColumnKind::categorical;
+            out.bin_of_category.resize(in.n_categories);
+            std::iota(out.bin_of_category.begin(), out.bin_of_category.end(), 0u);
+            const bool share = binned && in.n_categories > max_category_bins;
+            if (share) share_last_bin(out.bin_of_category, in);
+            allocate(out, share ? max_category_bins : in.n_categories);
+        });
+    }
+
+    void share_last_bin(std::vector<std::uint32_t>& bin_of_category, const InputColumn& in) {
+        std::vector<double> mass(in.n_categories, 0.0);
+        for (Size row = 0; row < matrix_.n_rows; ++row) {
+            const auto c = static_cast<std::uint32_t>(detail::load<std::int32_t>(in, row));
+            if (c < in.n_categories) mass[c] += weights_ ? weights_[row] : 1.0;
+        }
+        std::vector<std::uint32_t> order = bin_of_category;
+        const auto more = [&](auto a, auto b) { return mass[a] != mass[b] ? mass[a] > mass[b] : a < b; };
+        std::nth_element(order.begin(), order.begin() + (max_category_bins - 1), order.end(), more);
+        std::sort(order.begin(), order.begin() + (max_category_bins - 1));
+        std::fill(bin_of_category.begin(), bin_of_category.end(), max_category_bins - 1);
+        for (std::uint32_t bin = 0; bin < max_category_bins - 1; ++bin) bin_of_category[order[bin]] = bin;
+    }
+
+    void learn_numeric_bins(std::uint32_t max_bins) {
+        bins_.resize(columns_.size());
+        // Weighted rows are not sampled: of very many, the keys of one column at a time are enough to hold.
+        const Size limit = rows_.n > edge_sample_rows ? 1 : detail::group_columns;
+        const auto groups = detail::group_numeric(columns_, limit);
+        parallel(groups.size(), [&](Size g, int thread) {
+            const auto [begin, end] = groups[g];
+            learn_bins(begin, end - begin, rows_, max_bins, thread);
+        });
+    }
+
+    // A column with few values in the sample has few in all, or some were missed: only all rows can tell.
+    void look_for_few_values(std::uint32_t max_bins) {
+        std::vector<Size> candidates;
+        for (Size j = 0; j < columns_.size(); ++j) {
+            const bool few = bins_[j].size() > 0 && bins_[j].lo == bins_[j].hi;
+            if (columns_[j].type != Type::category && (few || bins_[j].size() == 0)) candidates.push_back(j);
+        }
+        const Size n_threads = static_cast<Size>(n_threads_);
+        std::vector<detail::DistinctSet> sets(n_threads * candidates.size());
+        for (Size i = 0; i < sets.size(); ++i) {
+            sets[i] = {bins_[candidates[i % candidates.size()]].lo, max_bins};
+        }
+        for_each_block(candidates.size(), [&](Size begin, Size n, int thread, double* values) {
+            for (Size k = 0; k < candidates.size(); ++k) {
+                auto& set = sets[static_cast<Size>(thread) * candidates.size() + k];
+                if (set.full()) continue;
+                detail::read_numbers(values, columns_[candidates[k]], begin, n);
+                set.add(values, n);
+            }
+        });
+        for (Size k = 0; k < candidates.size(); ++k) {
+            for (Size thread = 1; thread < n_threads; ++thread) {
+                const auto& other = sets[thread * candidates.size() + k].values();
+                sets[k].add(other.data(), other.size());
+            }
+            if (!sets[k].full()) bins_[candidates[k]] = {sets[k].values(), sets[k].values()};
+        }
+        std::erase_if(candidates, [&, k = Size{0}](Size) mutable { return !sets[k++].full(); });
+        learn_from_all_rows(candidates, max_bins);
+    }
+
+    // For columns of which the sample has seen next to nothing.
+    void learn_from_all_rows(const std::vector<Size>& wanted, std::uint32_t max_bins) {
+        detail::EdgeRows all;
+        all.n = matrix_.n_rows;
+        parallel(wanted.size(), [&](Size k, int thread) { learn_bins(wanted[k], 1, all, max_bins, thread); });
+    }
+
+    void learn_bins(Size begin, Size n, const detail::EdgeRows& rows, std::uint32_t max_bins, int thread) {
+        const auto in = columns_.subspan(begin, n);
+        const std::span<Bins> out(bins_.data() + begin, n);
+        auto& scratch = scratch_[static_cast<Size>(thread)];
+        if (in[0].type == Type::f32) {
+            detail::learn_bins<float>(out, in, rows, max_bins, scratch, interrupt_);
+        } else {
+            detail::learn_bins<double>(out, in, rows, max_bins, scratch, interrupt_);
+        }
+    }
+
+    // Calls f(begin, n, thread, values) for blocks of rows.
+    template <class F>
+    void for_each_block(Size n_columns, F&& f) {
+        if (n_columns == 0) return;
+        const Size block = rows_of_block(n_columns);
+        // Some blocks a task: a task for each would be too much ado for tables with many columns.
+        const Size per_task = std::max<Size>(1, 4096 / block);
+        const Size n_rows = matrix_.n_rows;
+        parallel((n_rows + block * per_task - 1) / (block * per_task), [&](Size task, int thread) {
+            double* values = scratch_[static_cast<Size>(thread)].values.need(block);
+            const Size end = std::min(n_rows, (task + 1) * block * per_task);
+            for (Size begin = task * block * per_task; begin < end; begin += block) {
+                f(begin, std::min(block, end - begin), thread, values);
+            }
+        });
+    }
+
+    void code_all_rows(bool binned) {
+        const Size n_columns = columns_.size(), n_threads = static_cast<Size>(n_threads_);
+        std::vector<EdgeTable> tables;
+        for (Size j = 0; binned && j < n_columns; ++j) {
+            tables.emplace_back(bins_[j]);
+        }
+        if (binned) {
+            parallel(n_columns, [&](Size j, int) {
+                if (columns_[j].type != Type::category) {
+                    allocate(matrix_.columns[j], static_cast<std::uint32_t>(bins_[j].size()));
+                }
+            });
+        }
+        std::vector<std::vector<Bins>> extents(rows_.sampled ? n_threads : 0, bins_);
+        std::vector<std::uint8_t> missing(n_threads * n_columns, 0);
+        for_each_block(n_columns, [&](Size begin, Size n, int thread, double* values) {
+            for (Size j = 0; j < n_columns; ++j) {
+                auto& any_missing = missing[static_cast<Size>(thread) * n_columns + j];
+                CodeColumn& out = matrix_.columns[j];
+                if (columns_[j].type == Type::category) {
+                    any_missing |= code_categories(out, columns_[j], begin, n);
+                } else if (binned) {
+                    detail::read_numbers(values, columns_[j], begin, n);
+                    std::uint8_t* codes = out.bytes.data() + begin;
+                    tables[j].code(codes, values, n, static_cast<std::uint8_t>(out.n_bins));
+                    any_missing |= std::memchr(codes, static_cast<int>(out.n_bins), n) != nullptr;
+                    if (rows_.sampled) widen(extents[static_cast<Size>(thread)][j], codes, values, n);
+                }
+            }
+        });
+        for (Size j = 0; j < n_columns; ++j) {
+            CodeColumn& out = matrix_.columns[j];
+            for (Size thread = 0; thread < n_threads; ++thread)
+                out.has_missing |= missing[thread * n_columns + j] != 0;
+            if (binned && columns_[j].type != Type::category) publish(out, std::move(bins_[j]), extents, j);
+        }
+    }
+
+    static bool code_categories(CodeColumn& out, const InputColumn& in, Size begin, Size n) {
+        switch (out.width) {
+            case 1:
+                return code_categories<std::uint8_t>(out, in, begin, n);
+            case 2:
+                return code_categories<std::uint16_t>(out, in, begin, n);
+            default:
+                return code_categories<std::uint32_t>(out, in, begin, n);
+        }
+    }
+
+    template <class T>
+    static bool code_categories(CodeColumn& out, const InputColumn& in, Size begin, Size n) {
+        T* codes = reinterpret_cast<T*>(out.bytes.data()) + begin;
+        bool any_missing = false;
+        for (Size i = 0; i < n; ++i) {
+            // As unsigned, −1 and whatever else is no category is too large.
+            const auto c = static_cast<std::uint32_t>(detail::load<std::int32_t>(in, begin + i));
+            const bool known = c < in.n_categories;
+            codes[i] = static_cast<T>(known ? out.bin_of_category[c] : out.n_bins);
+            any_missing |= !known;
+        }
+        return any_missing;
+    }
+
+    // A sample knows the edges, not the least and greatest value of each bin.
+    static void widen(Bins& bins, const std::uint8_t* codes, const double* values, Size n) {
+        for (Size i = 0; i < n; ++i) {
+            if (codes[i] >= bins.size()) continue;
+            double &lo = bins.lo[codes[i]], &hi = bins.hi[codes[i]];
+            if (values[i] < lo) lo = values[i];
+            if (values[i] > hi) hi = values[i];
+        }
+    }
+
+    static void publish(CodeColumn& out, Bins&& bins, const std::vector<std::vector<Bins>>& extents, Size j) {
+        out.lo = std::move(bins.lo);
+        out.hi = std::move(bins.hi);
+        for (const auto& extent : extents) {
+            for (Size b = 0; b < out.lo.size(); ++b) {
+                out.lo[b] = std::min(out.lo[b], extent[j].lo[b] + 0.0);
+                out.hi[b] = std::max(out.hi[b], extent[j].hi[b] + 0.0);
+            }
+        }
+    }
+
+    // Exact: the code of a number is its rank among the distinct ones.
+    void rank_numbers() {
+        parallel(columns_.size(), [&](Size j, int thread) {
+            auto& scratch = scratch_[static_cast<Size>(thread)];
+            if (columns_[j].type == Type::f32) rank_column<float>(j, scratch.narrow);
+            if (columns_[j].type == Type::f64) rank_column<double>(j, scratch.wide);
+        });
+    }
+
+    template <class T, class Key>
+    void rank_column(Size j, detail::KeyScratch<Key>& scratch) {
+        const Size n_rows = matrix_.n_rows;
+        Key* keys = scratch.keys.need(n_rows);
+        std::uint32_t* rows = scratch.rows.need(n_rows);
+        detail::EdgeRows all;
+        all.n = n_rows;
+        Size n = 0;
+        detail::gather_keys<T>(keys, rows, columns_.subspan(j, 1), all, &n);
+        radix_sort_pairs(keys, rows, scratch.spare.need(n), scratch.spare_rows.need(n), n,
+                         [&] { interrupt_.poll(); });
+        CodeColumn& out = matrix_.columns[j];
+        Size distinct = n > 0;
+        for (Size i = 1; i < n; ++i) distinct += keys[i] != keys[i - 1];
+        out.lo.reserve(distinct);  // exactly: with many columns the slack of a growing vector would add up
+        for (Size i = 0; i < n; ++i) {
+            if (i == 0 || keys[i] != keys[i - 1]) out.lo.push_back(number_of(keys[i]));
+        }
+        out.has_missing = n < n_rows;
+        allocate(out, static_cast<std::uint32_t>(out.lo.size()));
+        switch (out.width) {
+            case 1:
+                return write_ranks<std::uint8_t>(out, keys, rows, n);
+            case 2:
+                return write_ranks<std::uint16_t>(out, keys, rows, n);
+            default:
+                return write_ranks<std::uint32_t>(out, keys, rows, n);
+        }
+    }
+
+    template <class T, class Key>
+    void write_ranks(CodeColumn& out, const Key* keys, const std::uint32_t* rows, Size n) {
+        T* codes = reinterpret_cast<T*>(out.bytes.data());
+        if (out.has_missing) std::fill_n(codes, matrix_.n_rows, static_cast<T>(out.n_bins));
+        std::uint32_t rank = 0;
+        for (Size i = 0; i < n; ++i) {
+            rank += i > 0 && keys[i] != keys[i - 1];
+            codes[rows[i]] = static_cast<T>(rank);
+        }
+    }
+
+    std::span<const InputColumn> columns_;
+    const double* weights_;
+    int n_threads_;
+    Interrupt& interrupt_;
+    CodeMatrix matrix_;
+    detail::EdgeRows rows_;
+    std::vector<Bins> bins_;
+    std::vector<detail::BinningScratch> scratch_;
+};
+
+}  // namespace
+
+CodeMatrix build_codes(std::span<const InputColumn> columns, Size n_rows, const double* weights,
+                       std::uint32_t max_bins, int n_threads, Interrupt& interrupt) {
+    if (max_bins == 1 || max_bins > 255) throw std::invalid_argument("max_bins must be 0 or from 2 to 255");
+    if (n_rows >= std::numeric_limits<Row>::max())
+        throw std::invalid_argument("a table may have at most " +
+                                    std::to_string(std::numeric_limits<Row>::max() - 1) + " rows");
+    n_threads = std::clamp(n_threads, 1, Pool::max_threads);
+    return CodeBuilder(columns, n_rows, weights, n_threads, interrupt).build(max_bins);
+}
+
+}  // namespace spinney

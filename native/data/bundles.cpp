@@ -1,0 +1,94 @@
+#include "data/bundles.hpp"
+
+namespace spinney {
+
+namespace {
+
+/// Columns with more codes than this are not worth sharing: a partner could hardly have two.
+constexpr Size kFewCodes = 100;
+
+/// Numbers the combinations of a bundle's codes with one more column's.  out (n_rows,) holds the bundle's
+/// codes and is overwritten when the result is true: the column joins.
+class Joiner {
+  public:
+    explicit Joiner(Size n_rows) : n_rows_(n_rows), codes(n_rows) {}
+
+    void start(const CodeColumn& column) {
+        std::copy_n(column.as<std::uint8_t>(), n_rows_, codes.data());
+        n_ = column.n_bins + 1;
+        combinations.resize(n_);
+        for (Size c = 0; c < n_; ++c) combinations[c] = {static_cast<std::uint8_t>(c)};
+    }
+
+    /// Combinations in order of first appearance would depend on the rows' order; they are numbered by value.
+    bool join(const CodeColumn& column) {
+        const std::uint8_t* other = column.as<std::uint8_t>();
+        const Size width = column.n_bins + 1;
+        met_.assign(n_ * width, 0);
+        for (Size r = 0; r < n_rows_; ++r) met_[codes[r] * width + other[r]] = 1;
+        const Size n = static_cast<Size>(std::count(met_.begin(), met_.end(), 1));
+        if (n > kBundleBins) return false;
+        number_.assign(met_.size(), 0);
+        std::vector<std::vector<std::uint8_t>> next;
+        for (Size i = 0; i < met_.size(); ++i) {
+            if (!met_[i]) continue;
+            number_[i] = static_cast<std::uint8_t>(next.size());
+            next.push_back(combinations[i / width]);
+            next.back().push_back(static_cast<std::uint8_t>(i % width));
+        }
+        for (Size r = 0; r < n_rows_; ++r) codes[r] = number_[codes[r] * width + other[r]];
+        combinations = std::move(next);
+        n_ = n;
+        return true;
+    }
+
+  private:
+    Size n_rows_, n_ = 0;
+    std::vector<std::uint8_t> met_, number_;
+
+  public:
+    std::vector<std::uint8_t> codes;
+    std::vector<std::vector<std::uint8_t>> combinations;
+};
+
+}  // namespace
+
+Bundles make_bundles(const CodeMatrix& x) {
+    Bundles out;
+    const auto finish = [&](Bundle bundle, Joiner& joiner) {
+        out.codes.emplace_back();
+        if (bundle.shared()) {
+            for (const auto& codes : joiner.combinations)
+                bundle.codes_of.insert(bundle.codes_of.end(), codes.begin(), codes.end());
+            bundle.n_bins = joiner.combinations.size();
+            out.codes.back() = joiner.codes;
+        } else {
+            bundle.n_bins = x.columns[bundle.features[0]].n_bins + 1;
+        }
+        out.bundles.push_back(std::move(bundle));
+    };
+    Joiner joiner(x.n_rows);
+    Bundle open;
+    for (std::uint32_t f = 0; f < x.columns.size(); ++f) {
+        const CodeColumn& column = x.columns[f];
+        if (column.n_bins + 1 > kFewCodes) {
+            finish({{f}, {}, 0}, joiner);
+            continue;
+        }
+        if (!open.features.empty() && joiner.join(column)) {
+            open.features.push_back(f);
+            continue;
+        }
+        if (!open.features.empty()) finish(std::move(open), joiner);
+        open = {{f}, {}, 0};
+        joiner.start(column);
+    }
+    if (!open.features.empty()) finish(std::move(open), joiner);
+    out.place_of.resize(x.columns.size());
+    for (Size s = 0; s < out.bundles.size(); ++s)
+        for (Size p = 0; p < out.bundles[s].features.size(); ++p)
+            out.place_of[out.bundles[s].features[p]] = {s, p};
+    return out;
+}
+
+}  // namespace spinney
