@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, Real, Rule, Whole, thread_count
 from spinney.core.progress import ProgressBar
 from spinney.data.splits import hold_out
+from spinney.data.weights import check_weights
 from spinney.io import require
 from spinney.members.base_estimators import base_estimator_tags
 from spinney.members.tables import check_described, check_input
@@ -128,19 +130,31 @@ class _BaseAdaBoost(Estimator):
 
     def _run(self, rounds: Rounds, held_out: Floats | None) -> tuple[int, Floats | None]:
         """Run the rounds; return the number of rounds to keep, and the validation error after each."""
+        if held_out is None:
+            for _ in self._steps(rounds):
+                pass
+            return len(rounds.estimators), None
         stopping, errors = EarlyStopping(self.n_iter_no_change, self.tol), list[float]()
-        done = rounds.is_complete()
-        with ProgressBar(type(self).__name__, self.n_estimators, shown=self.verbose) as progress:
+        for n_added in self._steps(rounds):
+            if n_added:
+                errors.append(rounds.error_on(held_out))
+                if stopping.update(-errors[-1]):
+                    break
+        return len(rounds.estimators) + stopping.best_iter - stopping.n_iter, np.array(errors)
+
+    def _steps(self, rounds: Rounds) -> Iterator[int]:
+        """Make the rounds that are left; yield the number of members that each added, 0 or 1."""
+        title = type(self).__name__
+        bar = ProgressBar(title, self.n_estimators) if self.verbose else nullcontext()
+        with bar as progress:
+            done = rounds.is_complete()
             while not done and len(rounds.estimators) < self.n_estimators:
                 n_before = len(rounds.estimators)
                 done = not rounds.step()
                 n_done = len(rounds.estimators)
-                progress.update(n_done, f"error {rounds.estimator_errors[-1]:.4f}")
-                if held_out is not None and n_done > n_before:
-                    errors.append(rounds.error_on(held_out))
-                    done |= stopping.update(-errors[-1])
-        n_rounds = len(rounds.estimators) + stopping.best_iter - stopping.n_iter
-        return n_rounds, None if held_out is None else np.array(errors)
+                if progress is not None:
+                    progress.update(n_done, f"error {rounds.estimator_errors[-1]:.4f}")
+                yield n_done - n_before
 
     def _base_estimator(self) -> Any:
         """Return the estimator that members are copies of."""
@@ -170,10 +184,11 @@ class _BaseAdaBoost(Estimator):
         check_input(self, X)
 
     def _hold_out(
-        self, weights: Floats | None, n_rows: int, seed: int, strata: NDArray[np.int32] | None = None
+        self, given: ArrayLike | None, n_rows: int, seed: int, strata: NDArray[np.int32] | None = None
     ) -> tuple[Floats, Floats | None]:
         """Return the weights of the training rows, and of the rows held out for early stopping."""
-        weights = np.ones(n_rows) if weights is None else weights
+        checked = None if given is None else check_weights(given, n_rows)
+        weights = np.ones(n_rows) if checked is None else checked
         if not self.early_stopping:
             return weights, None
         is_held_out = hold_out(self.validation_fraction, seed, n_rows, strata)

@@ -20,10 +20,9 @@ from spinney.adaboost.rounds import Boosting, Draws
 from spinney.adaboost.stumps import StumpBoosting, StumpTables
 from spinney.core.errors import InputError, show_value
 from spinney.core.parameters import OneOf, draw_seed
-from spinney.data.target import encode_like, read_target
-from spinney.data.weights import check_weights
+from spinney.data.target import encode_classes, encode_like, read_target
 from spinney.io import require
-from spinney.members.tables import count_rows, encode_labels
+from spinney.members.tables import count_rows
 from spinney.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
 
 Floats = NDArray[np.float64]
@@ -154,9 +153,15 @@ class AdaBoostClassifier(ClassifierMixin, _BaseAdaBoost):  # type: ignore[misc]
     ) -> tuple[Boosting, Floats | None, dict[str, Any]]:
         estimator, seed = self._base_estimator(), draw_seed(self.random_state)
         members = open_members(estimator, X, self.resample, self._threads())
-        codes, classes = encode_labels(y, members.n_rows)
-        given = check_weights(sample_weight, members.n_rows)
-        weights, held_out = self._hold_out(given, members.n_rows, seed, codes)
+        labels = read_target(y, members.n_rows)
+        if labels.ndim == 2:
+            raise InputError(
+                f"y has {labels.shape[1]} outputs, and AdaBoostClassifier learns one",
+                fix="Use sklearn.multioutput.MultiOutputClassifier.",
+            )
+        encoded = encode_classes(labels)
+        codes, classes = encoded.codes[:, 0], encoded.classes[0]
+        weights, held_out = self._hold_out(sample_weight, members.n_rows, seed, codes)
         algorithm = find_algorithm(self.algorithm, len(classes), self.learning_rate)
         task = Task(classes[codes], codes, classes)
         member_task = _member_task(estimator, algorithm, task)
@@ -231,9 +236,13 @@ class AdaBoostClassifier(ClassifierMixin, _BaseAdaBoost):  # type: ignore[misc]
             yield scores
 
     def _scores(self, X: Any) -> Floats:
-        check_is_fitted(self)
-        if self._tables is not None:
-            return self._tables.scores(X, self._threads(), type(self).__name__)
+        try:
+            tables = self._tables
+        except AttributeError:
+            check_is_fitted(self)
+            raise
+        if tables is not None:
+            return tables.scores(X, self._threads(), type(self).__name__)
         for scores in self._staged_scores(X):
             last = scores
         return last

@@ -18,7 +18,6 @@ from spinney.adaboost.rounds import MAX_SAMPLES_PER_ROUND, Draws, Rounds, draw_r
 from spinney.core.errors import InputError
 from spinney.core.parameters import OneOf, draw_seed
 from spinney.data.target import encode_values, read_target
-from spinney.data.weights import check_weights
 from spinney.io import require
 from spinney.trees.cart import DecisionTreeRegressor
 
@@ -202,8 +201,7 @@ class AdaBoostRegressor(RegressorMixin, _BaseAdaBoost):  # type: ignore[misc]
                 f"y has {values.shape[1]} outputs, and AdaBoostRegressor learns one",
                 fix="Use sklearn.multioutput.MultiOutputRegressor.",
             )
-        given = check_weights(sample_weight, members.n_rows)
-        weights, held_out = self._hold_out(given, members.n_rows, seed)
+        weights, held_out = self._hold_out(sample_weight, members.n_rows, seed)
         members.prepare(weights)
         boosting = RegressionBoosting(
             members,

@@ -132,7 +132,7 @@ class Boosting(Rounds):
 
     def step(self) -> bool:
         """Make one round; return False if boosting is complete."""
-        random = self.draws.of_round(len(self.estimators))
+        random = self.generator()
         for _ in range(MAX_SAMPLES_PER_ROUND if self.resample else 1):
             attempt = self.attempt(random)
             perfect = attempt.error <= 0 and self.algorithm.ends_when_perfect
@@ -144,13 +144,18 @@ class Boosting(Rounds):
             self.accept(self._evaluate(attempt.member, 0.0, attempt.error))
         return False
 
+    def generator(self) -> np.random.Generator | None:
+        """Return the random generator of the next round."""
+        return self.draws.of_round(len(self.estimators))
+
     def is_useless(self, attempt: Attempt) -> bool:
         """Return True if a member is to be discarded."""
         assert attempt.contribution is not None
         return self.algorithm.is_useless(attempt.error, attempt.contribution[self.initial > 0])
 
-    def attempt(self, random: np.random.Generator) -> Attempt:
+    def attempt(self, random: np.random.Generator | None) -> Attempt:
         """Fit a member to the rows with their current weights."""
+        assert random is not None
         if isinstance(self.algorithm, Logit):
             member: Any = []
             for response, curvature in self.algorithm.responses(self.scores, self.codes):

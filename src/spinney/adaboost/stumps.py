@@ -55,7 +55,10 @@ class StumpBoosting(Boosting):
             getattr(tree, name) == value for name, value in _PLAIN.items()
         )
 
-    def attempt(self, random: np.random.Generator) -> Attempt:
+    def generator(self) -> None:
+        """Return None: stumps are found without random draws."""
+
+    def attempt(self, random: np.random.Generator | None) -> Attempt:
         """Find the best stump for the current weights."""
         assert isinstance(self.members, SharedTrees)
         training = self.members.training

@@ -23,8 +23,7 @@ from spinney.data.weights import check_weights, class_weights_like
 from spinney.gradient_boosting.callbacks import Callback, Progress, check_callbacks
 from spinney.gradient_boosting.checkpoint import check_same_rows, fingerprint
 from spinney.gradient_boosting.ledger import GradientLedger, LedgerBuilder
-from spinney.gradient_boosting.parameters import booster_options
-from spinney.gradient_boosting.rounds import BoostingLoop, best_round
+from spinney.gradient_boosting.rounds import BoostingLoop, best_round, booster_options
 from spinney.gradient_boosting.state import check_fitted
 from spinney.gradient_boosting.target_statistics import TargetStatistics, features_to_encode
 from spinney.gradient_boosting.training_set import BoostingSet, read_init_score, start_scores

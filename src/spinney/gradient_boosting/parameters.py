@@ -1,4 +1,4 @@
-"""Parameters of gradient boosting: their rules, and the options of the core's booster."""
+"""Parameters of gradient boosting: their rules, and interaction constraints."""
 
 from __future__ import annotations
 
@@ -12,11 +12,8 @@ from numpy.typing import NDArray
 from spinney.core.errors import InputError, show_value
 from spinney.core.parameters import FLAG, NONE, ArrayLike, Kind, OneOf, Real, Rule, Whole
 from spinney.data.schema import Schema
-from spinney.gradient_boosting.target_statistics import TargetStatistics
 from spinney.losses.losses import Loss
-from spinney.native import core
 from spinney.trees.parameters import RULES as TREE_RULES
-from spinney.trees.parameters import features_to_try, read_monotone, rows_or_share
 
 Floats = NDArray[np.float64]
 
@@ -69,63 +66,9 @@ CLASSIFICATION_RULES = RULES | {
     "class_weight": (NONE, OneOf("balanced"), Kind("a dict", Mapping)),
 }
 
-# The fraction of rows drawn per round where subsample is None: all rows, or the defaults of LightGBM (GOSS)
-# and CatBoost (MVS).
-_SUBSAMPLE = {"uniform": 1.0, "goss": 0.3, "mvs": 0.8}
-# GOSS keeps the rows with the largest gradients; they are this fraction of all rows drawn.
-_TOP_FRACTION = 2 / 3
 
-
-def booster_options(
-    params: Mapping[str, Any],
-    schema: Schema,
-    statistics: TargetStatistics | None,
-    weights: Floats,
-    n_classes: int,
-) -> core.BoostOptions:
-    """Return the options of the core's booster for a table with the given schema and target statistics.
-
-    weights (n_rows,) is 0 for rows that are held out; n_classes is 0 in regression.
-    """
-    origin = np.arange(schema.n_features) if statistics is None else statistics.origin(schema.n_features)
-    n_rows = int(np.count_nonzero(weights))
-    # Weights of 1 or more are counts of rows. Smaller ones are proportions, so limits on numbers of rows are
-    # taken relative to their mean.
-    unit = min(1.0, float(weights.sum()) / n_rows)
-    n_tried = features_to_try(params["max_features"], len(origin))
-    monotone = read_monotone(params["monotonic_cst"], schema, 1, (n_classes,) if n_classes else ())
-    if monotone is not None:
-        monotone = np.concatenate([monotone, np.zeros(len(origin) - len(monotone), dtype=np.int8)])
-    sampling, subsample = params["sampling"], params["subsample"]
-    fraction = _SUBSAMPLE[sampling] if subsample is None else float(subsample)
-    return core.BoostOptions(
-        growth=params["growth"],
-        max_leaf_nodes=params["max_leaf_nodes"],
-        max_depth=params["max_depth"],
-        min_samples_leaf=unit * rows_or_share(params["min_samples_leaf"], n_rows),
-        min_hessian=unit * params["min_hessian"],
-        l2_regularization=float(params["l2_regularization"]),
-        min_gain=float(params["min_gain"]),
-        learning_rate=float(params["learning_rate"]),
-        colsample_bytree=float(params["colsample_bytree"]),
-        max_features=None if n_tried >= len(origin) else n_tried,
-        monotonic_cst=monotone,
-        interaction_cst=_interactions(params["interaction_cst"], schema, origin),
-        categorical_split=params["categorical_split"],
-        categorical_smoothing=float(params["categorical_smoothing"]),
-        categorical_l2=float(params["categorical_l2"]),
-        ledger=params["ledger"] == "full",
-        sampling="none" if fraction == 1.0 else sampling,
-        subsample=fraction,
-        top_fraction=_TOP_FRACTION * fraction,
-        other_fraction=(1 - _TOP_FRACTION) * fraction,
-    )
-
-
-def _interactions(given: Any, schema: Schema, origin: NDArray[np.int64]) -> list[list[int]] | None:
-    """Return the sets of columns that may occur on one path, None without a constraint."""
-    if given is None:
-        return None
+def read_interactions(given: Any, schema: Schema, origin: NDArray[np.int64]) -> list[list[int]]:
+    """Return the sets of columns that may occur on one path; ``origin`` is the feature of each column."""
     n = schema.n_features
     if isinstance(given, str):
         groups = [{j} for j in range(n)]

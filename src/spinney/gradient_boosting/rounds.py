@@ -1,8 +1,8 @@
-"""The boosting loop: grow the trees of a round, score rows, call callbacks, and stop early."""
+"""The boosting loop: options of the booster, growing trees, scores, callbacks and early stopping."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,15 +11,74 @@ from numpy.typing import NDArray
 
 from spinney.core.early_stopping import EarlyStopping
 from spinney.core.errors import InputError
+from spinney.data.schema import Schema
 from spinney.gradient_boosting.callbacks import Callback, Callbacks, Round
 from spinney.gradient_boosting.ledger import LedgerBuilder
+from spinney.gradient_boosting.parameters import read_interactions
+from spinney.gradient_boosting.target_statistics import TargetStatistics
 from spinney.gradient_boosting.validation import LossScorer, ScoredRows, Scorer
 from spinney.losses.losses import Loss
 from spinney.native import core
 from spinney.tree.grower import Grown
 from spinney.tree.tree_arrays import TreeArrays
+from spinney.trees.parameters import features_to_try, read_monotone, rows_or_share
 
 Floats = NDArray[np.float64]
+
+# The fraction of rows drawn per round where subsample is None: all rows, or the defaults of LightGBM (GOSS)
+# and CatBoost (MVS).
+_SUBSAMPLE = {"uniform": 1.0, "goss": 0.3, "mvs": 0.8}
+# GOSS keeps the rows with the largest gradients; they are this fraction of all rows drawn.
+_TOP_FRACTION = 2 / 3
+
+
+def booster_options(
+    params: Mapping[str, Any],
+    schema: Schema,
+    statistics: TargetStatistics | None,
+    weights: Floats,
+    n_classes: int,
+) -> core.BoostOptions:
+    """Return the options of the core's booster for a table with the given schema and target statistics.
+
+    weights (n_rows,) is 0 for rows that are held out; n_classes is 0 in regression.
+    """
+    origin = np.arange(schema.n_features) if statistics is None else statistics.origin(schema.n_features)
+    n_rows = int(np.count_nonzero(weights))
+    # Weights of 1 or more are counts of rows. Smaller ones are proportions, so limits on numbers of rows are
+    # taken relative to their mean.
+    unit = min(1.0, float(weights.sum()) / n_rows)
+    n_tried = features_to_try(params["max_features"], len(origin))
+    monotone = read_monotone(params["monotonic_cst"], schema, 1, (n_classes,) if n_classes else ())
+    if monotone is not None:
+        monotone = np.concatenate([monotone, np.zeros(len(origin) - len(monotone), dtype=np.int8)])
+    interactions = params["interaction_cst"]
+    if interactions is not None:
+        interactions = read_interactions(interactions, schema, origin)
+    sampling, subsample = params["sampling"], params["subsample"]
+    fraction = _SUBSAMPLE[sampling] if subsample is None else float(subsample)
+    return core.BoostOptions(
+        growth=params["growth"],
+        max_leaf_nodes=params["max_leaf_nodes"],
+        max_depth=params["max_depth"],
+        min_samples_leaf=unit * rows_or_share(params["min_samples_leaf"], n_rows),
+        min_hessian=unit * params["min_hessian"],
+        l2_regularization=float(params["l2_regularization"]),
+        min_gain=float(params["min_gain"]),
+        learning_rate=float(params["learning_rate"]),
+        colsample_bytree=float(params["colsample_bytree"]),
+        max_features=None if n_tried >= len(origin) else n_tried,
+        monotonic_cst=monotone,
+        interaction_cst=interactions,
+        categorical_split=params["categorical_split"],
+        categorical_smoothing=float(params["categorical_smoothing"]),
+        categorical_l2=float(params["categorical_l2"]),
+        ledger=params["ledger"] == "full",
+        sampling="none" if fraction == 1.0 else sampling,
+        subsample=fraction,
+        top_fraction=_TOP_FRACTION * fraction,
+        other_fraction=(1 - _TOP_FRACTION) * fraction,
+    )
 
 
 def best_round(scores: Sequence[float]) -> int:
