@@ -30,8 +30,6 @@ PACKAGES = (
     "spinney.plotting",
     "spinney.trees",
 )
-# Packages whose docstrings are not complete yet; remove one when `pytest --runxfail -k <its name>` passes.
-UNFINISHED: set[str] = set()
 
 SECTIONS = {
     "Attributes",
@@ -81,7 +79,7 @@ def entries_of(section: list[str]) -> dict[str, str]:
 
 
 def owner_of(thing: Any) -> str:
-    """Return the package, as it is in `UNFINISHED`, that a class or function is defined in."""
+    """Return the package that a class or function is defined in."""
     return ".".join(thing.__module__.split(".")[:2])
 
 
@@ -219,10 +217,8 @@ THINGS = public_things()
 
 
 @pytest.mark.parametrize("name", THINGS)
-def test_the_docstring_describes_what_the_code_has(name: str, request: pytest.FixtureRequest) -> None:
+def test_the_docstring_describes_what_the_code_has(name: str) -> None:
     thing = THINGS[name]
-    if owner_of(thing) in UNFINISHED:
-        request.applymarker(pytest.mark.xfail(reason="docstrings not complete yet", strict=False))
     problems = class_problems(thing) if inspect.isclass(thing) else problems_of(thing, name, example=True)
     assert not (found := list(problems)), "\n".join(found)
 

@@ -242,6 +242,12 @@ def test_training_stops_without_improvement():
     assert len(epochs) == 1 + 4
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_training_that_diverges_is_an_error():
+    with pytest.raises(ValueError, match=r"diverged.*learning_rate_init"):
+        train(draw_networks(2, 3, 8, 1, "identity", 0), EXAMPLES, replace(OPTIONS, learning_rate=1e308), 0)
+
+
 def test_with_rows_held_out_networks_and_ledger_end_with_the_best_epoch():
     rng = np.random.default_rng(1)
     noise = Examples(rng.normal(size=(30, 3)), rng.normal(size=(30, 1)), np.ones(30))

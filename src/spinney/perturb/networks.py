@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinney.core.early_stopping import EarlyStopping
+from spinney.core.errors import InputError
 from spinney.core.ledger import Ledger
 from spinney.core.progress import ProgressBar
 from spinney.core.seeds import stream
@@ -314,6 +315,10 @@ def train(
     with ProgressBar("Training networks", options.max_epochs, shown=options.verbose) as bar:
         while len(epochs) < options.max_epochs and not done:
             found = _run_epoch(layers, link, adam, examples, options, rng)
+            if not all(np.isfinite(layer).all() for layer in layers):
+                raise InputError(
+                    f"Training diverged in epoch {len(epochs) + 1}", fix="Use a smaller learning_rate_init."
+                )
             now, error = Networks.of(layers, link), math.nan
             if held_out is not None:
                 weights = held_out.weights / math.fsum(held_out.weights.tolist())
