@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "data/code_matrix.hpp"
-#include "predict/traverse.hpp"
+#include "predict/input_table.hpp"
 
 namespace nb = nanobind;
 

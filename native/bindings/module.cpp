@@ -9,6 +9,5 @@ NB_MODULE(SPINNEY_MODULE, m) {
     register_grow(m);
     register_boost(m);
     register_predict(m);
-    register_ensemble(m);
     register_stumps(m);
 }

@@ -9,5 +9,4 @@ void register_tree(nanobind::module_& m);
 void register_grow(nanobind::module_& m);
 void register_boost(nanobind::module_& m);
 void register_predict(nanobind::module_& m);
-void register_ensemble(nanobind::module_& m);
 void register_stumps(nanobind::module_& m);

@@ -1,90 +1,134 @@
-// Registers Predictor: one fitted tree, ready to send rows down.
+// Registers Predictor: the trees of an ensemble, packed for prediction.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
 #include <optional>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "bindings/arrays.hpp"
 #include "bindings/predict_call.hpp"
 #include "bindings/register.hpp"
-#include "predict/traverse.hpp"
+#include "predict/predictor.hpp"
 
+using spinney::EnsembleView;
 using spinney::Interrupt;
 using spinney::Predictor;
 using spinney::Size;
+using spinney::SumPlan;
 
 namespace {
 
-spinney::TreeView view_of(FieldArrays& a, nb::handle tree) {
-    return {a.get<std::uint8_t>("kind"),
-            a.get<std::int32_t>("feature"),
-            a.get<double>("threshold"),
-            a.get<std::int32_t>("first_child"),
-            a.get<std::int32_t>("n_children"),
-            a.get<std::int32_t>("missing"),
-            a.get<double>("weight"),
-            a.get<std::int64_t>("set_begin"),
-            a.get<std::uint64_t>("set_bits"),
-            a.get<std::int64_t>("branch_begin"),
-            a.get<std::int32_t>("branch"),
-            a.get<std::int64_t>("term_begin"),
-            a.get<std::int32_t>("term_feature"),
-            a.get<double>("term_coefficient"),
-            a.get<double>("term_fill"),
-            nb::cast<Size>(tree.attr("n_features"))};
-}
+using Numbers = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
 
-void construct(Predictor* self, nb::handle tree, const std::vector<std::int64_t>& n_classes) {
-    FieldArrays arrays(tree);
-    const auto value =
-        nb::cast<nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>>(tree.attr("value"));
-    new (self) Predictor(view_of(arrays, tree), {value.data(), value.size()}, value.shape(1), value.shape(2),
-                         n_classes);
-}
+/// A predictor and the arrays that it reads.
+struct BoundPredictor {
+    FieldArrays arrays;
+    Predictor predictor;
 
-auto values(const Predictor& self, nb::handle input, int n_threads, std::optional<Size> n_rows) {
-    PredictCall call(self, input, n_rows);
-    NewArray<double> out({call.n_rows(), self.n_outputs(), self.width()});
-    call.run([&](const auto& table, Interrupt* i) { self.values(out.data, table, n_threads, i); });
+    BoundPredictor(nb::handle ensemble, Size per_round, std::vector<std::int64_t> n_classes)
+        : arrays(ensemble), predictor(view(arrays, ensemble), per_round, std::move(n_classes)) {}
+
+    static EnsembleView view(FieldArrays& a, nb::handle ensemble) {
+        const nb::object value = ensemble.attr("value");
+        const auto shape = nb::cast<std::vector<Size>>(value.attr("shape"));
+        const bool narrow = nb::cast<int>(ensemble.attr("missing").attr("itemsize")) == 1;
+        return {a.get<std::int64_t>("tree_begin"),
+                a.get<std::uint8_t>("kind"),
+                a.get<std::int32_t>("feature"),
+                a.get<double>("threshold"),
+                narrow ? a.get<std::int8_t>("missing") : std::span<const std::int8_t>(),
+                narrow ? std::span<const std::int32_t>() : a.get<std::int32_t>("missing"),
+                a.get<double>("value"),
+                a.get<double>("weight"),
+                a.get<std::int64_t>("set_begin"),
+                a.get<std::uint64_t>("set_bits"),
+                a.get<std::int64_t>("branch_begin"),
+                a.get<std::int32_t>("branch_children"),
+                a.get<std::int32_t>("branch"),
+                a.get<std::int64_t>("term_begin"),
+                a.get<std::int32_t>("term_feature"),
+                a.get<double>("term_coefficient"),
+                a.get<double>("term_fill"),
+                nb::cast<Size>(ensemble.attr("n_features")),
+                shape.at(1),
+                shape.at(2)};
+    }
+};
+
+auto sum(BoundPredictor& self, nb::handle input, int n_threads, Size n_rows, Size first_tree, Size n_trees,
+         Size n_stages, const std::optional<Numbers>& weights, const std::optional<Numbers>& start) {
+    Predictor& predictor = self.predictor;
+    PredictCall call(predictor, input, n_rows);
+    if (first_tree + n_trees > predictor.n_trees() || n_stages == 0 || n_trees % n_stages != 0)
+        throw nb::value_error("the range of trees is out of bounds, or not divided by n_stages");
+    if (weights && weights->size() < first_tree + n_trees)
+        throw nb::value_error("weights must have one entry per tree");
+    if (start && start->size() != call.n_rows() * predictor.n_columns())
+        throw nb::value_error("start must have one entry per row and output");
+    const SumPlan plan{first_tree, n_trees, n_stages, weights ? weights->data() : nullptr,
+                       start ? start->data() : nullptr};
+    NewArray<double> out({n_stages, call.n_rows(), predictor.n_columns()});
+    call.run([&](const auto& table, Interrupt* i) { predictor.sum(out.data, table, plan, n_threads, i); });
     return out.array;
 }
 
-auto apply(const Predictor& self, nb::handle input, int n_threads, std::optional<Size> n_rows) {
-    PredictCall call(self, input, n_rows);
-    NewArray<std::int64_t> out({call.n_rows()});
-    call.run([&](const auto& table, Interrupt* i) { self.apply(out.data, table, n_threads, i); });
+auto apply(BoundPredictor& self, nb::handle input, int n_threads, Size n_rows, Size n_trees) {
+    PredictCall call(self.predictor, input, n_rows);
+    if (n_trees > self.predictor.n_trees()) throw nb::value_error("n_trees exceeds the number of trees");
+    NewArray<std::int32_t> out({call.n_rows(), n_trees});
+    call.run([&](const auto& table, Interrupt* i) {
+        self.predictor.apply(out.data, table, n_trees, n_threads, i);
+    });
     return out.array;
 }
 
-auto classes(const Predictor& self, nb::handle input, int n_threads, std::optional<Size> n_rows) {
-    PredictCall call(self, input, n_rows);
-    NewArray<std::int64_t> out({call.n_rows(), self.n_outputs()});
-    call.run([&](const auto& table, Interrupt* i) { self.classes(out.data, table, n_threads, i); });
+auto values(BoundPredictor& self, nb::handle input, int n_threads, Size n_rows) {
+    PredictCall call(self.predictor, input, n_rows);
+    NewArray<double> out({call.n_rows(), self.predictor.n_outputs(), self.predictor.width()});
+    call.run([&](const auto& table, Interrupt* i) { self.predictor.values(out.data, table, n_threads, i); });
     return out.array;
 }
 
-auto decision_path(const Predictor& self, nb::handle input, int n_threads, std::optional<Size> n_rows) {
-    PredictCall call(self, input, n_rows);
+auto classes(BoundPredictor& self, nb::handle input, int n_threads, Size n_rows) {
+    PredictCall call(self.predictor, input, n_rows);
+    NewArray<std::int64_t> out({call.n_rows(), self.predictor.n_outputs()});
+    call.run([&](const auto& table, Interrupt* i) { self.predictor.classes(out.data, table, n_threads, i); });
+    return out.array;
+}
+
+auto decision_path(BoundPredictor& self, nb::handle input, int n_threads, Size n_rows) {
+    PredictCall call(self.predictor, input, n_rows);
     spinney::DecisionPath path;
-    call.run([&](const auto& table, Interrupt* i) { path = self.decision_path(table, n_threads, i); });
+    call.run(
+        [&](const auto& table, Interrupt* i) { path = self.predictor.decision_path(table, n_threads, i); });
     return nb::make_tuple(to_array(std::move(path.indptr)), to_array(std::move(path.indices)),
-                          to_array(std::move(path.shares)));
+                          to_array(std::move(path.fractions)));
 }
 
 }  // namespace
 
 void register_predict(nb::module_& m) {
     const auto input = nb::arg("columns");
-    const auto n_threads = nb::arg("n_threads") = 1;
-    const auto n_rows = nb::arg("n_rows") = nb::none();
-    nb::class_<Predictor>(m, "Predictor", "One fitted tree, packed for prediction.")
-        .def("__init__", &construct, nb::arg("tree"), nb::arg("n_classes"))
-        .def_prop_ro("used_features", &Predictor::used_features)
-        .def("values", &values, input, n_threads, n_rows, "Give each row's value (n_rows, n_outputs, width).")
-        .def("apply", &apply, input, n_threads, n_rows, "Give the node that answers for each row (n_rows,).")
-        .def("classes", &classes, input, n_threads, n_rows, "Give each row's best class (n_rows, n_outputs).")
+    const auto n_threads = nb::arg("n_threads"), n_rows = nb::arg("n_rows");
+    nb::class_<BoundPredictor>(m, "Predictor",
+                               "The trees of an ensemble, packed for prediction at first use.")
+        .def(nb::init<nb::handle, Size, std::vector<std::int64_t>>(), nb::arg("ensemble"),
+             nb::arg("per_round"), nb::arg("n_classes"))
+        .def_prop_ro("used_features",
+                     [](const BoundPredictor& self) { return self.predictor.used_features(); })
+        .def("sum", &sum, input, n_threads, n_rows, nb::arg("first_tree"), nb::arg("n_trees"),
+             nb::arg("n_stages"), nb::arg("weights").none(), nb::arg("start").none(),
+             "Return the sums after each stage (n_stages, n_rows, n_columns).")
+        .def("apply", &apply, input, n_threads, n_rows, nb::arg("n_trees"),
+             "Return the leaf of each row in each tree (n_rows, n_trees).")
+        .def("values", &values, input, n_threads, n_rows,
+             "Return the values of the first tree (n_rows, n_outputs, width).")
+        .def("classes", &classes, input, n_threads, n_rows,
+             "Return the class with the largest value of the first tree (n_rows, n_outputs).")
         .def("decision_path", &decision_path, input, n_threads, n_rows,
-             "Give indptr, indices and shares of the nodes each row visits.");
+             "Return indptr, indices and fractions of the nodes that each row visits.");
+    m.def(
+        "room", [](Size n_bytes) { return NewArray<std::uint8_t>({n_bytes}).array; }, nb::arg("n_bytes"),
+        "Return uninitialised memory.");
 }

@@ -22,7 +22,7 @@ namespace {
 
 template <class T>
 using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Lines = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Sums = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 void check(const CodeMatrix& x, const Vector<std::int32_t>& classes, int n_classes,
            const Vector<std::int64_t>& copies, const Vector<double>& sizes, int n_threads) {
@@ -86,13 +86,13 @@ class HeldTables {
     HeldTables(Vector<double> base, const nb::list& tables, Size n_features) : base_(std::move(base)) {
         std::vector<spinney::FeatureTable> views;
         for (nb::handle one : tables) {
-            const auto parts = nb::cast<nb::tuple>(one);  // (feature, categorical, thresholds, lines)
+            const auto parts = nb::cast<nb::tuple>(one);  // (feature, categorical, thresholds, sums)
             thresholds_.push_back(nb::cast<Vector<double>>(parts[2]));
-            lines_.push_back(nb::cast<Lines>(parts[3]));
+            sums_.push_back(nb::cast<Sums>(parts[3]));
             views.push_back({nb::cast<std::uint32_t>(parts[0]),
                              nb::cast<bool>(parts[1]),
                              {thresholds_.back().data(), thresholds_.back().size()},
-                             {lines_.back().data(), lines_.back().size()}});
+                             {sums_.back().data(), sums_.back().size()}});
         }
         tables_ = std::make_unique<spinney::StumpTables>(std::span(base_.data(), base_.size()),
                                                          std::move(views), n_features);
@@ -103,7 +103,7 @@ class HeldTables {
   private:
     Vector<double> base_;
     std::vector<Vector<double>> thresholds_;
-    std::vector<Lines> lines_;
+    std::vector<Sums> sums_;
     std::unique_ptr<spinney::StumpTables> tables_;
 };
 
@@ -152,9 +152,9 @@ void register_stumps(nb::module_& m) {
              "Multiply the weights of the rows that the last stump gets wrong.")
         .def("answers", &answers, "Give the class that the last stump answers for each row (n_rows,).")
         .def("steps", &steps, "Give the present weights (n_rows,).");
-    nb::class_<HeldTables>(m, "StumpTables", "Stumps added up into one table a feature.")
+    nb::class_<HeldTables>(m, "StumpTables", "Additive stumps, summed into one table per feature.")
         .def(nb::init<Vector<double>, const nb::list&, Size>(), nb::arg("base"), nb::arg("tables"),
              nb::arg("n_features"))
         .def("sum", &sum, nb::arg("columns"), nb::arg("n_threads") = 1, nb::arg("n_rows") = nb::none(),
-             "Add up what every feature of a row says (n_rows, width).");
+             "Return the sum of the tables of all features for each row (n_rows, width).");
 }

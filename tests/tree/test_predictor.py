@@ -6,9 +6,9 @@ import pytest
 from loops import for_each
 from oracles import naive_predict
 from spinney.tree.ensemble import TreeEnsemble
-from spinney.tree.predictor import EnsemblePredictor
+from spinney.tree.predictor import Predictor
 from tree.test_ensemble import iris_trees
-from tree.test_predict import block_of, mixed_columns, random_node, table_of
+from tree.test_predict_tree import block_of, mixed_columns, random_node, table_of
 from tree.trees_by_hand import build, leaf, numeric
 
 
@@ -36,7 +36,7 @@ def test_sums_means_and_leaves_are_those_of_the_trees_one_by_one(seed):
     rng = np.random.default_rng(seed)
     trees = random_trees(rng, 7)
     table = table_of(mixed_columns(rng, int(rng.integers(0, 90))))
-    predictor = EnsemblePredictor(TreeEnsemble.from_trees(trees))
+    predictor = Predictor(TreeEnsemble.from_trees(trees))
     stages = naive_stages(trees, table)
     np.testing.assert_array_equal(predictor.sum(table), stages[-1])
     np.testing.assert_array_equal(predictor.sum(table, n_trees=3), stages[2])
@@ -52,7 +52,7 @@ def test_weights_and_a_start_enter_in_the_order_of_the_trees(seed):
     rng = np.random.default_rng(100 + seed)
     trees = random_trees(rng, 6)
     table = table_of(mixed_columns(rng, 70))
-    predictor = EnsemblePredictor(TreeEnsemble.from_trees(trees))
+    predictor = Predictor(TreeEnsemble.from_trees(trees))
     weights = rng.normal(size=6)
     start = rng.normal(size=(70, 1, 2))
     untouched = start.copy()
@@ -62,7 +62,7 @@ def test_weights_and_a_start_enter_in_the_order_of_the_trees(seed):
     mean = naive_stages(trees, table, weights)[-1] / np.cumsum(weights)[-1]
     np.testing.assert_array_equal(predictor.mean(table, weights=weights), mean)
     first = predictor.sum(table, weights=weights, start=start, n_trees=4)
-    rest = EnsemblePredictor(TreeEnsemble.from_trees(trees[4:])).sum(table, weights=weights[4:], start=first)
+    rest = Predictor(TreeEnsemble.from_trees(trees[4:])).sum(table, weights=weights[4:], start=first)
     np.testing.assert_array_equal(rest, stages[-1])
 
 
@@ -70,7 +70,7 @@ def test_every_stage_is_exact():
     rng = np.random.default_rng(5)
     trees = random_trees(rng, 6)
     table = table_of(mixed_columns(rng, 40))
-    predictor = EnsemblePredictor(TreeEnsemble.from_trees(trees))
+    predictor = Predictor(TreeEnsemble.from_trees(trees))
     stages = naive_stages(trees, table)
     for k, (total, mean) in enumerate(
         zip(predictor.staged_sum(table), predictor.staged_mean(table), strict=True)
@@ -98,7 +98,7 @@ def test_rounds_of_trees_have_a_column_each(per_round):
     X = rng.normal(size=(333, 3))
     X[rng.random(X.shape) < 0.1] = np.nan
     table = block_of(X)
-    predictor = EnsemblePredictor(TreeEnsemble.from_trees(trees), outputs_per_round=per_round)
+    predictor = Predictor(TreeEnsemble.from_trees(trees), outputs_per_round=per_round)
     start = rng.normal(size=(333, per_round))
     stages = naive_stages(trees, table, start=start, per_round=per_round)
     np.testing.assert_array_equal(predictor.sum(table, start=start), stages[-1])
@@ -107,7 +107,7 @@ def test_rounds_of_trees_have_a_column_each(per_round):
     for k, stage in enumerate(given):
         np.testing.assert_array_equal(stage, stages[(k + 1) * per_round - 1])
     with pytest.raises(ValueError, match="no rounds of 5"):
-        EnsemblePredictor(TreeEnsemble.from_trees(trees), outputs_per_round=5)
+        Predictor(TreeEnsemble.from_trees(trees), outputs_per_round=5)
     with pytest.raises(ValueError, match="12 trees"):
         predictor.sum(table, n_trees=13)
 
@@ -140,7 +140,7 @@ def test_deep_trees_of_any_number_of_features(n_features, n_thresholds, gaps):
     if gaps:
         X[rng.random(X.shape) < 0.2] = np.nan
     table = block_of(X)
-    predictor = EnsemblePredictor(TreeEnsemble.from_trees(trees))
+    predictor = Predictor(TreeEnsemble.from_trees(trees))
     np.testing.assert_array_equal(predictor.sum(table), naive_stages(trees, table)[-1])
     leaves = np.column_stack([naive_predict.apply(tree, table.columns) for tree in trees])
     np.testing.assert_array_equal(predictor.apply(table), leaves)
@@ -149,9 +149,9 @@ def test_deep_trees_of_any_number_of_features(n_features, n_thresholds, gaps):
 def test_a_forest_agrees_with_scikit_learn():
     forest, trees = iris_trees(20)
     X = np.random.default_rng(0).uniform(0, 7, size=(700, 4)).astype(np.float32)
-    predictor = EnsemblePredictor(TreeEnsemble.from_trees(trees))
+    predictor = Predictor(TreeEnsemble.from_trees(trees))
     np.testing.assert_allclose(predictor.mean(block_of(X), 2)[:, 0], forest.predict_proba(X), rtol=1e-15)
-    path, begin = predictor.decision_path(block_of(X))
+    path, begin = predictor.decision_path(block_of(X)), TreeEnsemble.from_trees(trees).tree_begin
     theirs, their_begin = forest.decision_path(X)
     np.testing.assert_array_equal(begin, their_begin)
     assert path.shape == theirs.shape and path.nnz == theirs.nnz
@@ -165,7 +165,7 @@ def test_threads_change_nothing():
     rng = np.random.default_rng(6)
     trees = random_trees(rng, 5)
     table = table_of(mixed_columns(rng, 5000))
-    predictor = EnsemblePredictor(TreeEnsemble.from_trees(trees))
+    predictor = Predictor(TreeEnsemble.from_trees(trees))
     for method in ("sum", "apply"):
         one = getattr(predictor, method)(table, 1)
         np.testing.assert_array_equal(getattr(predictor, method)(table, 3), one)
@@ -173,7 +173,7 @@ def test_threads_change_nothing():
 
 def test_a_pickled_predictor_is_made_again():
     rng = np.random.default_rng(7)
-    predictor = EnsemblePredictor(TreeEnsemble.from_trees(boosted_trees(rng, 4)), outputs_per_round=2)
+    predictor = Predictor(TreeEnsemble.from_trees(boosted_trees(rng, 4)), outputs_per_round=2)
     table = block_of(rng.normal(size=(30, 3)))
     again = pickle.loads(pickle.dumps(predictor))
     np.testing.assert_array_equal(again.sum(table), predictor.sum(table))

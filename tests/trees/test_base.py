@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from spinney import C45Classifier, DecisionTreeClassifier, DecisionTreeRegressor
 from spinney.io import dumps, loads
-from spinney.tree import grower
+from spinney.trees import base
 from trees.reference import same_tree, stairs
 
 
@@ -48,10 +48,10 @@ def test_a_fit_that_is_stopped_leaves_the_former_model(monkeypatch):
     before = vars(model).copy()
     for error in (KeyboardInterrupt, MemoryError):
 
-        def stopped(*_, error=error):
+        def stopped(*_, error=error, **__):
             raise error
 
-        monkeypatch.setattr(grower.core, "Predictor", stopped)
+        monkeypatch.setattr(base, "Predictor", stopped)
         with pytest.raises(error):
             model.fit(X[:, :2], y)
         assert vars(model) == before

@@ -19,7 +19,7 @@ from spinney.data.weights import apply_class_weights
 from spinney.members.fitting import run_jobs
 from spinney.tree.ensemble import TreeEnsemble
 from spinney.tree.grower import Grower
-from spinney.tree.predictor import EnsemblePredictor
+from spinney.tree.predictor import Predictor
 from spinney.tree.tree_arrays import TreeArrays
 from spinney.trees.base import BaseTree
 from spinney.trees.pruning import ValidationRows
@@ -167,7 +167,7 @@ class MergedTrees:
 
     schema: Schema
     unseen: Any
-    predictor: EnsemblePredictor
+    predictor: Predictor
 
     def mean(self, X: Any, owner: str, n_jobs: int | None) -> NDArray[np.float64]:
         """Return the mean value of the trees.  -> (n_rows, n_outputs, width)"""
@@ -196,7 +196,7 @@ def merge_trees(members: list[Any], features: Columns, n_columns: int, classes: 
         _renumber_features(member.tree_, columns, n_columns)
         for member, columns in zip(members, features, strict=True)
     )
-    return MergedTrees(schema, first.unseen, EnsemblePredictor(TreeEnsemble.from_trees(trees)))
+    return MergedTrees(schema, first.unseen, Predictor(TreeEnsemble.from_trees(trees)))
 
 
 def _whole_schema(members: list[Any], features: Columns, n_columns: int) -> Schema | None:

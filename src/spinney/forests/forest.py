@@ -39,7 +39,7 @@ from spinney.tree import pruning
 from spinney.tree.ensemble import EnsembleBuilder, TreeEnsemble
 from spinney.tree.grower import Grower
 from spinney.tree.plan import GrowPlan
-from spinney.tree.predictor import EnsemblePredictor, TreePredictor
+from spinney.tree.predictor import Predictor
 from spinney.tree.tree_arrays import TreeArrays
 from spinney.trees.base import BaseTree
 from spinney.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
@@ -96,7 +96,7 @@ class BaseForest(MultiOutputMixin, TableEstimator, persistent_name=""):  # type:
     n_classes_: Any
     oob_score_: float
     _samples: BootstrapSamples
-    _predictor: EnsemblePredictor
+    _predictor: Predictor
 
     # ---- fitting ----
 
@@ -256,7 +256,7 @@ class BaseForest(MultiOutputMixin, TableEstimator, persistent_name=""):  # type:
         """Return the fitted attributes about out-of-bag rows."""
 
         def predict(t: int, rows: NDArray[np.int64]) -> Floats:
-            return TreePredictor(ensemble.tree(t)).value(training.table.take(rows))
+            return Predictor(ensemble[t : t + 1]).value(training.table.take(rows))
 
         parts = out_of_bag_parts(samples, ensemble.n_trees, predict, self.n_jobs)
         mean, n_predictions = out_of_bag_mean(samples.n_rows, parts)
@@ -275,7 +275,7 @@ class BaseForest(MultiOutputMixin, TableEstimator, persistent_name=""):  # type:
             **super()._derived(fitted),
             **({} if classes is None else class_attributes(classes)),
             "n_outputs_": ensemble.n_outputs,
-            "_predictor": EnsemblePredictor(ensemble),
+            "_predictor": Predictor(ensemble),
         }
 
     def _check_fitted(self) -> None:
@@ -385,7 +385,8 @@ class BaseForest(MultiOutputMixin, TableEstimator, persistent_name=""):  # type:
             The columns of tree t are ``offsets[t]`` to ``offsets[t + 1]``.
         """
         table = self._read_table(X)
-        return self._predictor.decision_path(table, self._threads_for(table))
+        path = self._predictor.decision_path(table, self._threads_for(table))
+        return path, self.ensemble_.tree_begin.copy()
 
     # ---- feature importances ----
 

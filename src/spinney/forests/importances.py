@@ -15,7 +15,7 @@ from spinney.core.seeds import stream
 from spinney.data.schema import Table
 from spinney.members.fitting import run_jobs
 from spinney.tree.ensemble import TreeEnsemble
-from spinney.tree.predictor import TreePredictor
+from spinney.tree.predictor import Predictor
 from spinney.tree.tree_arrays import TreeArrays
 
 # A purpose of a member's seed, beside those of its sample.
@@ -93,7 +93,7 @@ def _added_losses(
     columns: list[Any] = [None] * table.n_features
     for j in used:
         columns[j] = table.column(j)
-    predictor = TreePredictor(tree)
+    predictor = Predictor(tree)
 
     def loss(columns: list[Any]) -> float:
         value = predictor.value(Table(table.schema, n_rows, None, columns))

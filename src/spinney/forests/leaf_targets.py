@@ -13,7 +13,7 @@ from spinney.data.schema import Table
 from spinney.io import Persistent, require
 from spinney.members.fitting import run_jobs
 from spinney.tree.ensemble import TreeEnsemble
-from spinney.tree.predictor import TreePredictor
+from spinney.tree.predictor import Predictor
 
 # Maximum number of leaf entries that are sorted together.
 _MAX_ENTRIES = 1 << 21
@@ -56,7 +56,7 @@ class LeafTargets(Persistent):
         def fill(t: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
             tree, counts = ensemble.tree(t), samples.counts(t)
             rows = np.flatnonzero(counts)
-            leaves = TreePredictor(tree).apply(table.take(rows))
+            leaves = Predictor(tree).apply(table.take(rows))[:, 0]
             order = np.argsort(leaves, kind="stable")
             drawn = counts[rows]
             sizes = np.bincount(leaves, weights=drawn, minlength=tree.node_count).astype(np.int64)

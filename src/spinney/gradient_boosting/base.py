@@ -32,7 +32,7 @@ from spinney.io import load
 from spinney.losses.losses import Loss
 from spinney.native import core
 from spinney.tree.ensemble import TreeEnsemble
-from spinney.tree.predictor import EnsemblePredictor
+from spinney.tree.predictor import Predictor
 
 Floats = NDArray[np.float64]
 EvalSet = tuple[Any, ...]
@@ -87,7 +87,7 @@ class _BaseGradientBoosting(TableEstimator):
     ledger_: GradientLedger
     _seed: int
     _fingerprint: str
-    _predictor: EnsemblePredictor
+    _predictor: Predictor
 
     # ---- fitting ----
 
@@ -296,7 +296,7 @@ class _BaseGradientBoosting(TableEstimator):
         booster = core.Booster(training.codes, options)
         scores = start_scores(base_score, training.init_score, training.n_rows)
         if n_done:
-            predictor = EnsemblePredictor(self.ensemble_, training.n_scores)
+            predictor = Predictor(self.ensemble_, training.n_scores)
             scores = predictor.sum(training.columns, training.n_threads, start=scores)
         booster.set_rows(training.targets, training.weights, scores)
         return booster
@@ -364,7 +364,7 @@ class _BaseGradientBoosting(TableEstimator):
         if training.statistics is not None:
             table = training.statistics.encode(table)
         if warm:
-            predictor = EnsemblePredictor(self.ensemble_, len(base_score))
+            predictor = Predictor(self.ensemble_, len(base_score))
             scores = predictor.sum(table, training.n_threads, start=scores)
         targets = np.ascontiguousarray(codes[:, 0], dtype=np.float64)
         return EvalSetRows(X, table, targets, weights, scores, training.n_threads)
@@ -406,7 +406,7 @@ class _BaseGradientBoosting(TableEstimator):
         derived = super()._derived(fitted) | {
             "n_iter_": ensemble.n_trees // n_scores,
             "n_trees_per_iteration_": n_scores,
-            "_predictor": EnsemblePredictor(ensemble[: fitted["best_iteration_"] * n_scores], n_scores),
+            "_predictor": Predictor(ensemble[: fitted["best_iteration_"] * n_scores], n_scores),
         }
         return derived | ({"n_classes_": len(fitted["classes_"])} if "classes_" in fitted else {})
 

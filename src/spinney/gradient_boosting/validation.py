@@ -18,7 +18,7 @@ from spinney.losses.losses import Loss
 from spinney.members.tables import take_rows
 from spinney.native import core
 from spinney.tree.ensemble import TreeEnsemble
-from spinney.tree.predictor import EnsemblePredictor
+from spinney.tree.predictor import Predictor
 from spinney.tree.tree_arrays import TreeArrays
 
 Floats = NDArray[np.float64]
@@ -147,7 +147,7 @@ class EvalSetRows:
 
     def add(self, trees: Sequence[TreeArrays]) -> None:
         """Add the trees of one round to the raw scores."""
-        predictor = EnsemblePredictor(TreeEnsemble.from_trees(trees), len(trees))
+        predictor = Predictor(TreeEnsemble.from_trees(trees), len(trees))
         self.raw_scores = predictor.sum(self.table, self.n_threads, start=self.raw_scores)
 
     def score(self, scorer: Scorer) -> float:

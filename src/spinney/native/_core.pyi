@@ -27,40 +27,9 @@ class CodeMatrix:
     def extend(self, other: CodeMatrix) -> None: ...
 
 class Predictor:
-    """One fitted tree, packed for prediction; columns that it does not use may be None."""
+    """The trees of an ensemble, packed for prediction at first use; columns that no tree reads may be None."""
 
-    def __init__(self, tree: object, n_classes: Sequence[int]) -> None: ...
-    @property
-    def used_features(self) -> list[int]: ...
-    def values(
-        self,
-        columns: NDArray[Any] | Sequence[NDArray[Any] | None],
-        n_threads: int = 1,
-        n_rows: int | None = None,
-    ) -> NDArray[np.float64]: ...
-    def apply(
-        self,
-        columns: NDArray[Any] | Sequence[NDArray[Any] | None],
-        n_threads: int = 1,
-        n_rows: int | None = None,
-    ) -> NDArray[np.int64]: ...
-    def classes(
-        self,
-        columns: NDArray[Any] | Sequence[NDArray[Any] | None],
-        n_threads: int = 1,
-        n_rows: int | None = None,
-    ) -> NDArray[np.int64]: ...
-    def decision_path(
-        self,
-        columns: NDArray[Any] | Sequence[NDArray[Any] | None],
-        n_threads: int = 1,
-        n_rows: int | None = None,
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]: ...
-
-class EnsemblePredictor:
-    """All trees of an ensemble, packed for prediction when first used; columns not used may be None."""
-
-    def __init__(self, ensemble: object, per_round: int) -> None: ...
+    def __init__(self, ensemble: object, per_round: int, n_classes: Sequence[int]) -> None: ...
     @property
     def used_features(self) -> list[int]: ...
     def sum(
@@ -81,6 +50,24 @@ class EnsemblePredictor:
         n_rows: int,
         n_trees: int,
     ) -> NDArray[np.int32]: ...
+    def values(
+        self,
+        columns: NDArray[Any] | Sequence[NDArray[Any] | None],
+        n_threads: int,
+        n_rows: int,
+    ) -> NDArray[np.float64]: ...
+    def classes(
+        self,
+        columns: NDArray[Any] | Sequence[NDArray[Any] | None],
+        n_threads: int,
+        n_rows: int,
+    ) -> NDArray[np.int64]: ...
+    def decision_path(
+        self,
+        columns: NDArray[Any] | Sequence[NDArray[Any] | None],
+        n_threads: int,
+        n_rows: int,
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]: ...
 
 class GrowOptions:
     """The parameters of a tree algorithm; None stands for the default."""

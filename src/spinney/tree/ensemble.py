@@ -157,6 +157,25 @@ class TreeEnsemble(Persistent):
             builder.add(tree)
         return builder.build()
 
+    @staticmethod
+    def from_tree(tree: TreeArrays) -> TreeEnsemble:
+        """Return an ensemble of one tree that shares its arrays.
+
+        >>> TreeEnsemble.from_tree(model.tree_).n_trees  # doctest: +SKIP
+        1
+        """
+        arrays: dict[str, Any] = {name: getattr(tree, name) for name in _NODE_ARRAYS}
+        for name, (kind, pool) in _POOLS.items():
+            offsets = getattr(tree, name)
+            arrays[name] = np.append(offsets[:-1][tree.kind == kind], offsets[-1])
+            arrays |= {array: getattr(tree, array) for array in pool}
+        return TreeEnsemble(
+            **arrays,
+            tree_begin=np.array([0, tree.node_count]),
+            branch_children=tree.n_children[tree.kind == MULTIWAY],
+            n_features=tree.n_features,
+        )
+
     def extend(self, other: TreeEnsemble) -> TreeEnsemble:
         """Give the ensemble of these trees and, after them, the other's.
 

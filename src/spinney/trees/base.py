@@ -24,7 +24,7 @@ from spinney.losses.criteria import CRITERIA
 from spinney.tree import pruning
 from spinney.tree.grower import Grower, Grown
 from spinney.tree.plan import GrowPlan
-from spinney.tree.predictor import TreePredictor
+from spinney.tree.predictor import Predictor
 from spinney.tree.tree_arrays import TreeArrays
 from spinney.trees.inspection import TreeInspection
 from spinney.trees.parameters import RULES, TreeParameters
@@ -63,7 +63,7 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
     n_outputs_: int
     max_features_: int
     ccp_alpha_: float
-    predictor_: TreePredictor
+    predictor_: Predictor
 
     # ---- fitting ----
 
@@ -356,7 +356,7 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
         if classes is not None:
             n_classes = [len(labels) for labels in (classes if tree.n_outputs > 1 else [classes])]
             derived["n_classes_"] = np.array(n_classes, np.intp) if tree.n_outputs > 1 else n_classes[0]
-        return derived | {"n_outputs_": tree.n_outputs, "predictor_": TreePredictor(tree, n_classes)}
+        return derived | {"n_outputs_": tree.n_outputs, "predictor_": Predictor(tree, n_classes=n_classes)}
 
     def _get_state(self) -> dict[str, Any]:
         state = super()._get_state()
@@ -391,7 +391,7 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
             Node numbers; of several leaves, for a row with a missing value, the one with the largest share.
         """
         table = self._read_table(X)
-        return self.predictor_.apply(table, self._threads_for(table))
+        return self.predictor_.apply(table, self._threads_for(table))[:, 0].astype(np.int64)
 
     def decision_path(self, X: Any, check_input: bool = True) -> csr_array[np.float64, tuple[int, int]]:
         """Return the nodes that each row passes.

@@ -106,7 +106,7 @@ class ObliqueTreeClassifier(ClassifierTree):
         α that the tree was pruned with.
     ledger_ : CandidateLedger
         Split candidates, if `ledger` is set.
-    predictor_ : TreePredictor
+    predictor_ : Predictor
         The tree packed for prediction.
     feature_importances_ : ndarray of shape (n_features,)
         Impurity decrease by the splits of each feature, normalized to sum 1.
@@ -238,7 +238,7 @@ class ObliqueTreeRegressor(RegressorTree):
         α that the tree was pruned with.
     ledger_ : CandidateLedger
         Split candidates, if `ledger` is set.
-    predictor_ : TreePredictor
+    predictor_ : Predictor
         The tree packed for prediction.
     feature_importances_ : ndarray of shape (n_features,)
         Impurity decrease by the splits of each feature, normalized to sum 1.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from spinney.data.schema import Table
 from spinney.data.training_set import Task
 from spinney.tree import pruning
-from spinney.tree.predictor import TreePredictor
+from spinney.tree.predictor import Predictor
 from spinney.tree.tree_arrays import TreeArrays
 
 
@@ -39,7 +39,7 @@ def losses(
     tree: TreeArrays, validation: ValidationRows, task: Task, n_threads: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return each node's loss as a leaf, and that of the rows it has no branch for.  -> two (n_nodes,)"""
-    reach = TreePredictor(tree).decision_path(validation.table, n_threads)
+    reach = Predictor(tree).decision_path(validation.table, n_threads)
     as_leaf = pruning.leaf_losses(tree, reach, validation.y, validation.weights, task)
     stays = pruning.staying(tree, reach)
     return as_leaf, pruning.leaf_losses(tree, stays, validation.y, validation.weights, task)

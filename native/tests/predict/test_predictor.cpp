@@ -5,8 +5,8 @@
 #include <random>
 #include <vector>
 
+#include "predict/predictor.hpp"
 #include "tests/check.hpp"
-#include "predict/traverse.hpp"
 
 using namespace spinney;
 
@@ -22,16 +22,35 @@ struct Tree {
     std::vector<std::uint64_t> set_bits;
     Size n_outputs = 2, width = 3;
 
-    TreeView view() const {
-        return {kind,         feature,          threshold, first_child,  n_children, missing,
-                weight,       set_begin,        set_bits,  branch_begin, branch,     term_begin,
-                term_feature, term_coefficient, term_fill, n_features};
+    /// The arrays in the form of an ensemble of one tree: pool offsets per split of a kind, not per node.
+    struct Narrow {
+        std::vector<std::int64_t> tree_begin, set_begin{0}, branch_begin{0}, term_begin{0};
+        std::vector<std::int32_t> branch_children;
+    };
+    Narrow narrow() const {
+        Narrow out;
+        out.tree_begin = {0, static_cast<std::int64_t>(kind.size())};
+        for (Size t = 0; t < kind.size(); ++t) {
+            if (kind[t] == 2) out.set_begin.push_back(set_begin[t + 1]);
+            if (kind[t] == 3) out.branch_begin.push_back(branch_begin[t + 1]);
+            if (kind[t] == 3) out.branch_children.push_back(n_children[t]);
+            if (kind[t] == 4) out.term_begin.push_back(term_begin[t + 1]);
+        }
+        return out;
     }
-    Predictor predictor() const {
-        const std::vector<std::int64_t> n_classes{3, 2};
-        return Predictor(view(), value, n_outputs, width, n_classes);
+    EnsembleView view(const Narrow& n) const {
+        return {n.tree_begin, kind,         feature,        threshold,
+                {},           missing,      value,          weight,
+                n.set_begin,  set_bits,     n.branch_begin, n.branch_children,
+                branch,       n.term_begin, term_feature,   term_coefficient,
+                term_fill,    n_features,   n_outputs,      width};
     }
 };
+
+/// Check that the arrays are refused.
+static void check_refused(const Tree& tree, const Tree::Narrow& narrow) {
+    CHECK_THROWS(Predictor(tree.view(narrow), 0, {3, 2}), std::invalid_argument);
+}
 
 /// Grow a random tree breadth-first. `simple`: numeric tests with one way for missing values.
 static Tree random_tree(std::mt19937& random, int n_tests, bool simple) {
@@ -131,7 +150,7 @@ static void naive_visit(const Tree& tree, const double* x, int t, double share,
     }
 }
 
-static void check_row(const Tree& tree, const double* x, const double* value, std::int64_t node,
+static void check_row(const Tree& tree, const double* x, const double* value, std::int32_t node,
                       const std::int64_t* classes, const DecisionPath& path, Size row) {
     std::map<int, double> reached, ends;
     naive_visit(tree, x, 0, 1.0, reached, ends);
@@ -150,19 +169,23 @@ static void check_row(const Tree& tree, const double* x, const double* value, st
     CHECK_EQUAL(reached.size(), static_cast<Size>(path.indptr[row + 1]) - i);
     for (const auto& [t, share] : reached) {
         CHECK_EQUAL(path.indices[i], t);
-        CHECK_EQUAL(path.shares[i], share);
+        CHECK_EQUAL(path.fractions[i], share);
         ++i;
     }
 }
 
 static void check_table(const Tree& tree, const std::vector<double>& rows, const InputTable& table,
                         int n_threads) {
-    const Predictor predictor = tree.predictor();
+    const Tree::Narrow narrow = tree.narrow();
+    Predictor predictor(tree.view(narrow), 0, {3, 2});
     const Size n = table.n_rows;
-    std::vector<double> values(n * 6);
-    std::vector<std::int64_t> nodes(n), classes(n * 2);
+    std::vector<double> values(n * 6), sums(n * 6);
+    std::vector<std::int32_t> nodes(n);
+    std::vector<std::int64_t> classes(n * 2);
     predictor.values(values.data(), table, n_threads);
-    predictor.apply(nodes.data(), table, n_threads);
+    predictor.sum(sums.data(), table, {0, 1}, n_threads);
+    CHECK(sums == values);
+    predictor.apply(nodes.data(), table, 1, n_threads);
     predictor.classes(classes.data(), table, n_threads);
     const DecisionPath path = predictor.decision_path(table, n_threads);
     CHECK_EQUAL(path.indptr.size(), n + 1);
@@ -225,39 +248,106 @@ TEST(infinities_and_thresholds_themselves) {
     check_forms(tree, rows, 5, 1);
 }
 
-TEST(a_tree_without_tests_needs_no_columns) {
+/// Three trees at once: leaves, sums and paths are those of each tree.
+TEST(ensembles_are_their_trees) {
+    std::mt19937 random(16);
+    for (int repeat = 0; repeat < 20; ++repeat) {
+        std::vector<Tree> trees;
+        Tree all;
+        Tree::Narrow joined;
+        joined.tree_begin = {0};
+        const auto append = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+        const auto append_offsets = [](auto& to, const auto& from) {
+            for (Size i = 1, last = static_cast<Size>(to.back()); i < from.size(); ++i)
+                to.push_back(static_cast<std::int64_t>(last) + from[i]);
+        };
+        for (int t = 0; t < 3; ++t) {
+            trees.push_back(random_tree(random, static_cast<int>(random() % 40), repeat % 2 == 0));
+            const Tree& tree = trees.back();
+            const Tree::Narrow narrow = tree.narrow();
+            append(all.kind, tree.kind);
+            append(all.feature, tree.feature);
+            append(all.threshold, tree.threshold);
+            append(all.missing, tree.missing);
+            append(all.value, tree.value);
+            append(all.weight, tree.weight);
+            append(all.set_bits, tree.set_bits);
+            append(all.branch, tree.branch);
+            append(all.term_feature, tree.term_feature);
+            append(all.term_coefficient, tree.term_coefficient);
+            append(all.term_fill, tree.term_fill);
+            append(joined.branch_children, narrow.branch_children);
+            append_offsets(joined.tree_begin, narrow.tree_begin);
+            append_offsets(joined.set_begin, narrow.set_begin);
+            append_offsets(joined.branch_begin, narrow.branch_begin);
+            append_offsets(joined.term_begin, narrow.term_begin);
+        }
+        const Size n = repeat < 10 ? 5 : 700;  // few rows, and enough for every layout
+        const std::vector<double> rows = random_rows(random, n);
+        std::vector<InputColumn> columns;
+        for (Size j = 0; j < n_features; ++j)
+            columns.push_back({InputColumn::Type::f64, rows.data() + j, n_features * 8, 0});
+        const InputTable table{columns, n, true};
+        Predictor predictor(all.view(joined), 0);
+        std::vector<double> sums(n * 6), expected(n * 6, 0.0), values(n * 6);
+        std::vector<std::int32_t> leaves(n * 3), own(n);
+        predictor.sum(sums.data(), table, {0, 3}, 2);
+        predictor.apply(leaves.data(), table, 3, 2);
+        const DecisionPath path = predictor.decision_path(table, 2);
+        Size n_visits = 0;
+        for (Size t = 0; t < 3; ++t) {
+            const Tree::Narrow narrow = trees[t].narrow();
+            Predictor one(trees[t].view(narrow), 0);
+            one.values(values.data(), table, 1);
+            one.apply(own.data(), table, 1, 1);
+            n_visits += one.decision_path(table, 1).indices.size();
+            for (Size i = 0; i < n * 6; ++i) expected[i] += values[i];
+            for (Size i = 0; i < n; ++i) CHECK_EQUAL(leaves[i * 3 + t], own[i]);
+        }
+        CHECK(sums == expected);
+        CHECK_EQUAL(path.indices.size(), n_visits);
+        for (Size i = 0; i < n; ++i)
+            CHECK(std::is_sorted(path.indices.begin() + path.indptr[i],
+                                 path.indices.begin() + path.indptr[i + 1]));
+    }
+}
+
+TEST(a_tree_without_splits_needs_no_columns) {
     std::mt19937 random(14);
     const Tree tree = random_tree(random, 0, true);
-    TreeView view = tree.view();
+    const Tree::Narrow narrow = tree.narrow();
+    EnsembleView view = tree.view(narrow);
     view.n_features = 0;
-    const std::vector<std::int64_t> n_classes{3, 3};
-    const Predictor predictor(view, tree.value, 2, 3, n_classes);
-    std::vector<std::int64_t> nodes(3000, 7);
-    predictor.apply(nodes.data(), {{}, 3000, false}, 2);
-    CHECK(nodes == std::vector<std::int64_t>(3000, 0));
+    Predictor predictor(view, 0);
+    std::vector<std::int32_t> nodes(3000, 7);
+    predictor.apply(nodes.data(), {{}, 3000, false}, 1, 2);
+    CHECK(nodes == std::vector<std::int32_t>(3000, 0));
 }
 
 TEST(unsound_trees_are_refused) {
     std::mt19937 random(15);
     const auto broken = [&](auto&& damage) {
         Tree tree = random_tree(random, 40, false);
-        damage(tree);
-        CHECK_THROWS(tree.predictor(), std::invalid_argument);
+        Tree::Narrow narrow = tree.narrow();
+        damage(tree, narrow);
+        check_refused(tree, narrow);
     };
     for (int repeat = 0; repeat < 20; ++repeat) {
-        broken([](Tree& t) { t.first_child[3] = 3; });
-        broken([](Tree& t) { t.first_child[3] = 2; });
-        broken([](Tree& t) { t.first_child[5] = 1 << 30; });
-        broken([](Tree& t) { t.n_children[0] = 1 << 30; });
-        broken([](Tree& t) { t.kind[2] = 9; });
-        broken([](Tree& t) { t.missing[1] = 5; });
-        broken([](Tree& t) { t.term_feature.at(0) = 6; });
-        broken([](Tree& t) { t.branch.at(0) = 4; });
-        broken([](Tree& t) { t.set_begin.back() += 1; });
-        broken([](Tree& t) { t.branch_begin[1] = -1; });
-        broken([](Tree& t) { t.value.pop_back(); });
-        broken([](Tree& t) { t.weight.pop_back(); });
-        broken([](Tree& t) {
+        broken([](Tree&, Tree::Narrow& n) { n.tree_begin[1] += 1; });
+        broken([](Tree&, Tree::Narrow& n) { n.tree_begin[1] -= 1; });
+        broken([](Tree&, Tree::Narrow& n) { n.tree_begin[0] = 1; });
+        broken([](Tree&, Tree::Narrow& n) { n.branch_children.at(0) = 1 << 30; });
+        broken([](Tree&, Tree::Narrow& n) { n.branch_children.at(0) += 1; });
+        broken([](Tree&, Tree::Narrow& n) { n.branch_children.at(0) = 0; });
+        broken([](Tree& t, Tree::Narrow&) { t.kind[2] = 9; });
+        broken([](Tree& t, Tree::Narrow&) { t.missing[1] = 5; });
+        broken([](Tree& t, Tree::Narrow&) { t.term_feature.at(0) = 6; });
+        broken([](Tree& t, Tree::Narrow&) { t.branch.at(0) = 4; });
+        broken([](Tree&, Tree::Narrow& n) { n.set_begin.back() += 1; });
+        broken([](Tree&, Tree::Narrow& n) { n.branch_begin[1] = -1; });
+        broken([](Tree& t, Tree::Narrow&) { t.value.pop_back(); });
+        broken([](Tree& t, Tree::Narrow&) { t.weight.pop_back(); });
+        broken([](Tree& t, Tree::Narrow&) {
             for (Size i = 0; i < t.kind.size(); ++i) {
                 if (t.kind[i] == 1) t.feature[i] = 6;
             }

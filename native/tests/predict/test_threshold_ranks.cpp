@@ -6,8 +6,8 @@
 #include <random>
 #include <vector>
 
+#include "predict/threshold_ranks.hpp"
 #include "tests/check.hpp"
-#include "predict/code_features.hpp"
 
 using namespace spinney;
 

@@ -1,0 +1,30 @@
+#include "predict/input_table.hpp"
+
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+namespace spinney {
+
+void read_values(double* out, Size step, const InputColumn& column, Size begin, Size n) {
+    const char* at =
+        static_cast<const char*>(column.data) + static_cast<std::ptrdiff_t>(begin) * column.stride;
+    const auto read = [&]<class T>(T) {
+        for (Size i = 0; i < n; ++i, at += column.stride) {
+            T value;  // memcpy: an input array need not be aligned
+            std::memcpy(&value, at, sizeof(T));
+            const bool missing = std::is_same_v<T, std::int32_t> && value < 0;
+            out[i * step] = missing ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(value);
+        }
+    };
+    switch (column.type) {
+        case InputColumn::Type::f32:
+            return read(float{});
+        case InputColumn::Type::f64:
+            return read(double{});
+        case InputColumn::Type::category:
+            return read(std::int32_t{});
+    }
+}
+
+}  // namespace spinney

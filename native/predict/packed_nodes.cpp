@@ -1,0 +1,161 @@
+#include "predict/packed_nodes.hpp"
+
+#include <algorithm>
+
+namespace spinney {
+
+bool PackedTrees::suits(const EnsembleView& trees, const EnsembleTraits& traits, const EnsembleCodes& codes) {
+    if (traits.max_nodes >= Size{1} << PackedNode::child_bits) return false;
+    Size n_planes = 0, n_words = 0;
+    for (const FeatureCodes& f : codes.features) {
+        n_planes += f.categorical ? 1 : 2;
+        n_words += f.categorical ? f.n_splits * (f.n_codes / 64 + 2) : 0;
+        if (f.ranks.size() >= PackedNode::max_rank || f.n_codes >= 1u << 30) return false;
+    }
+    return n_planes <= Size{1} << PackedNode::plane_bits && n_words <= PackedNode::max_rank &&
+           trees.n_trees() > 0;
+}
+
+PackedTrees::PackedTrees(const EnsembleView& trees, const EnsembleCodes& codes)
+    : tree_begin_(trees.tree_begin) {
+    lay_out_planes(codes);
+    nodes_.resize(trees.kind.size());
+    sets_.push_back(0);  // read by numeric splits, without effect
+    NodeCursor cursor;
+    for (Size t = 0; t < trees.n_trees(); ++t) {
+        cursor.enter_tree();
+        for (Size i = 0; i < trees.size(t); ++i, cursor.advance(trees)) {
+            nodes_[cursor.node] = trees.split(cursor.node) == SplitKind::leaf
+                                      ? PackedNode::leaf(static_cast<Node>(i))
+                                      : make_split(trees, codes, cursor);
+        }
+    }
+}
+
+void PackedTrees::lay_out_planes(const EnsembleCodes& codes) {
+    std::uint32_t at = 0;
+    for (const FeatureCodes& f : codes.features) {
+        Planes p;
+        p.high = at;
+        at += f.categorical || f.missing_right;
+        p.low = at;
+        at += !f.categorical && f.missing_left;
+        planes_.push_back(p);
+        has_sets_ |= f.categorical;
+        wide_ |= f.ranks.size() > 65534 || f.n_codes > 65000;
+    }
+    n_planes_ = std::max<Size>(at, 1);
+}
+
+PackedNode PackedTrees::make_split(const EnsembleView& trees, const EnsembleCodes& codes,
+                                   const NodeCursor& at) {
+    const auto feature = trees.feature[at.node];
+    const FeatureCodes& f = codes.of(feature);
+    const Planes& p = planes_[codes.index(feature)];
+    if (!f.categorical) {
+        const std::uint32_t plane = trees.missing(at.node) == 0 ? p.low : p.high;
+        return PackedNode::split(f.ranks.rank(trees.threshold[at.node]), plane, false, at.first_child);
+    }
+    const auto first_word = static_cast<std::uint32_t>(sets_.size());
+    add_set(trees, at, f);
+    return PackedNode::split(first_word, p.high, true, at.first_child);
+}
+
+/// The code n_codes is in no set; a missing value has the next one, which is in the sets that send it left.
+void PackedTrees::add_set(const EnsembleView& trees, const NodeCursor& at, const FeatureCodes& f) {
+    const Size first = sets_.size(), missing = f.n_codes + 1;
+    sets_.resize(first + missing / 64 + 1, 0);
+    const auto begin = trees.set_begin[at.n_sets], end = trees.set_begin[at.n_sets + 1];
+    for (Size w = 0; w < std::min(static_cast<Size>(end - begin), sets_.size() - first); ++w)
+        sets_[first + w] = trees.set_bits[static_cast<Size>(begin) + w];
+    if (trees.missing(at.node) == 0) sets_[first + missing / 64] |= 1ull << missing % 64;
+}
+
+template <class Code>
+void PackedTrees::code_rows(Code* rows, const EnsembleCodes& codes, std::span<const InputColumn> columns,
+                            Size begin, Size n) const {
+    constexpr Size at_once = 256;
+    std::uint32_t code[at_once];
+    for (Size first = 0; first < n; first += at_once) {
+        const Size here = std::min(at_once, n - first);
+        for (Size s = 0; s < planes_.size(); ++s) {
+            const FeatureCodes& f = codes.features[s];
+            f.code(code, columns[f.feature], begin + first, here);
+            write_planes(rows + first * n_planes_, planes_[s], f, code, here);
+        }
+    }
+}
+
+template <class Code>
+void PackedTrees::write_planes(Code* rows, const Planes& p, const FeatureCodes& f, const std::uint32_t* code,
+                               Size n) const {
+    const auto write = [&](std::uint32_t plane, std::uint32_t missing) {
+        for (Size i = 0; i < n; ++i)
+            rows[i * n_planes_ + plane] = static_cast<Code>(code[i] == missing_code ? missing : code[i]);
+    };
+    if (f.categorical) return write(p.high, f.n_codes + 1);
+    // Nothing is above the maximum rank, which leaves have.
+    if (f.missing_right) write(p.high, sizeof(Code) == 2 ? 0xffff : PackedNode::max_rank);
+    if (f.missing_left) write(p.low, 0);
+}
+
+namespace {
+
+template <class Code>
+struct Lane {
+    const PackedNode* nodes;
+    const Code* row;
+};
+
+}  // namespace
+
+/// Eight rows or trees are walked at once to hide memory latency; those at a leaf stay there.
+template <bool Sets, class Code, class MakeLane>
+void PackedTrees::walk(Node* leaves, Size n, MakeLane&& make_lane) const {
+    constexpr Size lanes = 8;
+    const std::uint64_t* const sets = sets_.data();
+    for (Size begin = 0; begin < n; begin += lanes) {
+        const Size here = std::min(lanes, n - begin);
+        Lane<Code> lane[lanes];
+        Node at[lanes] = {};
+        // Lanes without work repeat the first.
+        for (Size k = 0; k < lanes; ++k) lane[k] = make_lane(begin + (k < here ? k : 0));
+        for (Node moved = 1; moved != 0;) {
+            moved = 0;
+            for (int step = 0; step < 2; ++step) {
+#pragma GCC unroll 8
+                for (Size k = 0; k < lanes; ++k) {
+                    const Node next = lane[k].nodes[at[k]].template next<Sets>(lane[k].row, sets);
+                    if (step == 1) moved |= next ^ at[k];
+                    at[k] = next;
+                }
+            }
+        }
+        std::copy_n(at, here, leaves + begin);
+    }
+}
+
+template <class Code>
+void PackedTrees::walk_rows(Node* leaves, Size tree, const Code* rows, Size n) const {
+    const PackedNode* const nodes = &nodes_[static_cast<Size>(tree_begin_[tree])];
+    const auto lane = [&](Size i) { return Lane<Code>{nodes, rows + i * n_planes_}; };
+    has_sets_ ? walk<true, Code>(leaves, n, lane) : walk<false, Code>(leaves, n, lane);
+}
+
+template <class Code>
+void PackedTrees::walk_trees(Node* leaves, Size first_tree, Size n, const Code* row) const {
+    const auto lane = [&](Size i) {
+        return Lane<Code>{&nodes_[static_cast<Size>(tree_begin_[first_tree + i])], row};
+    };
+    has_sets_ ? walk<true, Code>(leaves, n, lane) : walk<false, Code>(leaves, n, lane);
+}
+
+using Columns = std::span<const InputColumn>;
+template void PackedTrees::code_rows(std::uint16_t*, const EnsembleCodes&, Columns, Size, Size) const;
+template void PackedTrees::code_rows(std::uint32_t*, const EnsembleCodes&, Columns, Size, Size) const;
+template void PackedTrees::walk_rows(Node*, Size, const std::uint16_t*, Size) const;
+template void PackedTrees::walk_rows(Node*, Size, const std::uint32_t*, Size) const;
+template void PackedTrees::walk_trees(Node*, Size, Size, const std::uint16_t*) const;
+template void PackedTrees::walk_trees(Node*, Size, Size, const std::uint32_t*) const;
+
+}  // namespace spinney
