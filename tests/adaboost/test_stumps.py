@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import spinney as sp
 from contracts.learners import mixed_data
 from spinney.adaboost.algorithms import MAX_TOTAL, MIN_TOTAL, RESCALED_EXPONENT, RowWeights
-from spinney.adaboost.stumps import StumpBoosting
+from spinney.adaboost.rounds import StumpBoosting
 from spinney.data.schema import read_table
 from spinney.data.training_set import code_table
 from spinney.native import core

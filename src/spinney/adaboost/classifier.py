@@ -15,9 +15,8 @@ from spinney.adaboost import algorithms
 from spinney.adaboost.algorithms import Algorithm, find_algorithm
 from spinney.adaboost.base import RULES, _BaseAdaBoost
 from spinney.adaboost.ledger import RoundLedger
-from spinney.adaboost.members import Task, flatten, open_members, predict_members
-from spinney.adaboost.rounds import Boosting, Draws
-from spinney.adaboost.stumps import StumpBoosting, StumpTables
+from spinney.adaboost.members import StumpTables, Task, flatten, open_members, predict_members
+from spinney.adaboost.rounds import Boosting, Draws, StumpBoosting
 from spinney.core.errors import InputError, show_value
 from spinney.core.parameters import OneOf, draw_seed
 from spinney.data.target import encode_classes, encode_like, read_target

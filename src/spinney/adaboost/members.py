@@ -16,20 +16,22 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
-from spinney.adaboost.algorithms import RowWeights
+from spinney.adaboost.algorithms import Algorithm, Logit, RowWeights
 from spinney.base import describe_features
 from spinney.core.errors import InputError
 from spinney.core.parameters import draw_seed
-from spinney.data.schema import Table
+from spinney.data.schema import Schema, Table
 from spinney.data.training_set import TrainingSet
 from spinney.members.base_estimators import make_member
 from spinney.members.fitting import fit_member, takes_weights
 from spinney.members.tables import count_training_rows, describe_input, take_rows
+from spinney.native import core
 from spinney.tree.grower import Grower
-from spinney.tree.tree_arrays import TreeArrays
+from spinney.tree.tree_arrays import CATEGORY_SET, LEAF, NUMERIC, TreeArrays
 from spinney.trees.base import BaseTree
 from spinney.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
 
+Floats = NDArray[np.float64]
 Needs = Literal["classes", "probabilities", "values"]
 Weights: TypeAlias = RowWeights | NDArray[np.int64]
 """Row weights, or how often each row was drawn."""
@@ -260,3 +262,95 @@ def _aligned(proba: NDArray[np.float64], known: NDArray[Any], classes: NDArray[A
 def _as_probabilities(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the probabilities of −1 and +1 whose mean is the given value.  -> (n, 2)"""
     return np.stack([(1 - values) / 2, (1 + values) / 2], axis=1)
+
+
+# ---- stumps ----
+
+
+class StumpTables:
+    """All stumps of an ensemble, merged into one lookup table per feature.
+
+    Terms of scores are multiples of 2^-40, so the sums are bit-equal to those of one stump after the other.
+    """
+
+    def __init__(self, schema: Schema, unseen: Any, base: Floats, tables: list[Any]) -> None:
+        self._schema, self._unseen, self._base, self._tables = schema, unseen, base, tables
+        self._used = [feature for feature, *_ in tables]
+        self._core = core.StumpTables(base, tables, schema.n_features)
+
+    @classmethod
+    def of(
+        cls, members: Sequence[Any], weights: Floats, algorithm: Algorithm, classes: NDArray[Any]
+    ) -> StumpTables | None:
+        """Merge the stumps of an ensemble; None if a member is not a stump."""
+        has_many = isinstance(algorithm, Logit) and algorithm.n_regressions > 1
+        if has_many or not shares_schema(members) or not all(_is_stump(one.tree_) for one in members):
+            return None
+        schema: Schema = members[0].schema_
+        base, by_feature = _zero(algorithm), dict[int, list[tuple[TreeArrays, Floats]]]()
+        for member, weight in zip(members, weights.tolist(), strict=True):
+            added = _leaf_contributions(member, weight, algorithm, classes)
+            if member.tree_.kind[0] == LEAF:
+                base += added[0]
+            else:
+                by_feature.setdefault(int(member.tree_.feature[0]), []).append((member.tree_, added[1:]))
+        tables = []
+        for feature, stumps in sorted(by_feature.items()):
+            n_categories = len(schema.features[feature].categories or ())
+            if schema.features[feature].kind == "categorical":
+                tables.append((feature, True, np.empty(0), _category_table(stumps, n_categories)))
+            else:
+                tables.append((feature, False, *_threshold_table(stumps)))
+        return cls(schema, members[0].unseen, base, tables)
+
+    def __reduce__(self) -> tuple[type[StumpTables], tuple[Any, ...]]:
+        return StumpTables, (self._schema, self._unseen, self._base, self._tables)
+
+    def scores(self, X: Any, n_threads: int, name: str) -> Floats:
+        """Return the score of each row of X.  -> (n_rows,) or (n_rows, n_classes)"""
+        table: Table = self._schema.read(X, self._unseen, name)
+        columns: Any = table.block
+        if columns is None:
+            columns = [None] * len(table.columns)
+            for j in self._used:
+                columns[j] = table.columns[j]
+        scores = self._core.sum(columns, n_threads, table.n_rows)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+
+def _is_stump(tree: TreeArrays) -> bool:
+    one_split = tree.kind[0] in (NUMERIC, CATEGORY_SET) and tree.node_count == 3 and tree.missing[0] >= 0
+    return tree.node_count == 1 or bool(one_split)
+
+
+def _zero(algorithm: Algorithm) -> Floats:
+    return np.zeros(1 if algorithm.n_classes <= 2 else algorithm.n_classes)
+
+
+def _leaf_contributions(member: Any, weight: float, algorithm: Algorithm, classes: NDArray[Any]) -> Floats:
+    """Return what each node of a stump adds to the score.  -> (n_nodes, width)"""
+    output = read_values(member, member.tree_.value[:, 0], algorithm.needs, classes)
+    if isinstance(algorithm, Logit):
+        output = output[:, None]
+    return algorithm.contribution(output, weight).reshape(len(output), -1)
+
+
+def _threshold_table(stumps: list[tuple[TreeArrays, Floats]]) -> tuple[Floats, Floats]:
+    """Return the sorted thresholds, and the sums between them with that of missing values last."""
+    added = np.array([both for _, both in stumps])  # (n_stumps, 2, width)
+    missing = added[np.arange(len(stumps)), [int(tree.missing[0]) for tree, _ in stumps]].sum(axis=0)
+    thresholds, position = np.unique([float(tree.threshold[0]) for tree, _ in stumps], return_inverse=True)
+    steps = np.zeros((len(thresholds) + 1, added.shape[2]))
+    steps[0] = added[:, 0].sum(axis=0)
+    np.add.at(steps, position + 1, added[:, 1] - added[:, 0])
+    return thresholds, np.vstack([np.cumsum(steps, axis=0), missing])
+
+
+def _category_table(stumps: list[tuple[TreeArrays, Floats]], n_categories: int) -> Floats:
+    """Return the sum of each category, with that of missing values last."""
+    sums = np.zeros((n_categories + 1, stumps[0][1].shape[1]))
+    for tree, added in stumps:
+        first = tree.goes_first(0, n_categories)
+        sums[:-1] += np.where(first[:, None], added[0], added[1])
+        sums[-1] += added[int(tree.missing[0])]
+    return sums

@@ -1,4 +1,7 @@
-"""The rounds of AdaBoost: fit a member, compute its weight, add it to the scores, reweight the rows."""
+"""The rounds of AdaBoost: fit a member, compute its weight, add it to the scores, reweight the rows.
+
+`StumpBoosting` makes the same rounds as `Boosting` in the core, for stumps that vote.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +11,43 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from spinney.adaboost.algorithms import (
+    MAX_TOTAL,
+    MIN_TOTAL,
+    RESCALED_EXPONENT,
     Algorithm,
     Logit,
     RowWeights,
+    Vote,
     choose_class,
     log_odds,
     own_score,
     zero_scores,
 )
 from spinney.adaboost.ledger import RoundLedger, edge_bound, error_bound, exponential
-from spinney.adaboost.members import Members, Task
+from spinney.adaboost.members import Members, SharedTrees, Task
 from spinney.core.seeds import stream
+from spinney.native import core
+from spinney.tree.tree_arrays import LEAF, TreeArrays
+from spinney.trees.cart import DecisionTreeClassifier
 
+# Parameters that must have their defaults for the only split to be the one with the largest gain.
+_PLAIN = {
+    "criterion": "gini",
+    "splitter": "best",
+    "max_depth": 1,
+    "min_samples_split": 2,
+    "min_samples_leaf": 1,
+    "min_weight_fraction_leaf": 0.0,
+    "max_features": None,
+    "max_leaf_nodes": None,
+    "min_impurity_decrease": 0.0,
+    "monotonic_cst": None,
+    "missing": "direction",
+    "feature_costs": None,
+}
 # With resample=True, boosting ends after this many samples for one round without a useful member.
 MAX_SAMPLES_PER_ROUND = 100
 # The random stream of round t is number _FIRST_STREAM + t.
@@ -236,3 +262,99 @@ class Boosting(Rounds):
     def train_error(self) -> float:
         """Return the error of the ensemble on the training rows."""
         return self.start.fraction(choose_class(self.scores) != self.codes)
+
+
+# ---- stumps in the core ----
+
+
+class StumpBoosting(Boosting):
+    """Rounds of voting stumps, with row weights and histograms in the core."""
+
+    _core: core.StumpBooster | None = None
+    _params: dict[str, Any]
+
+    @staticmethod
+    def supports(algorithm: Algorithm, members: Any, resample: bool) -> bool:
+        """Return True if these rounds can be made in the core."""
+        if not isinstance(algorithm, Vote) or not isinstance(members, SharedTrees) or resample:
+            return False
+        tree = members.estimator
+        return type(tree) is DecisionTreeClassifier and all(
+            getattr(tree, name) == value for name, value in _PLAIN.items()
+        )
+
+    def generator(self) -> None:
+        """Return None: stumps are found without random draws."""
+
+    def attempt(self, random: np.random.Generator | None) -> Attempt:
+        """Find the best stump for the current weights."""
+        assert isinstance(self.members, SharedTrees)
+        training = self.members.training
+        if self._core is None:  # created here, because earlier rounds may have changed the weights
+            self._params = clone(self.members.estimator).get_params(deep=False)
+            self._core = core.StumpBooster(
+                training.codes,
+                self.codes,
+                self.algorithm.n_classes,
+                self.weights.copies,
+                self.weights.size,
+                self.members.estimator.categorical_split == "one-vs-rest",
+                training.n_threads,
+            )
+        found = self._core.learn()
+        n_columns = training.codes.n_columns
+        tree = _stump_tree(found, n_columns, self.start.initial_total)
+        # Stumps do not depend on a seed, and so keep the random_state of the base estimator.
+        member = type(self.members.estimator)(**self._params)
+        self.members.set_tree(member, tree, self.task, n_columns)
+        error = found.wrong / found.total
+        weight = self.algorithm.weight(error)
+        if not self.keeps_scores:
+            return Attempt(member, error, weight)
+        output = self._core.answers()
+        return Attempt(member, error, weight, output, self.algorithm.contribution(output, weight))
+
+    def is_useless(self, attempt: Attempt) -> bool:
+        """Return True if a stump is no better than chance."""
+        return self.algorithm.is_useless(attempt.error)
+
+    def accept(self, attempt: Attempt) -> None:
+        """Add a stump to the ensemble, and update the weights in the core."""
+        if self._core is None:
+            super().accept(attempt)
+            return
+        assert isinstance(self.algorithm, Vote)
+        if attempt.contribution is not None:
+            self.scores += attempt.contribution
+        self._core.reweight(self.algorithm.factor(attempt.weight), MIN_TOTAL, MAX_TOTAL, RESCALED_EXPONENT)
+        self._record(attempt)
+
+
+def _stump_tree(found: core.Stump, n_features: int, weight: float) -> TreeArrays:
+    """Return a stump as a tree; ``weight`` is the total weight of the rows."""
+    n = 1 if found.kind == LEAF else 3
+    value = found.value.reshape(3, 1, -1)[:n]
+    none, no_number = np.empty(0, np.int32), np.empty(0, np.float64)
+    flat = np.zeros(n + 1, np.int64)
+    leaf = np.arange(n) > 0 if n > 1 else np.ones(1, np.bool_)
+    return TreeArrays(
+        kind=np.where(leaf, LEAF, found.kind),
+        feature=np.where(leaf, -1, found.feature),
+        threshold=np.where(leaf, np.nan, found.threshold),
+        first_child=np.where(leaf, -1, 1),
+        n_children=np.where(leaf, 0, 2),
+        missing=np.where(leaf, -1, found.missing),
+        value=value,
+        weight=found.sums.reshape(3, -1)[:n].sum(axis=1) * (weight / found.total),
+        n_samples=found.n_samples[:n],
+        impurity=np.maximum(1.0 - np.square(value[:, 0]).sum(axis=1), 0.0),
+        set_begin=np.minimum(np.arange(n + 1), 1) * len(found.set_bits),
+        set_bits=found.set_bits,
+        branch_begin=flat,
+        branch=none,
+        term_begin=flat,
+        term_feature=none,
+        term_coefficient=no_number,
+        term_fill=no_number,
+        n_features=n_features,
+    )
