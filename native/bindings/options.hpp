@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "bindings/arrays.hpp"
-#include "grow/options.hpp"
+#include "split/options.hpp"
 
 namespace spinney {
 

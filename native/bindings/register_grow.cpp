@@ -86,15 +86,16 @@ class Grower {
 
     /// take(GrownTree) is called for one tree after the other, on any thread.
     void grow_forest(const std::optional<ClassArray>& classes, std::vector<int> n_classes,
-                     const std::optional<ValueArray>& values, const GrowOptions& options, const Bag& bag,
-                     const Seeds& bag_seeds, const Seeds& tree_seeds, const std::optional<Vector>& factors,
-                     bool balanced, const nb::callable& take, int n_threads) {
+                     const std::optional<ValueArray>& values, const GrowOptions& options,
+                     const BootstrapSampler& sampler, const Seeds& sample_seeds, const Seeds& tree_seeds,
+                     const std::optional<Vector>& factors, bool balanced, const nb::callable& take,
+                     int n_threads) {
         const Job job = read(classes, std::move(n_classes), values, factors, options, n_threads);
-        if (bag.n_rows() != x_.n_rows) throw nb::value_error("the bag is one of another table");
-        if (bag_seeds.size() != tree_seeds.size()) throw nb::value_error("two seeds for each tree");
+        if (sampler.n_rows() != x_.n_rows) throw nb::value_error("the sampler was made for another table");
+        if (sample_seeds.size() != tree_seeds.size()) throw nb::value_error("two seeds for each tree");
         if (balanced && !classes) throw nb::value_error("only classes can be balanced");
-        const ForestPlan plan{bag,
-                              {bag_seeds.data(), bag_seeds.size()},
+        const ForestPlan plan{sampler,
+                              {sample_seeds.data(), sample_seeds.size()},
                               {tree_seeds.data(), tree_seeds.size()},
                               factors ? factors->data() : nullptr,
                               balanced};
@@ -151,8 +152,8 @@ class Grower {
     TreeGrower grower_;
 };
 
-Bag make_bag(Size n_rows, Size n_draw, bool bootstrap, const std::optional<Wholes>& order,
-             const std::optional<Wholes>& copies, const std::optional<Vector>& chances) {
+BootstrapSampler make_sampler(Size n_rows, Size n_draw, bool bootstrap, const std::optional<Wholes>& order,
+                              const std::optional<Wholes>& copies, const std::optional<Vector>& chances) {
     const auto span = [&](const auto& given) {
         if (given->size() != n_rows) throw nb::value_error("one number for each row");
         return std::span(given->data(), n_rows);
@@ -162,17 +163,18 @@ Bag make_bag(Size n_rows, Size n_draw, bool bootstrap, const std::optional<Whole
     if (order)
         for (const auto row : span(order))
             if (row < 0 || static_cast<Size>(row) >= n_rows) throw nb::value_error("a row that is not there");
-    Bag bag(n_rows, n_draw, bootstrap, order ? span(order) : std::span<const std::int64_t>{});
-    if (copies) bag.set_copies(span(copies));
-    if (chances) bag.set_chances(span(chances));
-    return bag;
+    BootstrapSampler sampler(n_rows, n_draw, bootstrap,
+                             order ? span(order) : std::span<const std::int64_t>{});
+    if (copies) sampler.set_repeats(span(copies));
+    if (chances) sampler.set_probabilities(span(chances));
+    return sampler;
 }
 
-auto draw(const Bag& bag, std::uint64_t seed) {
+auto draw(const BootstrapSampler& sampler, std::uint64_t seed) {
     std::vector<std::uint32_t> counts;
     {
         nb::gil_scoped_release unlock;
-        bag.draw(counts, seed);
+        sampler.draw(counts, seed);
     }
     return to_array(std::vector<std::int64_t>(counts.begin(), counts.end()));
 }
@@ -181,16 +183,18 @@ auto draw(const Bag& bag, std::uint64_t seed) {
 }  // namespace spinney
 
 void register_grow(nb::module_& m) {
-    using spinney::Bag;
+    using spinney::BootstrapSampler;
     using spinney::Grower;
     spinney::bind_options<spinney::GrowOptions>(m, "GrowOptions", "The parameters of a tree algorithm.");
-    nb::class_<Bag>(m, "BootstrapSampler", "Draws the rows of bootstrap samples, as a function of a seed.")
+    nb::class_<BootstrapSampler>(m, "BootstrapSampler",
+                                 "Draws the rows of bootstrap samples, as a function of a seed.")
         .def(
             "__init__",
-            [](Bag* self, spinney::Size n_rows, spinney::Size n_draw, bool bootstrap,
+            [](BootstrapSampler* self, spinney::Size n_rows, spinney::Size n_draw, bool bootstrap,
                const std::optional<spinney::Wholes>& order, const std::optional<spinney::Wholes>& copies,
                const std::optional<spinney::Vector>& chances) {
-                new (self) Bag(spinney::make_bag(n_rows, n_draw, bootstrap, order, copies, chances));
+                new (self) BootstrapSampler(
+                    spinney::make_sampler(n_rows, n_draw, bootstrap, order, copies, chances));
             },
             "n_rows"_a, "n_draw"_a, "bootstrap"_a, "order"_a.none(), "copies"_a.none(), "chances"_a.none())
         .def("draw", &spinney::draw, "seed"_a, "Return how often each row is drawn (n_rows,).");

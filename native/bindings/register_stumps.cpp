@@ -133,7 +133,7 @@ void register_stumps(nb::module_& m) {
         return nb::cast(to_array(std::vector(values.begin(), values.end())));
     };
     nb::class_<FoundStump>(m, "Stump", "The best stump of a round: node 0 is its root, 1 and 2 its leaves.")
-        .def_prop_ro("kind", [](const FoundStump& s) { return static_cast<int>(s.stump.best.test); })
+        .def_prop_ro("kind", [](const FoundStump& s) { return static_cast<int>(s.stump.best.kind); })
         .def_prop_ro("feature", [](const FoundStump& s) { return s.stump.best.feature; })
         .def_prop_ro("threshold", [](const FoundStump& s) { return s.stump.best.threshold; })
         .def_prop_ro("missing", [](const FoundStump& s) { return s.stump.best.missing; })

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/thread_pool.hpp"
-#include "grow/options.hpp"
+#include "split/options.hpp"
 
 namespace spinney {
 

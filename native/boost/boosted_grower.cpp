@@ -9,7 +9,7 @@
 #include "boost/column_sampling.hpp"
 #include "boost/partition.hpp"
 #include "core/random.hpp"
-#include "grow/grow_common.hpp"
+#include "grow/growth_rules.hpp"
 #include "grow/histogram_pool.hpp"
 
 namespace spinney {
@@ -90,7 +90,7 @@ class BoostedGrower::Impl {
             root.n_rows += in;
         }
         if (within_depth(root)) {
-            root.histogram = pool_.take();
+            root.histogram = pool_.acquire();
             times_.time(Phase::histogram, [&] { build(root); });
             times_.time(Phase::split, [&] { merge_and_search(nullptr, &root, nullptr); });
         }
@@ -131,7 +131,7 @@ class BoostedGrower::Impl {
 
     // --- histograms ---
 
-    void release(BoostNode& n) { pool_.give(std::move(n.histogram)); }
+    void release(BoostNode& n) { pool_.release(std::move(n.histogram)); }
 
     /// Add the rows of a node: thread 0 into its histogram, the others into their own, which are merged
     /// later.
@@ -282,8 +282,8 @@ class BoostedGrower::Impl {
         return scratch(thread).lines.data();
     }
 
-    NewtonCut search_feature(std::uint32_t f, const Stat* lines, const Stat* weights, NewtonNode facts,
-                             int thread) {
+    NewtonSplit search_feature(std::uint32_t f, const Stat* lines, const Stat* weights, NewtonNode facts,
+                               int thread) {
         const CodeColumn& column = table_.x.columns[f];
         if (!o_.monotonic_cst.empty()) facts.direction = o_.monotonic_cst[f];
         NewtonSearch& search = scratch(thread).search;
@@ -312,7 +312,7 @@ class BoostedGrower::Impl {
                 if (best < 0 || better(best)) best = static_cast<std::int32_t>(f);
             }
             if (best < 0) break;
-            const NewtonCut& cut = found[static_cast<Size>(best)];
+            const NewtonSplit& cut = found[static_cast<Size>(best)];
             if (!cut.sure) {
                 weigh(static_cast<std::uint32_t>(best));
                 continue;
@@ -327,13 +327,13 @@ class BoostedGrower::Impl {
     }
 
     /// Whether the gain exceeds min_gain (γ) and rounding noise.
-    bool worth(const NewtonCut& cut, const NewtonNode& facts) const {
+    bool worth(const NewtonSplit& cut, const NewtonNode& facts) const {
         const double g = static_cast<double>(gradient_of(facts.total)),
                      h = static_cast<double>(hessian_of(facts.total)) + facts.l2;
         return cut.gain > 1e-12 * (g * g / h) && cut.gain * rows_->units.gain() > o_.min_gain && cut.gain > 0;
     }
 
-    NewtonCut search_with_weights(const BoostNode& n, std::uint32_t f, const NewtonNode& facts) {
+    NewtonSplit search_with_weights(const BoostNode& n, std::uint32_t f, const NewtonNode& facts) {
         const auto [s, place] = table_.bundles.place_of[f];
         const Stat* lines =
             column_bins(table_.bundles.bundles[s], place, n.histogram.get() + s * kBundleBins, 0);
@@ -367,7 +367,7 @@ class BoostedGrower::Impl {
     void write_ledger(Size child, const BoostNode& n, double unit) {
         for (const std::uint32_t f : columns_.drawn()) {
             if (!allowed_[child][f] || !found_[child][f].found()) continue;
-            const NewtonCut& cut = found_[child][f];
+            const NewtonSplit& cut = found_[child][f];
             const double gain = cut.gain * unit;
             const bool chosen = n.feature == static_cast<std::int32_t>(f);
             tree_.fragment.ledger.push_back(
@@ -375,11 +375,11 @@ class BoostedGrower::Impl {
         }
     }
 
-    double threshold(std::uint32_t f, const NewtonCut& cut) const {
+    double threshold(std::uint32_t f, const NewtonSplit& cut) const {
         const CodeColumn& column = table_.x.columns[f];
         if (column.kind == ColumnKind::categorical) return std::numeric_limits<double>::quiet_NaN();
         if (cut.last) return DBL_MAX;
-        const auto bin = static_cast<Code>(cut.cut);
+        const auto bin = static_cast<Code>(cut.threshold_bin);
         return midpoint(column.greatest(bin), column.least(bin + 1));
     }
 
@@ -397,7 +397,7 @@ class BoostedGrower::Impl {
         const auto f = static_cast<std::uint32_t>(node(id).feature);
         const CodeColumn& column = table_.x.columns[f];
         const Candidate c = make_candidate(node(id));
-        tree_.fragment.set_test(id, c, column, 0);
+        tree_.fragment.set_split(id, c, column, 0);
         fill_goes_left(c, column);
         const Node first = tree_.fragment.nodes[static_cast<Size>(id)].first_child;
         tree_.nodes.resize(static_cast<Size>(first) + 2);
@@ -431,23 +431,23 @@ class BoostedGrower::Impl {
         c.threshold = threshold(f, n.best);
         c.missing = n.best.missing;
         if (column.kind == ColumnKind::numeric) {
-            c.test = Test::numeric;
-            c.cut = static_cast<Code>(n.best.cut);
+            c.kind = SplitKind::numeric;
+            c.threshold_bin = static_cast<Code>(n.best.threshold_bin);
         } else {
-            c.test = Test::category_set;
+            c.kind = SplitKind::category_set;
             c.bins = n.best.set.below(column.n_bins);
             c.seen = n.best.seen.below(column.n_bins);
         }
-        place_unmet(c, static_cast<Size>(hessian_of(n.best.left)),
-                    static_cast<Size>(hessian_of(n.total - n.best.left)), false);
+        assign_unseen(c, static_cast<Size>(hessian_of(n.best.left)),
+                      static_cast<Size>(hessian_of(n.total - n.best.left)), false);
         return c;
     }
 
     /// Mark the bin codes that go left.
     void fill_goes_left(const Candidate& c, const CodeColumn& column) {
         goes_left_.fill(0);
-        if (c.test == Test::numeric)
-            std::fill_n(goes_left_.begin(), c.cut + 1, std::uint8_t{1});
+        if (c.kind == SplitKind::numeric)
+            std::fill_n(goes_left_.begin(), c.threshold_bin + 1, std::uint8_t{1});
         else {
             if (c.unseen_left) {
                 goes_left_.fill(1);
@@ -523,7 +523,7 @@ class BoostedGrower::Impl {
         BoostNode& large = left.n_rows < right.n_rows ? right : left;
         const bool has_small = splittable(small), has_large = splittable(large);
         const auto build_and_search = [&](BoostNode& built, BoostNode* other) {
-            built.histogram = pool_.take();
+            built.histogram = pool_.acquire();
             times_.time(Phase::histogram, [&] { build(built); });
             times_.time(Phase::split, [&] { merge_and_search(&parent, &built, other); });
         };
@@ -546,7 +546,7 @@ class BoostedGrower::Impl {
     bool keeps_histograms_ = true;
     bool thread_parts_ = false;  // the histogram just built is spread over threads
     ColumnSampler columns_;
-    std::array<std::vector<NewtonCut>, 2> found_;
+    std::array<std::vector<NewtonSplit>, 2> found_;
     std::array<std::vector<std::uint8_t>, 2> allowed_;
     std::array<std::uint8_t, kBundleBins> goes_left_{};
     BoostRows* rows_ = nullptr;

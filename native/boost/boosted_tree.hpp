@@ -70,7 +70,7 @@ struct BoostNode {
     Size n_rows = 0;
     std::unique_ptr<Stat[]> histogram;
     int copy = GatheredRows::kTable;  // where the codes of its rows are
-    NewtonCut best;
+    NewtonSplit best;
     std::int32_t feature = -1;
     double gain = 0;  // of the best split
 };

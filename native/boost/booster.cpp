@@ -275,7 +275,7 @@ class Booster::Impl {
             value[i] = weight[i] > 0 ? value[a] + (value[b] - value[a]) * (weight[b] / weight[i]) : value[a];
         }
         FlatTree out;
-        for (const Place& place : lay_out(out, std::vector<Fragment>{std::move(tree.fragment)})) {
+        for (const NodeRef& place : lay_out(out, std::vector<Fragment>{std::move(tree.fragment)})) {
             const auto i = static_cast<Size>(place.node);
             out.value.push_back(value[i]);
             out.weight.push_back(weight[i]);

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "grow/grow_common.hpp"
+#include "grow/growth_rules.hpp"
 #include "simd/register_loops.hpp"
 
 namespace spinney {

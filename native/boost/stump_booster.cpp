@@ -6,8 +6,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "grow/grow_common.hpp"
-#include "split/streams.hpp"
+#include "grow/growth_rules.hpp"
+#include "split/sorted_groups.hpp"
 
 namespace spinney {
 
@@ -53,7 +53,7 @@ class StumpBooster::Impl {
          Interrupt& interrupt)
         : x_(x), n_classes_(static_cast<Size>(target.n_classes)), n_threads_(n_threads) {
         options_.categorical_split = categories;
-        statistics_.layout = Layout::slots;
+        statistics_.layout = Layout::by_class;
         statistics_.n_channels = statistics_.width = target.n_classes;
         statistics_.n_classes = {target.n_classes};
         statistics_.unit_weights = false;
@@ -71,12 +71,12 @@ class StumpBooster::Impl {
         sum_bins(stump_.sums.data(), smallest_feature(), [](Code) { return true; });
         if (!is_pure() && rows_.size() >= 2) {
             std::vector<Candidate> found(d);
-            with_judge(CriterionName::gini, statistics_, [&]<Layout L, class Criterion>() {
+            with_scorer(CriterionName::gini, statistics_, [&]<Layout L, class Criterion>() {
                 Pool::shared().parallel_for(
                     n_threads_, d, [&](Size f, int) { found[f] = search<L, Criterion>(f); }, &interrupt);
             });
             const int best = choose(found, options_, 0);
-            if (best >= 0 && acceptable(options_, found[static_cast<Size>(best)]))
+            if (best >= 0 && is_acceptable(options_, found[static_cast<Size>(best)]))
                 stump_.best = std::move(found[static_cast<Size>(best)]);
         }
         describe();
@@ -340,15 +340,15 @@ class StumpBooster::Impl {
         const CodeColumn& column = x_.columns[f];
         const Stat* bins = histogram_.data() + first_bin_[f] * n_classes_;
         const Limits limits;
-        Search q{statistics_,        options_, column, static_cast<std::int32_t>(f),
-                 stump_.sums.data(), nullptr,  limits};
+        FeatureSearch q{statistics_,        options_, column, static_cast<std::int32_t>(f),
+                        stump_.sums.data(), nullptr,  limits};
         if (counts_[first_bin_[f] + column.n_bins] > 0) q.missing = bins + column.n_bins * n_classes_;
-        Judge<L, Criterion> judge(statistics_, q.total, limits);
-        DenseStream stream(bins, occupied_[f], statistics_.width);
-        if (column.kind == ColumnKind::numeric) return sweep_numeric(judge, q, stream, [](auto&&...) {});
-        Groups groups;
-        collect(groups, stream, statistics_.width);
-        return SubsetSearch<Judge<L, Criterion>>(judge, q, groups).run();
+        SplitScorer<L, Criterion> scorer(statistics_, q.total, limits);
+        BinnedGroups binned(bins, occupied_[f], statistics_.width);
+        if (column.kind == ColumnKind::numeric) return sweep_numeric(scorer, q, binned, [](auto&&...) {});
+        CategorySums groups;
+        collect(groups, binned, statistics_.width);
+        return best_category_set(scorer, q, groups);
     }
 
     /// Compute the statistics of the children.
@@ -364,8 +364,8 @@ class StumpBooster::Impl {
         const auto feature = static_cast<Size>(best.feature);
         const CodeColumn& column = x_.columns[feature];
         goes_left_.assign(column.n_bins + 1, 0);
-        if (best.test == Test::numeric)
-            std::fill_n(goes_left_.begin(), best.cut + 1, std::uint8_t{1});
+        if (best.kind == SplitKind::numeric)
+            std::fill_n(goes_left_.begin(), best.threshold_bin + 1, std::uint8_t{1});
         else
             for (Code bin : best.bins) goes_left_[bin] = 1;
         goes_left_[column.n_bins] = best.missing == 0;
@@ -373,11 +373,11 @@ class StumpBooster::Impl {
         stump_.n_samples[2] = stump_.n_samples[0] - stump_.n_samples[1];
         for (Size k = 0; k < n_classes_; ++k) right[k] = all[k] - left[k];
         set_values();
-        place_unmet(best, static_cast<Size>(stump_.n_samples[1]), static_cast<Size>(stump_.n_samples[2]),
-                    false);
+        assign_unseen(best, static_cast<Size>(stump_.n_samples[1]), static_cast<Size>(stump_.n_samples[2]),
+                      false);
         Fragment fragment;
         fragment.add(1, 0);
-        fragment.set_test(0, best, column, 0);
+        fragment.set_split(0, best, column, 0);
         if (!fragment.sets.empty()) stump_.set_bits = fragment.sets[0];
     }
 

@@ -13,7 +13,7 @@
 
 #include "core/thread_pool.hpp"
 #include "data/code_matrix.hpp"
-#include "grow/options.hpp"
+#include "split/options.hpp"
 #include "split/sweep.hpp"
 
 namespace spinney {

@@ -1,57 +1,58 @@
-// Nodes on their way through the fast grower, and what a search says of one.
+// Nodes of the histogram grower and the results of their searches.
 #pragma once
 
 #include <array>
 #include <memory>
 #include <vector>
 
-#include "grow/grow_common.hpp"
+#include "grow/growth_rules.hpp"
 #include "grow/histogram_pool.hpp"
+#include "split/scorer.hpp"
 
 namespace spinney::detail {
 
-/// A sum; a short one needs no memory of its own, for there is one in every node.
-class NodeSum {
+/// A sum of row statistics, on the heap only if it is long: every node has one.
+class SmallSum {
   public:
-    NodeSum() = default;
-    explicit NodeSum(Size n) : n_(n), more_(n > few ? new Stat[n]() : nullptr) {}
-    NodeSum(const NodeSum& other) : NodeSum(other.n_) { std::copy_n(other.data(), n_, data()); }
-    NodeSum& operator=(const NodeSum& other) { return *this = NodeSum(other); }
-    NodeSum(NodeSum&&) = default;
-    NodeSum& operator=(NodeSum&&) = default;
-    Stat* data() { return more_ ? more_.get() : few_.data(); }
-    const Stat* data() const { return more_ ? more_.get() : few_.data(); }
+    SmallSum() = default;
+    explicit SmallSum(Size n) : n_(n), heap_(n > inline_size ? new Stat[n]() : nullptr) {}
+    SmallSum(const SmallSum& other) : SmallSum(other.n_) { std::copy_n(other.data(), n_, data()); }
+    SmallSum& operator=(const SmallSum& other) { return *this = SmallSum(other); }
+    SmallSum(SmallSum&&) = default;
+    SmallSum& operator=(SmallSum&&) = default;
+    Stat* data() { return heap_ ? heap_.get() : inline_.data(); }
+    const Stat* data() const { return heap_ ? heap_.get() : inline_.data(); }
     Size size() const { return n_; }
 
   private:
-    static constexpr Size few = 3;
+    static constexpr Size inline_size = 3;
     Size n_ = 0;
-    std::array<Stat, few> few_{};
-    std::unique_ptr<Stat[]> more_;
+    std::array<Stat, inline_size> inline_{};
+    std::unique_ptr<Stat[]> heap_;
 };
 
-/// A node to be divided: a range of the row list.
-struct HistogramWork {
+/// A node to be split: a range of the row list.
+struct HistogramNode {
     NodeState state;
     Size begin = 0, end = 0;
-    NodeSum total;
+    SmallSum total;
     std::unique_ptr<Stat[]> histogram;  // null: none yet
     Size size() const { return end - begin; }
 };
 
-/// A threshold that is worked out when the node is divided: the values of a column's codes are spread over
+/// A threshold that is computed when the node is split: the values of a column's codes are scattered in
 /// memory.
-inline constexpr double kNotYet = kImpossible;
+inline constexpr double kUnset = kImpossible;
 
-/// How a node is best divided.
-struct Division {
+/// The best split of a node.
+struct NodeSplit {
     Candidate best;
-    NodeSum left;      // what goes to child 0; empty: not known
-    double drawn = 0;  // where a random cut fell, or kNotYet
+    SmallSum left;     // sum of child 0; empty: not known
+    double drawn = 0;  // random threshold, or kUnset
 
-    /// Nothing found yet, in the same memory.
+    /// Reset, keeping the memory.
     void clear() {
-        best.test = Test::leaf;
+        best.kind = SplitKind::leaf;
         best.score = kImpossible;
         best.feature = best.missing = -1;
         best.bins.clear();
@@ -62,21 +63,21 @@ struct Division {
 
 /// What the searches of one node share.
 template <Layout L, class Criterion>
-struct NodeSearch {
-    Limits limits;  // of the feature at hand
-    Judge<L, Criterion> judge;
-    double base = 0, weight = 0, share = 0;
+struct NodeScorer {
+    Limits limits;  // of the current feature
+    SplitScorer<L, Criterion> scorer;
+    double base = 0, weight = 0, weight_fraction = 0;
 
-    explicit NodeSearch(const GrowContext& c) : limits(make_limits(c, {})), judge(c.s, nullptr, limits) {}
+    explicit NodeScorer(const GrowContext& c) : limits(make_limits(c, {})), scorer(c.s, nullptr, limits) {}
 
-    /// Turn to a node.
+    /// Switch to a node.
     void begin(const GrowContext& c, const NodeState& state, const Stat* total) {
         limits.lower = state.lower;
         limits.upper = state.upper;
-        judge.set_total(total);
-        base = judge.quality(total);
-        weight = judge.weight(total);
-        share = weight / c.all_weight;
+        scorer.set_total(total);
+        base = scorer.quality(total);
+        weight = scorer.weight(total);
+        weight_fraction = weight / c.all_weight;
     }
 };
 

@@ -1,4 +1,4 @@
-// Histograms that both fast growers use again.
+// Pool of histograms, used by the histogram grower and by gradient boosting.
 #pragma once
 
 #include <algorithm>
@@ -10,27 +10,28 @@
 
 namespace spinney::detail {
 
-/// Histograms that are used again instead of being allocated for every node.
+/// Histograms that are reused instead of being allocated for every node.
 class HistogramPool {
   public:
-    explicit HistogramPool(Size words) : words_(words) {}
-    std::unique_ptr<Stat[]> take() {
+    explicit HistogramPool(Size size) : size_(size) {}
+    /// A histogram of zeros.
+    std::unique_ptr<Stat[]> acquire() {
         std::unique_ptr<Stat[]> out;
         if (free_.empty()) {
-            out.reset(new Stat[words_]);
+            out.reset(new Stat[size_]);
         } else {
             out = std::move(free_.back());
             free_.pop_back();
         }
-        std::fill_n(out.get(), words_, 0);
+        std::fill_n(out.get(), size_, 0);
         return out;
     }
-    void give(std::unique_ptr<Stat[]> histogram) {
+    void release(std::unique_ptr<Stat[]> histogram) {
         if (histogram) free_.push_back(std::move(histogram));
     }
 
   private:
-    Size words_;
+    Size size_;
     std::vector<std::unique_ptr<Stat[]>> free_;
 };
 

@@ -1,5 +1,6 @@
-// The search for a node's best test among byte codes, in the way that suits the node: a histogram of its own,
-// lines that are cleared again, rows beside one another, or one random cut a feature.
+// Search for the best split of a node on bin codes, by the method that suits the node: a histogram of all
+// features, a scratch histogram of some features, comparison of all rows in small nodes, or random
+// thresholds.
 #pragma once
 
 #include <algorithm>
@@ -8,20 +9,18 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <tuple>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "grow/histogram.hpp"
 #include "grow/histogram_node.hpp"
-#include "split/node_search.hpp"
-#include "split/streams.hpp"
+#include "split/numeric_search.hpp"
+#include "split/sorted_groups.hpp"
 
 namespace spinney::detail {
 
-inline constexpr Size kDense = 768;   // rows, from which on a node has a histogram of all features
-inline constexpr Size kMarked = 160;  // rows; with more, most lines are in use anyway
+inline constexpr Size kDense = 768;   // rows from which a node has a histogram of all features
+inline constexpr Size kMarked = 160;  // rows below which used bins are recorded; with more, most are used
 
 template <Layout L, class Criterion>
 class HistogramSearch {
@@ -32,22 +31,21 @@ class HistogramSearch {
           searching_(c),
           pool_(pool),
           n_threads_(n_threads),
-          few_takes_(std::tuple_element_t<0, decltype(few_)>::takes(c.s)),
+          small_supported_(SmallNodeSearch<L>::supports(c.s)),
           small_weights_(c.s.max_weight < 256),
-          alike_(c.options.monotonic_cst.empty() && c.options.feature_costs.empty()),
-          line_search_(static_cast<Size>(c.s.width)),
+          bin_search_(static_cast<Size>(c.s.width)),
           left_(static_cast<Size>(c.s.width)),
           sums_(left_.size() * kRegister) {
         const Size d = c.x.columns.size();
         for (std::uint32_t f = 0; f < d; ++f) {
             features_.push_back(f);
-            places_.push_back(data.codes.place(f));
+            codes_.push_back(data.codes.feature_codes(f));
         }
         marks_.resize((d + 63) / 64);
     }
 
-    /// Find the best test of a node with these rows, which may get a histogram on the way.
-    void find(Division& out, HistogramWork& node, std::span<const Row> rows) {
+    /// Find the best split of a node with these rows. The node may get a histogram.
+    void find(NodeSplit& out, HistogramNode& node, std::span<const Row> rows) {
         rows_ = rows;
         Searching& s = searching_;
         s.begin(c_, node.state, node.total.data());
@@ -57,7 +55,7 @@ class HistogramSearch {
             search_dense(out, node, s);
         else
             search_some(out, node, s, features_);
-        if (!acceptable(c_.options, out.best)) out.clear();
+        if (!is_acceptable(c_.options, out.best)) out.clear();
     }
 
     /// Add rows to the histogram of all features.
@@ -68,52 +66,52 @@ class HistogramSearch {
             [&](Size t, int) { add_rows<L>(histogram, data_, tiles[t], rows, c_.s); });
     }
 
-    /// Where the codes of a feature are.
-    const CodeTiles::Place& place(Size feature) const { return places_[feature]; }
+    /// The codes of a feature.
+    const CodeTiles::FeatureCodes& codes(Size feature) const { return codes_[feature]; }
 
   private:
-    using Searching = NodeSearch<L, Criterion>;
+    using Searching = NodeScorer<L, Criterion>;
 
-    Stat* lines_of(Stat* histogram, Size feature) const {
-        return histogram + data_.codes.line[feature] * static_cast<Size>(c_.s.width);
+    Stat* bins_of(Stat* histogram, Size feature) const {
+        return histogram + data_.codes.first_bin[feature] * static_cast<Size>(c_.s.width);
     }
 
-    Occupied occupied_of(const Stat* lines, Size feature) const {
-        return find_occupied(lines, c_.x.columns[feature].n_bins + 1, c_.s.width);
+    BinMask used_bins_of(const Stat* bins, Size feature) const {
+        return used_bins(bins, c_.x.columns[feature].n_bins + 1, c_.s.width);
     }
 
-    /// Search every feature of a node that has, or gets, a histogram.
-    void search_dense(Division& out, HistogramWork& node, Searching& s) {
+    /// Search all features through the histogram of the node, which is built if it has none.
+    void search_dense(NodeSplit& out, HistogramNode& node, Searching& s) {
         if (!node.histogram) {
-            node.histogram = pool_.take();
+            node.histogram = pool_.acquire();
             build(node.histogram.get(), rows_);
         }
         if (n_threads_ == 1) {
             for (const std::uint32_t f : features_) {
-                const Stat* lines = lines_of(node.histogram.get(), f);
-                if (!search_numeric(out, node, s, f, lines, nullptr))
-                    search_lines(out, node, s, f, lines, occupied_of(lines, f));
+                const Stat* bins = bins_of(node.histogram.get(), f);
+                if (!search_numeric(out, node, s, f, bins, nullptr))
+                    search_bins(out, node, s, f, bins, used_bins_of(bins, f));
             }
             return;
         }
-        // Each thread finds the best of its tiles; the choice among features is made in their order.
+        // Threads search tiles; the choice among features is made in their order.
         std::vector<Candidate> found(features_.size());
         const auto& tiles = data_.codes.tiles;
         Pool::shared().parallel_for(n_threads_, tiles.size(), [&](Size t, int) {
-            Groups groups;
+            CategorySums groups;
             Searching own(c_);
             own.begin(c_, node.state, node.total.data());
             for (Size f = tiles[t].first; f < tiles[t].first + tiles[t].n; ++f) {
-                const Stat* lines = lines_of(node.histogram.get(), f);
-                found[f] = sweep_lines(node, own, f, lines, occupied_of(lines, f), groups, nullptr);
+                const Stat* bins = bins_of(node.histogram.get(), f);
+                found[f] = sweep_bins(node, own, f, bins, used_bins_of(bins, f), groups, nullptr);
             }
         });
-        for (Candidate& c : found) take_better(out, node, std::move(c), {});
+        for (Candidate& c : found) keep_if_better(out, node, std::move(c), {});
     }
 
-    /// Look at drawn features until max_features were seen and one of them varied.
-    void search_drawn(Division& out, HistogramWork& node, Searching& s) {
-        const Size d = features_.size(), most = static_cast<Size>(std::max(1, c_.options.max_features));
+    /// Search drawn features until max_features were searched and one of them was not constant.
+    void search_drawn(NodeSplit& out, HistogramNode& node, Searching& s) {
+        const Size d = features_.size(), n_first = static_cast<Size>(std::max(1, c_.options.max_features));
         Draws draws(mix(node.state.address, kFeatureDraws));
         swaps_.clear();
         const auto draw = [&] {
@@ -121,19 +119,19 @@ class HistogramSearch {
             std::swap(features_[i], features_[j]);
             swaps_.push_back(static_cast<std::uint32_t>(j));
         };
-        while (swaps_.size() < most) draw();
-        sort_drawn(most);
+        while (swaps_.size() < n_first) draw();
+        sort_drawn(n_first);
         bool varied = search_some(out, node, s, drawn_);
         while (!varied && swaps_.size() < d) {
             draw();
             varied = search_some(out, node, s, {&features_[swaps_.size() - 1], 1});
         }
-        // Back to ascending order for the next node.
+        // Restore ascending order for the next node.
         for (Size i = swaps_.size(); i-- > 0;) std::swap(features_[i], features_[swaps_[i]]);
     }
 
-    /// Write the first n of features_ into drawn_ in ascending order. They are marked in a set and read off
-    /// it, because comparisons of what was drawn could not be foreseen.
+    /// Write the first n of features_ into drawn_ in ascending order, through a bit set: branches of a sort
+    /// of random numbers would be mispredicted.
     void sort_drawn(Size n) {
         for (Size i = 0; i < n; ++i) marks_[features_[i] / 64] |= std::uint64_t{1} << features_[i] % 64;
         drawn_.clear();
@@ -143,77 +141,42 @@ class HistogramSearch {
                                  static_cast<std::uint32_t>(std::countr_zero(marks_[w])));
     }
 
-    /// Search features (ascending) in the way that suits the node. True: some feature varied.
-    bool search_some(Division& out, const HistogramWork& node, Searching& s,
+    /// Search features (ascending) by the method that suits the node. True: some feature was not constant.
+    bool search_some(NodeSplit& out, const HistogramNode& node, Searching& s,
                      std::span<const std::uint32_t> features) {
         bool varied = false;
-        left_out_.clear();  // categories and missing values
-        if (rows_.size() == 2 && alike_) features = one_for_two(node, features);
+        left_out_.clear();  // categorical features, and those with missing values
         if (c_.options.random_splitter())
             varied = search_random(out, node, s, features);
-        else if (!with_few(node, [&](auto& few) { varied = search_few(few, out, node, s, features); }))
+        else if (small_supported_ && small_.supports(rows_.size(), c_.s.weight_steps(node.total.data())))
+            varied = search_small(out, node, s, features);
+        else
             varied = search_marked(out, node, s, features);
         if (!left_out_.empty()) varied = search_marked(out, node, s, left_out_) || varied;
         return varied;
     }
 
-    /// Of two rows every cut makes the same two leaves: give the feature that comes first among equals, or
-    /// none.
-    std::span<const std::uint32_t> one_for_two(const HistogramWork& node,
-                                               std::span<const std::uint32_t> features) {
-        const std::uint32_t* first = features.data();
-        std::uint64_t least = ~std::uint64_t{0};
-        Size n = 0;
-        for (const std::uint32_t& f : features) {
-            const CodeColumn& column = c_.x.columns[f];
-            const Code a = places_[f].at(rows_[0]), b = places_[f].at(rows_[1]);
-            if (column.kind != ColumnKind::numeric || std::max(a, b) == column.n_bins) {
-                left_out_.push_back(f);
-            } else if (a != b) {
-                const std::uint64_t order =
-                    tie_order(c_.options, node.state.path, static_cast<std::int32_t>(f));
-                first = order < least ? &f : first;
-                least = std::min(least, order);
-                n = 1;
-            }
-        }
-        return {first, n};
-    }
-
-    /// Call f with what takes all rows of a node side by side; false: they are too many, or too heavy.
-    template <class F>
-    bool with_few(const HistogramWork& node, F&& f) {
-        if (!few_takes_) return false;
-        const Stat weight = c_.s.weight_steps(node.total.data());
-        const auto with = [&](auto& few) {
-            if (!few.takes(rows_.size(), weight)) return false;
-            f(few);
-            return true;
-        };
-        return std::apply([&](auto&... few) { return (with(few) || ...); }, few_);
-    }
-
-    /// Search features of a small node; those with missing values, and categories, are left out.
-    template <class Few>
-    bool search_few(Few& few, Division& out, const HistogramWork& node, Searching& s,
-                    std::span<const std::uint32_t> features) {
+    /// Search features of a small node; categorical features and those with missing values go to left_out_.
+    bool search_small(NodeSplit& out, const HistogramNode& node, Searching& s,
+                      std::span<const std::uint32_t> features) {
         bool varied = false;
-        few.load(rows_, data_.words, data_.slot, c_.s);
+        small_.load(rows_, data_.stats, data_.class_code, c_.s);
         for (const std::uint32_t f : features) {
             const CodeColumn& column = c_.x.columns[f];
-            if (column.kind != ColumnKind::numeric || !few.read(rows_, places_[f], column.n_bins)) {
+            if (column.kind != ColumnKind::numeric || !small_.read(rows_, codes_[f], column.n_bins)) {
                 left_out_.push_back(f);
                 continue;
             }
             s.limits.set_direction(c_.options.monotonic_cst, static_cast<std::int32_t>(f));
-            const CodeCut cut = few.search(s.judge);
-            varied = varied || !cut.constant;
-            if (cut.found() && take_cut(out, node, s, f, cut)) few.left_of(new_left(out), cut.last);
+            const BinSplit split = small_.search(s.scorer);
+            varied = varied || !split.constant;
+            if (split.found() && keep_if_better(out, node, s, f, split))
+                small_.left_of(new_left(out), split.last_left);
         }
         return varied;
     }
 
-    /// Split features (ascending) by the tile they are in: f(tile, places within it).
+    /// Group features (ascending) by tile: f(tile, columns within it).
     template <class F>
     void by_tile(std::span<const std::uint32_t> features, F&& f) const {
         Size at = 0;
@@ -226,262 +189,261 @@ class HistogramSearch {
         }
     }
 
-    /// Try one random cut of each numeric feature; those with missing values, and categories, are left out.
-    bool search_random(Division& out, const HistogramWork& node, Searching& s,
+    /// Try one random threshold per numeric feature (Extra-Trees); categorical features and those with
+    /// missing values go to left_out_.
+    bool search_random(NodeSplit& out, const HistogramNode& node, Searching& s,
                        std::span<const std::uint32_t> features) {
         bool varied = false;
         by_tile(features, [&](const Tile& tile, std::span<const std::uint32_t> chosen) {
-            TileLanes::Bytes least, greatest, last{};
-            TileLanes::ranges(least, greatest, tile, rows_);
-            std::array<RandomCut, kWideTileFeatures> room;
+            TileLanes::Bytes smallest, largest, last_left{};
+            TileLanes::ranges(smallest, largest, tile, rows_);
+            std::array<RandomThreshold, kWideTileFeatures> drawn;
             Size n = 0;
             for (const std::uint32_t j : chosen) {
                 const Size f = tile.first + j;
                 const CodeColumn& column = c_.x.columns[f];
-                if (column.kind != ColumnKind::numeric || greatest[j] == column.n_bins)
+                if (column.kind != ColumnKind::numeric || largest[j] == column.n_bins)
                     left_out_.push_back(static_cast<std::uint32_t>(f));
-                else if (least[j] != greatest[j])
-                    room[n++] = draw(node, j, f, least[j], greatest[j]);
+                else if (smallest[j] != largest[j])
+                    drawn[n++] = draw(node, j, f, smallest[j], largest[j]);
             }
             if (n == 0) return;
             varied = true;
-            const std::span<RandomCut> cuts(room.data(), n);
-            for (const RandomCut& cut : cuts) last[cut.place] = static_cast<std::uint8_t>(cut.last);
+            const std::span<RandomThreshold> all(drawn.data(), n);
+            for (const RandomThreshold& t : all) last_left[t.column] = static_cast<std::uint8_t>(t.last_left);
             const bool in_lanes = L == Layout::packed && small_weights_;
             if (in_lanes)
-                TileLanes::left_sums(cuts, tile, rows_, last, data_.words,
+                TileLanes::left_sums(all, tile, rows_, last_left, data_.stats,
                                      static_cast<Stat>(c_.s.max_weight));
             for (Size begin = 0; begin < n; begin += kRegister) {
-                const auto some = cuts.subspan(begin, std::min(kRegister, n - begin));
+                const auto some = all.subspan(begin, std::min(kRegister, n - begin));
                 if (in_lanes)
                     for (Size i = 0; i < some.size(); ++i) sums_[i] = some[i].packed;
                 else
                     sum_left(tile, some);
-                try_cuts(out, node, s, tile, some);
+                score_thresholds(out, node, s, tile, some);
             }
         });
         return varied;
     }
 
-    RandomCut draw(const HistogramWork& node, std::uint32_t place, Size f, Code least, Code greatest) const {
-        const double drawn = draw_cut(c_.x.columns[f], least, greatest, address_of(node, f));
-        return {place, c_.starts[f].last_below(drawn), drawn, 0};
+    RandomThreshold draw(const HistogramNode& node, std::uint32_t column, Size f, Code smallest,
+                         Code largest) const {
+        const double drawn = draw_threshold(c_.x.columns[f], smallest, largest, address_of(node, f));
+        return {column, c_.starts[f].last_below(drawn), drawn, 0};
     }
 
-    /// Write what goes left of each of up to kRegister cuts into sums_.
-    void sum_left(const Tile& tile, std::span<const RandomCut> cuts) {
+    /// Compute the left sums of up to kRegister thresholds into sums_.
+    void sum_left(const Tile& tile, std::span<const RandomThreshold> thresholds) {
         if constexpr (L == Layout::dense) {
-            if (c_.s.width == 2) return sum_dense<2>(tile, cuts);
-            if (c_.s.width == 3) return sum_dense<3>(tile, cuts);
+            if (c_.s.width == 2) return sum_left_lanes(tile, thresholds);
         }
-        for (Size i = 0; i < cuts.size(); ++i) {
+        for (Size i = 0; i < thresholds.size(); ++i) {
             std::fill(left_.begin(), left_.end(), 0);
             for (const Row row : rows_)
-                if (tile.codes[row * tile.n + cuts[i].place] <= cuts[i].last)
-                    add_words<L>(left_.data(), data_, row, c_.s.row_words);
+                if (tile.codes[row * tile.n + thresholds[i].column] <= thresholds[i].last_left)
+                    add_row_stats<L>(left_.data(), data_, row, c_.s.row_width);
             for (Size w = 0; w < left_.size(); ++w) sums_[w * kRegister + i] = left_[w];
         }
     }
 
-    /// The same for all cuts at once, and without a branch: which way a row goes at random cannot be
-    /// foretold.
-    template <Size Width>
-    void sum_dense(const Tile& tile, std::span<const RandomCut> cuts) {
-        std::array<std::uint32_t, kRegister> place{};
-        StatRegister last = StatRegister{} - 1;  // below all codes: nothing goes left
-        for (Size i = 0; i < cuts.size(); ++i) {
-            place[i] = cuts[i].place;
-            last[i] = static_cast<Stat>(cuts[i].last);
+    /// The same for one output: one threshold per lane and without branches, which would be mispredicted.
+    void sum_left_lanes(const Tile& tile, std::span<const RandomThreshold> thresholds) {
+        constexpr Size width = 2;
+        std::array<std::uint32_t, kRegister> column{};
+        StatRegister last_left = StatRegister{} - 1;  // below all codes: nothing goes left
+        for (Size i = 0; i < thresholds.size(); ++i) {
+            column[i] = thresholds[i].column;
+            last_left[i] = static_cast<Stat>(thresholds[i].last_left);
         }
-        std::array<StatRegister, Width> own{};
+        std::array<StatRegister, width> own{};
         for (const Row row : rows_) {
             const std::uint8_t* codes = tile.codes.data() + row * tile.n;
             StatRegister code;
-            for (Size i = 0; i < kRegister; ++i) code[i] = codes[place[i]];
-            const StatRegister left = code <= last;
-            for (Size w = 0; w < Width; ++w) own[w] += left & data_.words[row * Width + w];
+            for (Size i = 0; i < kRegister; ++i) code[i] = codes[column[i]];
+            const StatRegister left = code <= last_left;
+            for (Size w = 0; w < width; ++w) own[w] += left & data_.stats[row * width + w];
         }
-        for (Size w = 0; w < Width; ++w) std::memcpy(sums_.data() + w * kRegister, &own[w], sizeof own[w]);
+        for (Size w = 0; w < width; ++w) std::memcpy(sums_.data() + w * kRegister, &own[w], sizeof own[w]);
     }
 
-    /// Judge up to kRegister cuts by their left sums in sums_.
-    void try_cuts(Division& out, const HistogramWork& node, Searching& s, const Tile& tile,
-                  std::span<const RandomCut> cuts) {
+    /// Score up to kRegister thresholds by their left sums in sums_.
+    void score_thresholds(NodeSplit& out, const HistogramNode& node, Searching& s, const Tile& tile,
+                          std::span<const RandomThreshold> thresholds) {
         const auto read_left = [&](Stat* left, Size i) {
             for (Size w = 0; w < left_.size(); ++w) left[w] = sums_[w * kRegister + i];
         };
-        const auto feature = [&](Size i) { return static_cast<std::uint32_t>(tile.first + cuts[i].place); };
-        Register pairs;
+        const auto feature = [&](Size i) {
+            return static_cast<std::uint32_t>(tile.first + thresholds[i].column);
+        };
+        Register qualities;
         if (c_.options.monotonic_cst.empty()) {
-            pairs = s.judge.several(sums_.data());
-        } else {  // each has a direction of its own
-            for (Size i = 0; i < cuts.size(); ++i) {
+            qualities = s.scorer.score_lanes(sums_.data());
+        } else {  // each feature has its own monotonic constraint
+            for (Size i = 0; i < thresholds.size(); ++i) {
                 s.limits.set_direction(c_.options.monotonic_cst, static_cast<std::int32_t>(feature(i)));
                 read_left(left_.data(), i);
-                pairs[i] = s.judge(left_.data());
+                qualities[i] = s.scorer(left_.data());
             }
         }
-        for (Size i = 0; i < cuts.size(); ++i) {
-            CodeCut cut;
-            cut.last = cuts[i].last;
-            cut.pair = pairs[i];
-            if (!cut.found() || !take_cut(out, node, s, feature(i), cut)) continue;
-            out.drawn = cuts[i].drawn;
+        for (Size i = 0; i < thresholds.size(); ++i) {
+            BinSplit split;
+            split.last_left = thresholds[i].last_left;
+            split.quality = qualities[i];
+            if (!split.found() || !keep_if_better(out, node, s, feature(i), split)) continue;
+            out.drawn = thresholds[i].drawn;
             read_left(new_left(out), i);
         }
     }
 
-    /// Search features (ascending) through lines that are cleared again behind the sweep. True: some feature
-    /// varied.
-    bool search_marked(Division& out, const HistogramWork& node, Searching& s,
+    /// Search features (ascending) through a scratch histogram that is cleared after use. True: some feature
+    /// was not constant.
+    bool search_marked(NodeSplit& out, const HistogramNode& node, Searching& s,
                        std::span<const std::uint32_t> features) {
-        if (!scratch_) scratch_ = pool_.take();
+        if (!scratch_) scratch_ = pool_.acquire();
         bool varied = false;
         by_tile(features, [&](const Tile& tile, std::span<const std::uint32_t> chosen) {
-            std::array<Occupied, kWideTileFeatures> occupied{};
+            std::array<BinMask, kWideTileFeatures> used{};
             const bool marked = L != Layout::packed && rows_.size() < kMarked;
             if (marked)
-                add_rows_marked<L>(scratch_.get(), occupied.data(), chosen, data_, tile, rows_, c_.s);
+                add_rows_marked<L>(scratch_.get(), used.data(), chosen, data_, tile, rows_, c_.s);
             else
                 add_rows_chosen<L>(scratch_.get(), chosen, data_, tile, rows_, c_.s);
             for (Size j = 0; j < chosen.size(); ++j) {
                 const Size f = tile.first + chosen[j];
-                Stat* lines = lines_of(scratch_.get(), f);
-                if (const auto cut =
-                        search_numeric(out, node, s, f, lines, marked ? &occupied[j] : nullptr)) {
-                    varied = varied || !cut->constant;
+                Stat* bins = bins_of(scratch_.get(), f);
+                if (const auto split = search_numeric(out, node, s, f, bins, marked ? &used[j] : nullptr)) {
+                    varied = varied || !split->constant;
                 } else {
-                    if (!marked) occupied[j] = occupied_of(lines, f);
-                    varied = !search_lines(out, node, s, f, lines, occupied[j]) || varied;
+                    if (!marked) used[j] = used_bins_of(bins, f);
+                    varied = !search_bins(out, node, s, f, bins, used[j]) || varied;
                 }
-                clear(lines, f, marked ? &occupied[j] : nullptr);
+                clear(bins, f, marked ? &used[j] : nullptr);
             }
         });
         return varied;
     }
 
-    void clear(Stat* lines, Size feature, const Occupied* occupied) const {
+    void clear(Stat* bins, Size feature, const BinMask* used) const {
         const Size width = static_cast<Size>(c_.s.width);
-        if (!occupied) {
-            std::fill_n(lines, (c_.x.columns[feature].n_bins + 1) * width, 0);
+        if (!used) {
+            std::fill_n(bins, (c_.x.columns[feature].n_bins + 1) * width, 0);
             return;
         }
         for (Size w = 0; w < 4; ++w)
-            for (std::uint64_t bits = (*occupied)[w]; bits; bits &= bits - 1)
-                std::fill_n(lines + (w * 64 + static_cast<Size>(std::countr_zero(bits))) * width, width, 0);
+            for (std::uint64_t bits = (*used)[w]; bits; bits &= bits - 1)
+                std::fill_n(bins + (w * 64 + static_cast<Size>(std::countr_zero(bits))) * width, width, 0);
     }
 
-    /// Search the lines of a numeric feature that has no missing values; nothing: it is another one.
-    std::optional<CodeCut> search_numeric(Division& out, const HistogramWork& node, Searching& s, Size f,
-                                          const Stat* lines, const Occupied* occupied) {
+    /// Search the bins of a numeric feature without missing values; empty for any other feature.
+    std::optional<BinSplit> search_numeric(NodeSplit& out, const HistogramNode& node, Searching& s, Size f,
+                                           const Stat* bins, const BinMask* used) {
         const CodeColumn& column = c_.x.columns[f];
         if (column.kind != ColumnKind::numeric || c_.options.random_splitter()) return {};
         const Size n_bins = column.n_bins, width = static_cast<Size>(c_.s.width);
         Stat missing = 0;
-        for (Size w = 0; w < width; ++w) missing |= lines[n_bins * width + w];
+        for (Size w = 0; w < width; ++w) missing |= bins[n_bins * width + w];
         if (missing != 0) return {};
         s.limits.set_direction(c_.options.monotonic_cst, static_cast<std::int32_t>(f));
-        const CodeCut cut = L == Layout::packed
-                                ? LineSearch::search_words(s.judge, lines, n_bins, left_.data())
-                                : line_search_.search(s.judge, lines, n_bins, occupied, left_.data());
-        if (cut.found() && take_cut(out, node, s, static_cast<std::uint32_t>(f), cut))
+        const BinSplit split = L == Layout::packed
+                                   ? BinSearch::search_packed(s.scorer, bins, n_bins, left_.data())
+                                   : bin_search_.search(s.scorer, bins, n_bins, used, left_.data());
+        if (split.found() && keep_if_better(out, node, s, static_cast<std::uint32_t>(f), split))
             std::copy_n(left_.data(), width, new_left(out));
-        return cut;
+        return split;
     }
 
-    /// Search any lines. True: the feature is constant in the node.
-    bool search_lines(Division& out, const HistogramWork& node, Searching& s, Size f, const Stat* lines,
-                      const Occupied& occupied) {
-        NodeSum left(static_cast<Size>(c_.s.width));
-        Candidate c = sweep_lines(node, s, f, lines, occupied, groups_, left.data());
+    /// Search the bins of any feature. True: the feature is constant in the node.
+    bool search_bins(NodeSplit& out, const HistogramNode& node, Searching& s, Size f, const Stat* bins,
+                     const BinMask& used) {
+        SmallSum left(static_cast<Size>(c_.s.width));
+        Candidate c = sweep_bins(node, s, f, bins, used, groups_, left.data());
         const bool constant = c.constant;
-        take_better(out, node, std::move(c), std::move(left));
+        keep_if_better(out, node, std::move(c), std::move(left));
         return constant;
     }
 
-    std::uint64_t address_of(const HistogramWork& node, Size feature) const {
+    std::uint64_t address_of(const HistogramNode& node, Size feature) const {
         return mix(node.state.address, 0x10000u + feature);
     }
 
-    Candidate sweep_lines(const HistogramWork& node, Searching& s, Size feature, const Stat* lines,
-                          Occupied occupied, Groups& groups, Stat* left) const {
+    Candidate sweep_bins(const HistogramNode& node, Searching& s, Size feature, const Stat* bins,
+                         BinMask used, CategorySums& groups, Stat* left) const {
         const CodeColumn& column = c_.x.columns[feature];
         s.limits.set_direction(c_.options.monotonic_cst, static_cast<std::int32_t>(feature));
-        Search q{c_.s,    c_.options, column, static_cast<std::int32_t>(feature), node.total.data(),
-                 nullptr, s.limits};
+        FeatureSearch q{c_.s,    c_.options, column, static_cast<std::int32_t>(feature), node.total.data(),
+                        nullptr, s.limits};
         q.address = address_of(node, feature);
-        q.node_weight_share = s.share;
+        q.node_weight_fraction = s.weight_fraction;
         q.keep_left = left;
         const Size n_bins = column.n_bins;
-        if (occupied[n_bins / 64] >> (n_bins % 64) & 1) {
-            q.missing = lines + n_bins * static_cast<Size>(c_.s.width);
-            occupied[n_bins / 64] &= ~(std::uint64_t{1} << (n_bins % 64));
+        if (used[n_bins / 64] >> (n_bins % 64) & 1) {
+            q.missing = bins + n_bins * static_cast<Size>(c_.s.width);
+            used[n_bins / 64] &= ~(std::uint64_t{1} << (n_bins % 64));
         }
-        DenseStream stream(lines, std::span(occupied).first(n_bins / 64 + 1), c_.s.width);
-        if (column.kind == ColumnKind::numeric) return sweep_numeric(s.judge, q, stream, [](auto&&...) {});
-        collect(groups, stream, c_.s.width);
-        return SubsetSearch<Judge<L, Criterion>>(s.judge, q, groups).run();
+        BinnedGroups binned(bins, std::span(used).first(n_bins / 64 + 1), c_.s.width);
+        if (column.kind == ColumnKind::numeric) return sweep_numeric(s.scorer, q, binned, [](auto&&...) {});
+        collect(groups, binned, c_.s.width);
+        return best_category_set(s.scorer, q, groups);
     }
 
-    bool beats(const Candidate& best, const HistogramWork& node, double score, std::int32_t feature) const {
+    bool beats(const Candidate& best, const HistogramNode& node, double score, std::int32_t feature) const {
         const auto order = [&](std::int32_t f) { return tie_order(c_.options, node.state.path, f); };
         return !best.found() ||
                replaces(score, best.score, [&] { return order(feature) < order(best.feature); });
     }
 
-    void take_better(Division& out, const HistogramWork& node, Candidate&& c, NodeSum&& left) const {
+    void keep_if_better(NodeSplit& out, const HistogramNode& node, Candidate&& c, SmallSum&& left) const {
         if (!c.found() || !beats(out.best, node, c.score, c.feature)) return;
         out.best = std::move(c);
         out.left = std::move(left);
     }
 
-    /// Let a cut be the node's best, if it is.
-    bool take_cut(Division& out, const HistogramWork& node, const Searching& s, std::uint32_t f,
-                  const CodeCut& cut) const {
+    /// Make a split the best of the node if it is better.
+    bool keep_if_better(NodeSplit& out, const HistogramNode& node, const Searching& s, std::uint32_t f,
+                        const BinSplit& split) const {
         const auto feature = static_cast<std::int32_t>(f);
-        const double gain = (cut.pair - s.base) / s.weight, score = price(c_.options, gain, feature);
+        const double gain = (split.quality - s.base) / s.weight,
+                     score = cost_adjusted(c_.options, gain, feature);
         Candidate& best = out.best;
         if (!beats(best, node, score, feature)) return false;
         best.score = score;
         best.gain = gain;
-        best.improvement = s.share * gain;
+        best.improvement = s.weight_fraction * gain;
         best.feature = feature;
-        best.test = Test::numeric;
-        best.cut = cut.last;
-        best.threshold = kNotYet;
+        best.kind = SplitKind::numeric;
+        best.threshold_bin = split.last_left;
+        best.threshold = kUnset;
         best.missing = -1;
         best.constant = false;
         best.bins.clear();
         best.seen.clear();
-        out.drawn = kNotYet;
+        out.drawn = kUnset;
         return true;
     }
 
-    Stat* new_left(Division& out) const {
-        if (out.left.size() == 0) out.left = NodeSum(static_cast<Size>(c_.s.width));
+    Stat* new_left(NodeSplit& out) const {
+        if (out.left.size() == 0) out.left = SmallSum(static_cast<Size>(c_.s.width));
         return out.left.data();
     }
 
     const GrowContext& c_;
     const HistogramData data_;
-    NodeSearch<L, Criterion> searching_;
+    NodeScorer<L, Criterion> searching_;
     HistogramPool& pool_;
     int n_threads_;
-    bool few_takes_, small_weights_;
-    bool alike_;                            // features differ in nothing but their codes
-    std::span<const Row> rows_;             // of the node at hand
-    std::vector<std::uint32_t> features_;   // all, ascending but while some are drawn
-    std::vector<CodeTiles::Place> places_;  // (n_features,)
-    std::unique_ptr<Stat[]> scratch_;       // all zero between searches
+    bool small_supported_, small_weights_;
+    std::span<const Row> rows_;                   // of the current node
+    std::vector<std::uint32_t> features_;         // all, ascending except while some are drawn
+    std::vector<CodeTiles::FeatureCodes> codes_;  // (n_features,)
+    std::unique_ptr<Stat[]> scratch_;             // all zero between searches
     std::vector<std::uint32_t> swaps_, drawn_, left_out_;
-    std::vector<std::uint64_t> marks_;  // a bit a feature, all 0 between searches
-    std::conditional_t<L == Layout::dense, std::tuple<FewRows<L, Stat>>,
-                       std::tuple<FewRows<L, std::uint8_t>, FewRows<L, std::uint16_t>>>
-        few_;  // the first that takes a node
-    LineSearch line_search_;
-    std::vector<Stat> left_;  // of a cut just found
-    std::vector<Stat> sums_;  // (width, kRegister) of random cuts
-    Groups groups_;
+    std::vector<std::uint64_t> marks_;  // one bit per feature, all 0 between searches
+    SmallNodeSearch<L> small_;
+    BinSearch bin_search_;
+    std::vector<Stat> left_;  // of a split just found
+    std::vector<Stat> sums_;  // (width, kRegister) of random thresholds
+    CategorySums groups_;
 };
 
 }  // namespace spinney::detail

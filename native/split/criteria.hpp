@@ -1,8 +1,8 @@
 // Split criteria as functions of the channels of a sum.
 //
-// A criterion has quality(c) with  weight · impurity = constant − quality,  so the impurity decrease of a
-// split is (quality(left) + quality(right) − quality(node)) / weight, and a sweep needs no more than
-// pair(left, right).
+// A criterion defines quality(c) with  weight · impurity = constant − quality.  The impurity decrease of a
+// split is then (quality(left) + quality(right) − quality(node)) / weight, and a sweep over thresholds only
+// needs split_quality(left, right) = quality(left) + quality(right).
 #pragma once
 
 #include <bit>
@@ -11,12 +11,13 @@
 #include <limits>
 #include <numbers>
 
-#include "grow/options.hpp"
 #include "simd/vectors.hpp"
+#include "split/options.hpp"
 #include "split/statistics.hpp"
 
 namespace spinney {
 
+/// Score of a split that is not allowed.
 constexpr double kImpossible = -std::numeric_limits<double>::infinity();
 
 /// Eight numbers that go through the same operations at once; each lane has the bits that a plain double
@@ -64,8 +65,8 @@ template <class V>
     return where(positive, x * log2_same_bits(where(positive, x, one)), x * 0.0);
 }
 
-/// Class weights of a single output; Classes is their number, or 0 when known only at run time.
-/// In every criterion V is double, or Lanes for eight sums at once; c (n_channels,)
+/// Class weights of a single output; Classes is their number, or 0 when it is only known at run time.
+/// In every criterion V is double, or a vector register for several sums at once; c (n_channels,)
 template <int Classes>
 struct OneOutput {
     int n;
@@ -73,11 +74,11 @@ struct OneOutput {
     int classes() const { return Classes ? Classes : n; }
 };
 
-/// What most criteria have in common: the two sides add up.
+/// A criterion whose split quality is the sum over the two sides.
 template <class Self>
 struct Additive {
     template <class V>
-    [[gnu::always_inline]] V pair(const V* l, const V* r) const {
+    [[gnu::always_inline]] V split_quality(const V* l, const V* r) const {
         const Self& self = static_cast<const Self&>(*this);
         return self.quality(l) + self.quality(r);
     }
@@ -111,7 +112,7 @@ struct Entropy : OneOutput<Classes>, Additive<Entropy<Classes>> {
     }
 };
 
-/// The mean over several outputs of a criterion for one.
+/// Mean over several outputs of a criterion for one output.
 template <template <int> class Single>
 struct ManyOutputs : Additive<ManyOutputs<Single>> {
     const Statistics* s;
@@ -140,7 +141,7 @@ struct SquaredError : Additive<SquaredError> {
     }
 };
 
-/// Half the Poisson deviance; a child whose mean is not positive has none, so such a split is impossible.
+/// Half the Poisson deviance. It is undefined for a child with a mean ≤ 0, so such a split is not allowed.
 struct Poisson : Additive<Poisson> {
     int m;
     explicit Poisson(const Statistics& s) : m(s.n_outputs) {}
@@ -157,7 +158,7 @@ struct Poisson : Additive<Poisson> {
     }
 };
 
-/// Call f with the criterion as a type of its own, so that its loop is compiled for it.
+/// Call f with the criterion as a type, so that the search loops are compiled for it.
 template <class F>
 decltype(auto) with_criterion(CriterionName name, const Statistics& s, F&& f) {
     if (s.task == Task::classification) {

@@ -18,7 +18,7 @@ struct Sample {
     std::vector<double> values, weights;
     Target target;
 
-    /// n_classes 0: regression; weighted 0: unit weights, 1: whole weights from 0 to 3, 2: any positive
+    /// n_classes 0: regression; weighted 0: unit weights, 1: integer weights from 0 to 3, 2: any positive
     /// weights.
     Sample(std::uint64_t seed, Size n, int n_classes, int n_outputs, int weighted) {
         std::mt19937_64 g(seed);
@@ -66,7 +66,7 @@ inline double weight_of(const std::vector<Part>& set) {
     return w;
 }
 
-/// The least y such that half of the weight is at or below it; the middle of two when it is half exactly.
+/// Smallest y such that half of the weight is at or below it; the middle of two when it is half exactly.
 inline double median(const Sample& sample, const std::vector<Part>& set, int output = 0) {
     std::vector<std::pair<double, double>> pairs;
     for (const Part& p : set) pairs.emplace_back(sample.y(p.row, output), p.weight);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "data/binning.hpp"
-#include "grow/options.hpp"
+#include "split/options.hpp"
 #include "split/statistics.hpp"
 
 namespace tables {

@@ -54,9 +54,9 @@ FlatTree grow_stump(const WeightedRows& p, const std::vector<std::int64_t>& step
 }
 
 void check_same(const Stump& found, const FlatTree& tree, int k) {
-    CHECK_EQUAL(static_cast<int>(found.best.test), tree.kind[0]);
+    CHECK_EQUAL(static_cast<int>(found.best.kind), tree.kind[0]);
     CHECK_EQUAL(found.best.feature, tree.feature[0]);
-    if (found.best.test == Test::numeric) CHECK_EQUAL(found.best.threshold, tree.threshold[0]);
+    if (found.best.kind == SplitKind::numeric) CHECK_EQUAL(found.best.threshold, tree.threshold[0]);
     CHECK(found.set_bits == tree.set_bits);
     const Size n = tree.kind.size();
     if (n > 1) CHECK_EQUAL(found.best.missing, tree.missing[0]);

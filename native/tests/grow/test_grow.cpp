@@ -1,10 +1,10 @@
-// The fast grower against the general one, threads against one thread, and the rules a grown tree must keep.
+// The histogram grower against the exact one, threads against one thread, and invariants of grown trees.
 #include <array>
 #include <atomic>
 #include <thread>
 
-#include "tests/check.hpp"
 #include "grow/grow_tree.hpp"
+#include "tests/check.hpp"
 #include "tests/tables.hpp"
 
 using namespace spinney;
@@ -13,9 +13,9 @@ using tables::Table;
 
 namespace {
 
-FlatTree grow(const CodeMatrix& x, const Goal& goal, const GrowOptions& options, bool ordered) {
+FlatTree grow(const CodeMatrix& x, const Goal& goal, const GrowOptions& options, bool exact) {
     Interrupt none;
-    return grow_tree(x, goal.target, options, ordered, none);
+    return grow_tree(x, goal.target, options, exact, none);
 }
 
 template <class T>
@@ -31,7 +31,7 @@ bool same_tree(const FlatTree& a, const FlatTree& b) {
            same(a.term_coefficient, b.term_coefficient);
 }
 
-/// A spread of plans that both growers take.
+/// Various plans that both growers support.
 GrowOptions plan(std::uint64_t seed, bool classification) {
     GrowOptions o;
     const CriterionName of_classes[] = {CriterionName::gini, CriterionName::entropy};
@@ -53,7 +53,7 @@ GrowOptions plan(std::uint64_t seed, bool classification) {
 
 TEST(both_growers_give_the_same_bits) {
     for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(check::rounds(120)); ++seed) {
-        const bool large = seed % 40 == 14;  // large enough to be shared out and compacted
+        const bool large = seed % 40 == 14;  // large enough to be compacted and shared among threads
         const Table table(seed, large ? 10000 : 50 + seed * 9, 1 + seed % 5, seed % 3, seed % 2 == 0);
         const int n_classes = static_cast<int>(seed % 4 == 3 ? 0 : 2 + seed % 4);
         const Goal goal(table, seed + 1, n_classes, seed % 5 == 4 ? 2 : 1, seed % 3 == 2);
@@ -70,7 +70,7 @@ TEST(both_growers_give_the_same_bits) {
 }
 
 TEST(both_growers_give_the_same_bits_on_bootstraps) {
-    // What forests ask for: whole weights, many of them zero, a few features in each node, deep trees.
+    // As in forests: integer weights, many of them zero, a few features in each node, deep trees.
     for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(check::rounds(60)); ++seed) {
         const Size n = seed % 20 == 7 ? 12000 : 40 + seed * 30;
         const Table table(seed, n, 3 + seed % 30, seed % 4 == 3 ? 2 : 0, seed % 3 == 0);
@@ -99,13 +99,13 @@ TEST(threads_change_nothing) {
         const Goal goal(table, seed, seed % 2 ? 3 : 0, 1, seed % 3 == 0);
         GrowOptions o = plan(seed, seed % 2);
         o.max_leaf_nodes = seed % 4 == 3 ? 40 : kNoLimit;
-        for (const bool ordered : {false, true}) {
-            const CodeMatrix x = table.codes(ordered ? 0 : 255);
+        for (const bool exact : {false, true}) {
+            const CodeMatrix x = table.codes(exact ? 0 : 255);
             o.n_threads = 1;
-            const FlatTree one = grow(x, goal, o, ordered);
+            const FlatTree one = grow(x, goal, o, exact);
             for (int threads : {2, 13}) {
                 o.n_threads = threads;
-                CHECK(same_tree(one, grow(x, goal, o, ordered)));
+                CHECK(same_tree(one, grow(x, goal, o, exact)));
             }
         }
     }
@@ -178,7 +178,7 @@ static void check_by_walking(const FlatTree& tree, const Table& table, const Goa
     }
 }
 
-TEST(nodes_hold_the_rows_that_walk_to_them) {
+TEST(nodes_count_the_rows_that_reach_them) {
     // More cells than 16 bits can count, for the build with short row numbers: its products must not wrap
     // around.
     const Table table(1, 5000, 20, 3, true);
@@ -209,7 +209,7 @@ TEST(nodes_hold_the_rows_that_walk_to_them) {
     CHECK_EQUAL(tree.n_samples[1], static_cast<std::int64_t>(left));
 }
 
-TEST(units_of_the_values_change_no_test) {
+TEST(units_of_the_values_change_no_split) {
     struct Unit {
         CriterionName criterion;
         int exponent;  // of two, by which the values are multiplied
@@ -242,7 +242,7 @@ TEST(units_of_the_values_change_no_test) {
     }
 }
 
-TEST(units_of_the_weights_change_no_test) {
+TEST(units_of_the_weights_change_no_split) {
     const Table table(4, 300, 3, 1, true);
     const CodeMatrix x = table.codes(255);
     for (const int exponent : {-400, 300, 900}) {
@@ -262,7 +262,7 @@ TEST(units_of_the_weights_change_no_test) {
     }
 }
 
-TEST(whole_weights_are_repeated_rows) {
+TEST(integer_weights_are_repeated_rows) {
     for (std::uint64_t seed = 0; seed < 10; ++seed) {
         const Table table(seed, 300, 3, 1, seed % 2 == 0);
         Goal goal(table, seed, seed % 2 ? 3 : 0, 1, false);
@@ -299,7 +299,7 @@ TEST(whole_weights_are_repeated_rows) {
     }
 }
 
-TEST(parts_of_rows_add_up) {
+TEST(fractions_of_rows_add_up) {
     const Table table(5, 400, 2, 3, true);
     const Goal goal(table, 5, 3, 1, true);
     GrowOptions o;

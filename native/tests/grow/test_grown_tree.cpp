@@ -1,6 +1,9 @@
-// The grown tree: flattening the same tree cut into fragments in many ways, and what tests write into nodes.
-#include "tests/check.hpp"
+// The grown tree: flattening the same tree divided into fragments in many ways, and what splits write into
+// nodes.
+#include <cstring>
+
 #include "grow/grown_tree.hpp"
+#include "tests/check.hpp"
 #include "tests/naive.hpp"
 
 using namespace spinney;
@@ -18,9 +21,9 @@ CodeColumn categories() {
     return column;
 }
 
-/// A random tree as plain objects, before it is cut into fragments.
+/// A random tree as plain objects, before it is divided into fragments.
 struct Plain {
-    Candidate test;
+    Candidate split;
     std::vector<LinearTerm> terms;
     std::vector<Row> rows;
     std::vector<Plain> children;
@@ -32,18 +35,18 @@ Plain random_tree(std::mt19937_64& g, std::vector<Row> rows, int depth) {
     out.ledger_rows = static_cast<int>(g() % 3);
     out.rows = std::move(rows);
     if (depth == 0 || out.rows.size() < 4 || g() % 6 == 0) return out;
-    out.test.test = static_cast<Test>(1 + g() % 4);
-    out.test.feature = out.test.test == Test::linear ? -1 : static_cast<std::int32_t>(g() % 9);
-    out.test.threshold = static_cast<double>(g() % 100);
-    out.test.missing = static_cast<std::int32_t>(g() % 2);
+    out.split.kind = static_cast<SplitKind>(1 + g() % 4);
+    out.split.feature = out.split.kind == SplitKind::linear ? -1 : static_cast<std::int32_t>(g() % 9);
+    out.split.threshold = static_cast<double>(g() % 100);
+    out.split.missing = static_cast<std::int32_t>(g() % 2);
     Size n = 2;
-    if (out.test.test == Test::multiway) {
+    if (out.split.kind == SplitKind::multiway) {
         n = 2 + g() % 3;
-        for (Code c = 0; c < n; ++c) out.test.bins.push_back(c);
-    } else if (out.test.test == Test::category_set) {
-        out.test.bins = {static_cast<Code>(g() % 3)};
-        out.test.seen = {0, 1, 2, 3};
-    } else if (out.test.test == Test::linear) {
+        for (Code c = 0; c < n; ++c) out.split.bins.push_back(c);
+    } else if (out.split.kind == SplitKind::category_set) {
+        out.split.bins = {static_cast<Code>(g() % 3)};
+        out.split.seen = {0, 1, 2, 3};
+    } else if (out.split.kind == SplitKind::linear) {
         for (Size t = 0; t < 1 + g() % 3; ++t) out.terms.push_back({static_cast<std::int32_t>(t), 0.5, 1.0});
     }
     std::vector<std::vector<Row>> parts(n);
@@ -52,13 +55,13 @@ Plain random_tree(std::mt19937_64& g, std::vector<Row> rows, int depth) {
     return out;
 }
 
-/// Writes a plain tree into fragments, cutting at random places.
+/// Writes a plain tree into fragments, divided at random nodes.
 class Writer {
   public:
-    Writer(const Moments& moments, std::uint64_t seed, int one_in)
-        : moments_(moments), g_(seed), one_in_(one_in) {
+    Writer(const NodeValues& node_values, std::uint64_t seed, int one_in)
+        : values_(node_values), g_(seed), one_in_(one_in) {
         fragments.resize(1);
-        fragments[0].add(1, moments.size());
+        fragments[0].add(1, node_values.size());
     }
     std::vector<Fragment> fragments;
 
@@ -67,17 +70,17 @@ class Writer {
             fragments[fragment].nodes[static_cast<Size>(node)].fragment =
                 static_cast<std::int32_t>(fragments.size());
             fragment = fragments.size();
-            node = fragments.emplace_back().add(1, moments_.size());
+            node = fragments.emplace_back().add(1, values_.size());
         }
         Fragment& f = fragments[fragment];
         const auto at = static_cast<Size>(node);
         f.nodes[at].n_samples = static_cast<std::uint32_t>(tree.rows.size());
         for (int i = 0; i < tree.ledger_rows; ++i) f.ledger.push_back({node, i, 0.5, 0.1, 0.2, 0.3, i == 0});
-        if (tree.children.empty() || !moments_.mergeable())
-            moments_.of_rows(f.moments.data() + at * static_cast<Size>(moments_.size()), {tree.rows, {}});
+        if (tree.children.empty() || !values_.mergeable())
+            values_.from_rows(f.node_values.data() + at * static_cast<Size>(values_.size()), {tree.rows, {}});
         if (tree.children.empty()) return;
-        f.set_test(node, tree.test, categories(), moments_.size());
-        if (tree.test.test == Test::linear) {
+        f.set_split(node, tree.split, categories(), values_.size());
+        if (tree.split.kind == SplitKind::linear) {
             f.nodes[at].detail = static_cast<std::int32_t>(f.terms.size());
             f.terms.push_back(tree.terms);
         }
@@ -87,7 +90,7 @@ class Writer {
     }
 
   private:
-    const Moments& moments_;
+    const NodeValues& values_;
     std::mt19937_64 g_;
     int one_in_;
 };
@@ -112,27 +115,27 @@ void check_same(const FlatTree& a, const FlatTree& b) {
               a.ledger[i].chosen == b.ledger[i].chosen);
 }
 
-/// How many entries of a pool a node has; no offsets: no node has any.
+/// Number of entries of a node in a pool; no offsets: no node has any.
 std::int64_t length(const std::vector<std::int64_t>& begin, Size node) {
     return begin.empty() ? 0 : begin[node + 1] - begin[node];
 }
 
 /// Breadth first: levels one after the other, children in a row, the plain tree node for node.
-void check_order(const FlatTree& flat, const Plain& tree, const Moments& moments) {
+void check_order(const FlatTree& flat, const Plain& tree, const NodeValues& node_values) {
     std::vector<const Plain*> order{&tree};
     for (Size i = 0; i < order.size(); ++i) {
         const Plain& p = *order[i];
         CHECK_EQUAL(flat.n_samples[i], static_cast<std::int64_t>(p.rows.size()));
         CHECK_EQUAL(flat.n_children[i], static_cast<std::int32_t>(p.children.size()));
         CHECK_EQUAL(flat.first_child[i], p.children.empty() ? -1 : static_cast<std::int32_t>(order.size()));
-        CHECK_EQUAL(flat.kind[i], static_cast<std::uint8_t>(p.test.test));
+        CHECK_EQUAL(flat.kind[i], static_cast<std::uint8_t>(p.split.kind));
         CHECK_EQUAL(length(flat.term_begin, i), static_cast<std::int64_t>(p.terms.size()));
-        CHECK_EQUAL(length(flat.branch_begin, i), p.test.test == Test::multiway ? kCategories : 0);
-        CHECK_EQUAL(length(flat.set_begin, i), p.test.test == Test::category_set ? 2 : 0);
-        std::vector<double> own(static_cast<Size>(moments.size()));
-        moments.of_rows(own.data(), {p.rows, {}});
-        CHECK_CLOSE(flat.weight[i], moments.weight(own.data()), 1e-12 * flat.weight[0]);
-        CHECK_CLOSE(flat.impurity[i], moments.impurity(own.data()), 1e-11);
+        CHECK_EQUAL(length(flat.branch_begin, i), p.split.kind == SplitKind::multiway ? kCategories : 0);
+        CHECK_EQUAL(length(flat.set_begin, i), p.split.kind == SplitKind::category_set ? 2 : 0);
+        std::vector<double> own(static_cast<Size>(node_values.size()));
+        node_values.from_rows(own.data(), {p.rows, {}});
+        CHECK_CLOSE(flat.weight[i], node_values.weight(own.data()), 1e-12 * flat.weight[0]);
+        CHECK_CLOSE(flat.impurity[i], node_values.impurity(own.data()), 1e-11);
         for (const Plain& child : p.children) order.push_back(&child);
     }
     CHECK_EQUAL(flat.kind.size(), order.size());
@@ -150,18 +153,18 @@ void check_fragments(CriterionName criterion, int n_classes) {
         std::mt19937_64 g(seed);
         const Sample sample(seed, 200, n_classes, 1, 2);
         const Statistics s = make_statistics(sample.target, false, false, true);
-        const Moments moments(sample.target, s, criterion);
+        const NodeValues node_values(sample.target, s, criterion);
         std::vector<Row> rows;
         for (Row r = 0; r < 200; ++r) rows.push_back(r);
         const Plain tree = random_tree(g, rows, 5);
-        Writer whole(moments, seed, 0);
+        Writer whole(node_values, seed, 0);
         whole.write(tree);
-        const FlatTree expected = flatten(whole.fragments, moments, sample.target);
-        check_order(expected, tree, moments);
+        const FlatTree expected = flatten(whole.fragments, node_values, sample.target);
+        check_order(expected, tree, node_values);
         for (int one_in : {1, 2, 4, 10}) {
-            Writer cut(moments, seed + 100, one_in);
-            cut.write(tree);
-            check_same(flatten(cut.fragments, moments, sample.target), expected);
+            Writer divided(node_values, seed + 100, one_in);
+            divided.write(tree);
+            check_same(flatten(divided.fragments, node_values, sample.target), expected);
         }
     }
 }
@@ -174,18 +177,18 @@ TEST(fragments_do_not_show_with_classes) { check_fragments(CriterionName::entrop
 TEST(fragments_do_not_show_with_means) { check_fragments(CriterionName::squared_error, 0); }
 TEST(fragments_do_not_show_with_medians) { check_fragments(CriterionName::absolute_error, 0); }
 
-TEST(categories_that_the_node_never_saw_go_to_the_side_named) {
+TEST(unseen_categories_go_to_the_given_side) {
     const CodeColumn column = categories();
     for (const bool unseen_left : {true, false}) {
         Fragment f;
         f.add(1, 2);
         Candidate c;
-        c.test = Test::category_set;
+        c.kind = SplitKind::category_set;
         c.feature = 3;
         c.unseen_left = unseen_left;
         c.bins = {1, 3};
         c.seen = {0, 1, 3};
-        f.set_test(0, c, column, 2);
+        f.set_split(0, c, column, 2);
         CHECK_EQUAL(f.nodes.size(), Size{3});
         CHECK_EQUAL(f.nodes[0].first_child, 1);
         CHECK_EQUAL(f.nodes[0].n_children, 2);
@@ -203,25 +206,25 @@ TEST(branches_name_the_child_of_each_category) {
     Fragment f;
     f.add(1, 2);
     Candidate c;
-    c.test = Test::multiway;
+    c.kind = SplitKind::multiway;
     c.feature = 0;
     c.bins = {0, 2, 4};
-    f.set_test(0, c, categories(), 2);
+    f.set_split(0, c, categories(), 2);
     CHECK_EQUAL(f.nodes.size(), Size{4});
     const std::int32_t child_of_bin[] = {0, -1, 1, -1, 2};
     for (Size k = 0; k < kCategories; ++k) CHECK_EQUAL(f.branches[0][k], child_of_bin[k % 5]);
 }
 
-TEST(monotone_bounds_reach_the_values) {
+TEST(monotonic_bounds_reach_the_values) {
     const Sample sample(1, 10, 0, 1, 0);
     const Statistics s = make_statistics(sample.target, false, false, true);
-    const Moments moments(sample.target, s, CriterionName::squared_error);
+    const NodeValues node_values(sample.target, s, CriterionName::squared_error);
     std::vector<Fragment> fragments(1);
-    fragments[0].add(1, moments.size());
+    fragments[0].add(1, node_values.size());
     const std::vector<Row> rows{0, 1, 2};
-    moments.of_rows(fragments[0].moments.data(), {rows, {}});
+    node_values.from_rows(fragments[0].node_values.data(), {rows, {}});
     fragments[0].set_bounds(0, 50.0, 100.0);
-    CHECK_EQUAL(flatten(fragments, moments, sample.target).value[0], 50.0);
+    CHECK_EQUAL(flatten(fragments, node_values, sample.target).value[0], 50.0);
 }
 
 CHECK_MAIN

@@ -1,6 +1,8 @@
 // Histograms: every way of filling one against adding row by row and feature by feature.
-#include "tests/check.hpp"
+#include <numeric>
+
 #include "grow/histogram.hpp"
+#include "tests/check.hpp"
 #include "tests/naive.hpp"
 #include "tests/tables.hpp"
 
@@ -10,7 +12,7 @@ using tables::Table;
 
 namespace {
 
-/// hist (n_lines, width), the slow way from the columns themselves.
+/// Histogram (n_bins, width), the slow way from the columns.
 std::vector<Stat> naive_histogram(const CodeMatrix& x, const Statistics& s, const std::vector<Row>& rows) {
     std::vector<Stat> out;
     for (const auto& column : x.columns) {
@@ -24,32 +26,33 @@ std::vector<Stat> naive_histogram(const CodeMatrix& x, const Statistics& s, cons
 template <Layout L>
 std::vector<Stat> tiled_histogram(const HistogramData& data, const Statistics& s,
                                   const std::vector<Row>& rows) {
-    std::vector<Stat> out(data.codes.n_lines() * static_cast<Size>(s.width), 0);
+    std::vector<Stat> out(data.codes.n_bins() * static_cast<Size>(s.width), 0);
     for (const Tile& tile : data.codes.tiles) add_rows<L>(out.data(), data, tile, rows, s);
     return out;
 }
 
-/// The marked variant: features out of order, and the marks against the lines themselves.
+/// The variant that records used bins: features out of order, and the masks against the histogram.
 template <Layout L>
 std::vector<Stat> marked_histogram(const HistogramData& data, const Statistics& s,
                                    const std::vector<Row>& rows) {
     const Size width = static_cast<Size>(s.width);
-    std::vector<Stat> out(data.codes.n_lines() * width, 0);
+    std::vector<Stat> out(data.codes.n_bins() * width, 0);
     for (const Tile& tile : data.codes.tiles) {
         std::vector<std::uint32_t> chosen;
         for (Size f = tile.n; f-- > 0;) chosen.push_back(static_cast<std::uint32_t>(f));
-        std::vector<Occupied> occupied(chosen.size(), Occupied{});
-        add_rows_marked<L>(out.data(), occupied.data(), chosen, data, tile, rows, s);
+        std::vector<BinMask> used(chosen.size(), BinMask{});
+        add_rows_marked<L>(out.data(), used.data(), chosen, data, tile, rows, s);
         std::vector<Stat> unmarked(out.size(), 0);
         add_rows_chosen<L>(unmarked.data(), chosen, data, tile, rows, s);
-        const auto begin = static_cast<long>(data.codes.line[tile.first] * width),
-                   end = static_cast<long>(data.codes.line[tile.first + tile.n] * width);
+        const auto begin = static_cast<long>(data.codes.first_bin[tile.first] * width),
+                   end = static_cast<long>(data.codes.first_bin[tile.first + tile.n] * width);
         CHECK(std::equal(unmarked.begin() + begin, unmarked.begin() + end, out.begin() + begin));
         for (Size j = 0; j < chosen.size(); ++j) {
-            const Size f = tile.first + chosen[j], lines = data.codes.line[f + 1] - data.codes.line[f];
-            CHECK(occupied[j] == find_occupied(out.data() + data.codes.line[f] * width, lines, s.width));
+            const Size f = tile.first + chosen[j],
+                       n_bins = data.codes.first_bin[f + 1] - data.codes.first_bin[f];
+            CHECK(used[j] == used_bins(out.data() + data.codes.first_bin[f] * width, n_bins, s.width));
             std::uint64_t any = 0;
-            for (auto word : occupied[j]) any |= word;
+            for (auto word : used[j]) any |= word;
             CHECK_EQUAL(any != 0, !rows.empty());
         }
     }
@@ -59,9 +62,7 @@ std::vector<Stat> marked_histogram(const HistogramData& data, const Statistics& 
 template <Layout L>
 void check_layout(std::uint64_t seed, const CodeMatrix& x, const Statistics& s) {
     CHECK(s.layout == L);
-    CodeTiles codes = make_tiles(x, kTileFeatures);
-    fill_tiles(codes, x, 0, x.n_rows / 2);  // in two pieces, as threads do
-    fill_tiles(codes, x, x.n_rows / 2, x.n_rows);
+    const CodeTiles codes = make_tiles(x, kTileFeatures, 2);
     const HistogramData data(codes, s);
     Size features = 0;
     for (const Tile& tile : codes.tiles) {
@@ -71,7 +72,7 @@ void check_layout(std::uint64_t seed, const CodeMatrix& x, const Statistics& s) 
     }
     CHECK_EQUAL(features, x.columns.size());
     for (Size f = 0; f < features; ++f)
-        for (Row r = 0; r < x.n_rows; r += 97) CHECK_EQUAL(codes.place(f).at(r), x.columns[f].at(r));
+        for (Row r = 0; r < x.n_rows; r += 97) CHECK_EQUAL(codes.feature_codes(f).at(r), x.columns[f].at(r));
 
     std::mt19937_64 g(seed);
     std::vector<Row> all, some, others;
@@ -79,22 +80,22 @@ void check_layout(std::uint64_t seed, const CodeMatrix& x, const Statistics& s) 
         all.push_back(static_cast<Row>(r));
         (g() % 4 ? others : some).push_back(static_cast<Row>(r));
     }
-    const auto whole = naive_histogram(x, s, all), part = naive_histogram(x, s, some);
-    CHECK(tiled_histogram<L>(data, s, all) == whole);
+    const auto all_rows = naive_histogram(x, s, all), part = naive_histogram(x, s, some);
+    CHECK(tiled_histogram<L>(data, s, all) == all_rows);
     CHECK(tiled_histogram<L>(data, s, some) == part);
     CHECK(marked_histogram<L>(data, s, some) == part);
     CHECK(marked_histogram<L>(data, s, {}) == std::vector<Stat>(part.size(), 0));
 
-    auto rest = whole;
+    auto rest = all_rows;
     subtract(rest.data(), part.data(), rest.size());
     CHECK(rest == naive_histogram(x, s, others));
 
-    // The chosen rows as data of their own, numbered from 0.
-    const CompactData own(data, some, s);
+    // The chosen rows copied together, numbered from 0.
+    const CompactRows own(data, some, s);
     CHECK_EQUAL(own.codes.n_rows, some.size());
-    std::vector<Row> places(some.size());
-    std::iota(places.begin(), places.end(), Row{0});
-    CHECK(tiled_histogram<L>(own.view(), s, places) == part);
+    std::vector<Row> numbers(some.size());
+    std::iota(numbers.begin(), numbers.end(), Row{0});
+    CHECK(tiled_histogram<L>(own.view(), s, numbers) == part);
 }
 
 }  // namespace
@@ -108,25 +109,25 @@ TEST(histograms_of_every_layout) {
                                    false, true);
         };
         check_layout<Layout::packed>(1, x, statistics(2, 1, 0, true));
-        check_layout<Layout::slots>(2, x, statistics(2, 1, 2, true));
-        check_layout<Layout::slots>(3, x, statistics(5, 1, 0, false));
+        check_layout<Layout::by_class>(2, x, statistics(2, 1, 2, true));
+        check_layout<Layout::by_class>(3, x, statistics(5, 1, 0, false));
         check_layout<Layout::dense>(4, x, statistics(3, 2, 1, true));
         check_layout<Layout::dense>(5, x, statistics(0, 1, 2, true));
         check_layout<Layout::dense>(6, x, statistics(0, 3, 0, false));
     }
 }
 
-TEST(lines_whose_words_cancel_are_marked_by_their_weight) {
-    // Two rows whose centred values add up to zero still occupy their line.
+TEST(bins_whose_values_cancel_are_used) {
+    // Two rows whose centred values add up to zero still occupy their bin.
     Sample sample(1, 2, 0, 1, 0);
     sample.values = {-1.0, 1.0};
     sample.attach();
     const Statistics s = make_statistics(sample.target, false, false, true);
-    std::vector<Stat> line(static_cast<Size>(s.width), 0);
-    s.add(line.data(), 0);
-    s.add(line.data(), 1);
-    CHECK_EQUAL(line[1], 0);
-    CHECK_EQUAL(find_occupied(line.data(), 1, s.width)[0], std::uint64_t{1});
+    std::vector<Stat> bin(static_cast<Size>(s.width), 0);
+    s.add(bin.data(), 0);
+    s.add(bin.data(), 1);
+    CHECK_EQUAL(bin[1], 0);
+    CHECK_EQUAL(used_bins(bin.data(), 1, s.width)[0], std::uint64_t{1});
 }
 
 CHECK_MAIN

@@ -1,7 +1,7 @@
-// Absolute error: the loss of a growing set, and the best test, against computing every median anew.
+// Absolute error: the loss of a growing set, and the best split, against computing every median again.
 #include "split/absolute_error.hpp"
 #include "tests/check.hpp"
-#include "tests/divisions.hpp"
+#include "tests/every_split.hpp"
 
 using namespace spinney;
 using naive::check_best;
@@ -27,11 +27,13 @@ OneNode make_node(std::mt19937_64& g, Size n, std::uint32_t n_bins, int n_output
 
 void check_numeric(const OneNode& node) {
     const Candidate c = search(node);
-    check_best(node, c, node.best_gain(node.every_cut()), [&](Code code) { return code <= c.cut; });
+    check_best(node, c, node.best_gain(node.every_threshold()),
+               [&](Code code) { return code <= c.threshold_bin; });
     if (!c.found()) return;
     const auto codes = node.codes();
-    const auto after = std::upper_bound(codes.begin(), codes.end(), c.cut);
-    CHECK_EQUAL(c.threshold, after == codes.end() ? DBL_MAX : (c.cut * 10.0 + 4.0 + *after * 10.0) / 2);
+    const auto after = std::upper_bound(codes.begin(), codes.end(), c.threshold_bin);
+    CHECK_EQUAL(c.threshold,
+                after == codes.end() ? DBL_MAX : (c.threshold_bin * 10.0 + 4.0 + *after * 10.0) / 2);
 }
 
 }  // namespace
@@ -43,12 +45,12 @@ TEST(loss_of_a_growing_set) {
         std::vector<double> value(n_ranks);
         for (Size r = 0; r < n_ranks; ++r)
             value[r] = static_cast<double>(r) * 1.5 - 7 + static_cast<double>(g() % 10) / 10;
-        const bool whole = g() % 2;
+        const bool unit = g() % 2;
         MedianLoss loss(n_ranks);
         std::vector<std::pair<double, double>> pairs;
         for (int i = 0; i < 80; ++i) {
             const Size rank = g() % n_ranks;
-            const double w = whole ? 1.0 : static_cast<double>(1 + g() % 7) / 4;
+            const double w = unit ? 1.0 : static_cast<double>(1 + g() % 7) / 4;
             loss.add(rank, w, value[rank]);
             pairs.emplace_back(value[rank], w);
             const double median = weighted_median(pairs);
@@ -64,7 +66,7 @@ TEST(loss_of_a_growing_set) {
     }
 }
 
-TEST(cuts_are_the_best_of_all) {
+TEST(thresholds_are_the_best_of_all) {
     std::mt19937_64 g(2);
     for (std::uint32_t n_bins : {1u, 2u, 9u, 60u})
         for (int n_outputs : {1, 2})
@@ -72,7 +74,7 @@ TEST(cuts_are_the_best_of_all) {
                 check_numeric(make_node(g, 20, n_bins, n_outputs, ColumnKind::numeric));
 }
 
-TEST(cuts_keep_the_limits_of_children) {
+TEST(thresholds_keep_the_limits_of_children) {
     std::mt19937_64 g(3);
     for (int round = 0; round < check::rounds(120); ++round) {
         OneNode node = make_node(g, 20, 12, 1, ColumnKind::numeric);
@@ -86,7 +88,7 @@ TEST(cuts_keep_the_limits_of_children) {
     }
 }
 
-TEST(cuts_keep_monotone_medians) {
+TEST(thresholds_keep_monotonic_medians) {
     std::mt19937_64 g(4);
     for (int round = 0; round < check::rounds(120); ++round) {
         OneNode node = make_node(g, 20, 12, 1, ColumnKind::numeric);
@@ -115,31 +117,31 @@ TEST(sets_of_many_categories_are_valid) {
         const OneNode node = make_node(g, 60, 20, 1, ColumnKind::categorical);
         const Candidate c = search(node);
         CHECK(c.found());
-        const auto sets = node.divide([&](Code code) { return in(c.bins, code); }, c.missing);
+        const auto sets = node.sides([&](Code code) { return in(c.bins, code); }, c.missing);
         CHECK_CLOSE(c.gain, naive::gain(node.sample, sets, CriterionName::absolute_error), 1e-10);
         CHECK(c.gain > 0);
     }
 }
 
-TEST(random_cuts_are_valid_and_differ) {
+TEST(random_thresholds_are_valid_and_differ) {
     OneNode node(7, 100, 20, 0, 1, 2, false, CriterionName::absolute_error);
     node.options.splitter = Splitter::random;
-    std::set<Code> cuts;
+    std::set<Code> bins;
     for (std::uint64_t k = 0; k < 300; ++k) {
         const Candidate c = search(node, mix(k, 1));
         CHECK(c.found());
-        const auto sets = node.divide([&](Code code) { return code <= c.cut; }, c.missing);
+        const auto sets = node.sides([&](Code code) { return code <= c.threshold_bin; }, c.missing);
         CHECK_CLOSE(c.gain, naive::gain(node.sample, sets, CriterionName::absolute_error), 1e-10);
-        cuts.insert(c.cut);
+        bins.insert(c.threshold_bin);
     }
-    CHECK_EQUAL(cuts.size(), node.codes().size() - 1);
+    CHECK_EQUAL(bins.size(), node.codes().size() - 1);
 }
 
 TEST(huge_values_keep_their_order) {
     OneNode node(8, 40, 4, 0, 1, 0, false, CriterionName::absolute_error);
     for (Size r = 0; r < 40; ++r) node.sample.values[r] = node.column.at(r) < 2 ? 1e300 : -1e300;
     const Candidate c = search(node);
-    CHECK_EQUAL(c.cut, 1u);
+    CHECK_EQUAL(c.threshold_bin, 1u);
     CHECK(std::isfinite(c.gain) && c.gain > 0);
 }
 

@@ -2,8 +2,8 @@
 #include <cfloat>
 #include <cstring>
 
-#include "tests/check.hpp"
 #include "split/criteria.hpp"
+#include "tests/check.hpp"
 #include "tests/naive.hpp"
 
 using namespace spinney;
@@ -25,7 +25,7 @@ double any_normal(std::mt19937_64& g) {
     return std::ldexp(mantissa, static_cast<int>(g() % 2046) - 1022);
 }
 
-/// Call f with every criterion and statistics that it takes.
+/// Call f with every criterion and the statistics that it supports.
 template <class F>
 void for_each_criterion(F&& f) {
     for (int n_classes : {2, 3, 7})
@@ -109,14 +109,15 @@ TEST(criteria_have_the_same_bits_in_lanes) {
                         l[c][k] = draw();
                         r[c][k] = n_classes == 0 && c > 0 && g() % 2 ? -draw() : draw();
                     }
-                const Lanes pair = criterion.pair(l.data(), r.data()), quality = criterion.quality(l.data());
+                const Lanes both = criterion.split_quality(l.data(), r.data()),
+                            quality = criterion.quality(l.data());
                 for (Size k = 0; k < kLanes; ++k) {
                     std::vector<double> a(channels), b(channels);
                     for (Size c = 0; c < channels; ++c) {
                         a[c] = l[c][k];
                         b[c] = r[c][k];
                     }
-                    CHECK(same_bits(pair[k], criterion.pair(a.data(), b.data())));
+                    CHECK(same_bits(both[k], criterion.split_quality(a.data(), b.data())));
                     CHECK(same_bits(quality[k], criterion.quality(a.data())));
                 }
             }
@@ -147,8 +148,8 @@ TEST(gain_is_the_decrease_of_impurity) {
             s.decode(total.data(), all.data());
             const double w = naive::weight_of(sets[0]) + naive::weight_of(sets[1]);
             with_criterion(name, s, [&](auto criterion) {
-                const double pair = criterion.pair(l.data(), r.data());
-                CHECK_CLOSE((pair - criterion.quality(all.data())) / w, naive::gain(sample, sets, name),
+                const double both = criterion.split_quality(l.data(), r.data());
+                CHECK_CLOSE((both - criterion.quality(all.data())) / w, naive::gain(sample, sets, name),
                             1e-12);
             });
         }
@@ -172,8 +173,8 @@ TEST(poisson_has_no_child_without_events) {
     const Statistics s = make_statistics(sample.target, false, false, false);
     const Poisson criterion(s);
     const double some[] = {3.0, 2.0}, none[] = {3.0, 0.0};
-    CHECK_EQUAL(criterion.pair(some, none), kImpossible);
-    CHECK(criterion.pair(some, some) > kImpossible);
+    CHECK_EQUAL(criterion.split_quality(some, none), kImpossible);
+    CHECK(criterion.split_quality(some, some) > kImpossible);
 }
 
 CHECK_MAIN

@@ -3,8 +3,9 @@
 #include <functional>
 #include <random>
 
-#include "tests/check.hpp"
 #include "grow/grow_tree.hpp"
+#include "split/oblique.hpp"
+#include "tests/check.hpp"
 #include "tests/tables.hpp"
 
 using namespace spinney;
@@ -15,7 +16,7 @@ namespace {
 
 constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
 
-/// A table and target whose root is searched for a linear test.
+/// A table and target whose root is searched for a linear split.
 struct Problem {
     Table table;
     std::vector<std::int32_t> classes;
@@ -72,19 +73,20 @@ struct Problem {
         }
     }
 
-    LinearTest solve(std::uint64_t address = 7) {
+    LinearSplit solve(std::uint64_t address = 7) {
         prepare();
-        const Moments moments(target, s, options.criterion);
+        const NodeValues node_values(target, s, options.criterion);
         Interrupt none;
         double weight = 0;
         for (Row r : rows) weight += target.weight(r);
-        const GrowContext context{x, target, s, options, moments, none, weight};
+        const GrowContext context{x, target, s, options, node_values, none, weight};
         NodeState state;
         state.address = address;
-        const LinearTest test = best_linear_test(context, state, {rows, {}}, total.data(),
-                                                 make_limits(context, state), best_axis(&LedgerRow::score));
-        check_sides(test);
-        return test;
+        const LinearSplit split =
+            best_oblique_split(context, state, {rows, {}}, total.data(), make_limits(context, state),
+                               best_axis(&LedgerRow::score));
+        check_sides(split);
+        return split;
     }
 
     /// Impurity of some rows times their weight, from the textbook: Gini, variance or absolute deviation; and
@@ -116,30 +118,32 @@ struct Problem {
     }
 
     /// The gain that the sides taken by goes_left really have.
-    double gain(const LinearTest& test) const {
+    double gain(const LinearSplit& split) const {
         std::vector<Row> side[2];
-        for (Row r : rows) side[test.goes_left(x, r) ? 0 : 1].push_back(r);
+        for (Row r : rows) side[split.goes_left(x, r) ? 0 : 1].push_back(r);
         const auto all = impurity(rows);
         return (all.first - impurity(side[0]).first - impurity(side[1]).first) / all.second;
     }
 
-    void check_sides(const LinearTest& test) const {
-        if (!test.candidate.found()) return;
-        CHECK(test.candidate.test == Test::linear);
-        CHECK_EQUAL(test.candidate.feature, -1);
-        CHECK(test.terms.size() >= 2);
-        for (Size i = 1; i < test.terms.size(); ++i) CHECK(test.terms[i - 1].feature < test.terms[i].feature);
-        for (const auto& t : test.terms)
+    void check_sides(const LinearSplit& split) const {
+        if (!split.candidate.found()) return;
+        CHECK(split.candidate.kind == SplitKind::linear);
+        CHECK_EQUAL(split.candidate.feature, -1);
+        CHECK(split.terms.size() >= 2);
+        for (Size i = 1; i < split.terms.size(); ++i)
+            CHECK(split.terms[i - 1].feature < split.terms[i].feature);
+        for (const auto& t : split.terms)
             CHECK(std::isfinite(t.coefficient) && std::isfinite(t.fill) && t.coefficient != 0);
         Size left = 0;
-        for (Row r : rows) left += test.goes_left(x, r);
+        for (Row r : rows) left += split.goes_left(x, r);
         CHECK(left >= options.min_samples_leaf && rows.size() - left >= options.min_samples_leaf);
         const bool known =
             options.criterion != CriterionName::entropy && options.criterion != CriterionName::poisson;
-        if (known) CHECK_CLOSE(test.candidate.gain, gain(test), 1e-9 * (1 + std::abs(test.candidate.gain)));
+        if (known)
+            CHECK_CLOSE(split.candidate.gain, gain(split), 1e-9 * (1 + std::abs(split.candidate.gain)));
     }
 
-    /// The gain or score of the best test on one feature.
+    /// The gain or score of the best split on one feature.
     double axis_gain() { return best_axis(&LedgerRow::gain); }
     double best_axis(double LedgerRow::* number) {
         GrowOptions o = options;
@@ -158,23 +162,23 @@ struct Problem {
 TEST(a_diagonal_is_one_test) {
     Problem p(500, 2);
     p.label([&](Size r) { return p.at(r, 0) + p.at(r, 1) <= 0.1 ? 0 : 1; });
-    const LinearTest test = p.solve();
-    CHECK(test.candidate.found());
-    CHECK(test.candidate.gain > 0.49);
+    const LinearSplit split = p.solve();
+    CHECK(split.candidate.found());
+    CHECK(split.candidate.gain > 0.49);
     CHECK(p.axis_gain() < 0.3);
-    CHECK_EQUAL(test.terms.size(), Size{2});
-    CHECK_CLOSE(test.terms[0].coefficient / test.terms[1].coefficient, 1.0, 0.1);
+    CHECK_EQUAL(split.terms.size(), Size{2});
+    CHECK_CLOSE(split.terms[0].coefficient / split.terms[1].coefficient, 1.0, 0.1);
 }
 
 TEST(a_diagonal_among_noise_is_found_and_its_test_is_short) {
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
         Problem p(1000, 10, seed);
         p.label([&](Size r) { return p.at(r, 2) - p.at(r, 7) <= 0 ? 0 : 1; });
-        const LinearTest test = p.solve();
-        CHECK(test.candidate.gain > 0.47);
+        const LinearSplit split = p.solve();
+        CHECK(split.candidate.gain > 0.47);
         CHECK(p.axis_gain() < 0.25);
-        CHECK(test.terms.size() <= 4);
-        for (const auto& t : test.terms)
+        CHECK(split.terms.size() <= 4);
+        for (const auto& t : split.terms)
             if (t.feature != 2 && t.feature != 7) CHECK(std::abs(t.coefficient) < 0.15);
     }
 }
@@ -187,8 +191,8 @@ TEST(noisy_labels_leave_the_boundary_near) {
         for (Size f = 0; f < 10; ++f) sum += p.at(r, f);
         return (sum <= 0) != (g() % 10 == 0) ? 0 : 1;
     });
-    const LinearTest test = p.solve();
-    CHECK(test.candidate.gain > 0.95 * 0.32);  // 0.5 − 2·0.9·0.1 for the true boundary
+    const LinearSplit split = p.solve();
+    CHECK(split.candidate.gain > 0.95 * 0.32);  // 0.5 − 2·0.9·0.1 for the true boundary
     CHECK(p.axis_gain() < 0.1);
 }
 
@@ -242,8 +246,8 @@ TEST(units_do_not_matter) {
 TEST(an_exclusive_or_bends) {
     Problem p(1000, 4);
     p.label([&](Size r) { return (p.at(r, 1) > 0) == (p.at(r, 3) > 0) ? 1 : 0; });
-    const LinearTest test = p.solve();
-    CHECK(test.candidate.gain > 0.04);  // cutting one corner off brings 0.047 on many rows
+    const LinearSplit split = p.solve();
+    CHECK(split.candidate.gain > 0.04);  // cutting one corner off brings 0.047 on many rows
     CHECK(p.axis_gain() < 0.02);
 }
 
@@ -252,8 +256,8 @@ TEST(several_classes_share_a_diagonal) {
     p.label([&](Size r) {
         return (p.at(r, 0) + p.at(r, 1) <= 0 ? 0 : 2) + (p.at(r, 2) - p.at(r, 3) > 0 ? 1 : 0);
     });
-    const LinearTest test = p.solve();
-    CHECK(test.candidate.gain > 0.24);  // two of four classes on each side: 0.75 − 0.5
+    const LinearSplit split = p.solve();
+    CHECK(split.candidate.gain > 0.24);  // two of four classes on each side: 0.75 − 0.5
     p.options.criterion = CriterionName::entropy;
     CHECK(p.solve().candidate.gain > 0.97);
 }
@@ -263,14 +267,14 @@ TEST(a_plane_is_cut_across_its_slope) {
     std::mt19937_64 g(3);
     std::normal_distribution<double> noise(0, 0.1);
     p.value([&](Size r) { return 3 * p.at(r, 0) - 2 * p.at(r, 1) + p.at(r, 4) + noise(g); });
-    const LinearTest test = p.solve();
-    const double most =
+    const LinearSplit split = p.solve();
+    const double expected =
         14 * 2 / 3.14159265;  // half a normal variable's best cut explains 2/π of its variance
-    CHECK_CLOSE(test.candidate.gain, most, 0.1 * most);
-    CHECK(p.axis_gain() < 0.75 * test.candidate.gain);
+    CHECK_CLOSE(split.candidate.gain, expected, 0.1 * expected);
+    CHECK(p.axis_gain() < 0.75 * split.candidate.gain);
     for (const auto criterion : {CriterionName::squared_error, CriterionName::absolute_error}) {
         p.options.criterion = criterion;
-        const LinearTest other = p.solve();
+        const LinearSplit other = p.solve();
         CHECK(other.candidate.found());
         CHECK(other.candidate.gain > 1.2 * p.axis_gain());
         CHECK(other.candidate.gain_ratio > 0);
@@ -281,8 +285,8 @@ TEST(counts_are_cut_by_poisson) {
     Problem p(800, 3);
     p.value([&](Size r) { return std::floor(std::exp(0.7 * (p.at(r, 0) + p.at(r, 1)))); });
     p.options.criterion = CriterionName::poisson;
-    const LinearTest test = p.solve();
-    CHECK(test.candidate.gain > 1.2 * p.axis_gain());
+    const LinearSplit split = p.solve();
+    CHECK(split.candidate.gain > 1.2 * p.axis_gain());
 }
 
 TEST(columns_that_cannot_be_used_are_left_out) {
@@ -296,9 +300,9 @@ TEST(columns_that_cannot_be_used_are_left_out) {
         p.table.numeric[5][r] = r % 2 ? 5e-324 : 0.0;
     }
     p.label([&](Size r) { return p.at(r, 6) + p.at(r, 7) <= 0 ? 0 : 1; });
-    const LinearTest test = p.solve();
-    CHECK(test.candidate.gain > 0.48);
-    for (const auto& t : test.terms) CHECK(t.feature >= 6);
+    const LinearSplit split = p.solve();
+    CHECK(split.candidate.gain > 0.48);
+    for (const auto& t : split.terms) CHECK(t.feature >= 6);
 }
 
 TEST(nothing_is_found_where_there_are_no_two_columns) {
@@ -321,9 +325,9 @@ TEST(missing_values_stand_at_the_weighted_mean) {
     for (Size r = 0; r < 600; ++r) p.weights.push_back(0.25 * static_cast<double>(1 + g() % 7));
     for (Size r = 0; r < 600; ++r)
         if (g() % 10 == 0) p.table.numeric[0][r] = nan_value;
-    const LinearTest test = p.solve();
-    CHECK(test.candidate.gain > 0.38);
-    for (const auto& t : test.terms) {
+    const LinearSplit split = p.solve();
+    CHECK(split.candidate.gain > 0.38);
+    for (const auto& t : split.terms) {
         double sum = 0, weight = 0;
         for (Size r = 0; r < 600; ++r) {
             const double v = p.at(r, static_cast<Size>(t.feature));
@@ -347,7 +351,7 @@ TEST(weights_are_repeated_rows) {
             repeated.classes.push_back(weighted.classes[r]);
             ++repeated.table.n_rows;
         }
-    const LinearTest a = weighted.solve(), b = repeated.solve();
+    const LinearSplit a = weighted.solve(), b = repeated.solve();
     CHECK(a.candidate.gain > 0.45);
     CHECK(b.candidate.gain > 0.45);
     CHECK_CLOSE(a.candidate.gain, b.candidate.gain, 0.03);
@@ -357,14 +361,14 @@ TEST(children_keep_their_least_size) {
     Problem p(400, 4);
     p.label([&](Size r) { return p.at(r, 0) + p.at(r, 1) <= -2.2 ? 0 : 1; });
     p.options.min_samples_leaf = 100;  // more than the few rows beyond the boundary
-    const LinearTest rows = p.solve();
+    const LinearSplit rows = p.solve();
     CHECK(rows.candidate.found());
     for (Size r = 0; r < 400; ++r) p.weights.push_back(r % 2 ? 0.5 : 1.5);
     p.options.min_weight_leaf = 120;
-    const LinearTest test = p.solve();
+    const LinearSplit split = p.solve();
     double left = 0;
     for (Row r : p.rows)
-        if (test.goes_left(p.x, r)) left += p.weights[r];
+        if (split.goes_left(p.x, r)) left += p.weights[r];
     CHECK(left >= 120 && 400 - left >= 120);
 }
 
@@ -411,12 +415,12 @@ TEST(large_nodes_are_estimated_on_some_rows_and_cut_on_all) {
     Problem p(30000, 4);
     p.label([&](Size r) { return p.at(r, 0) + p.at(r, 1) - p.at(r, 3) <= 0 ? 0 : 1; });
     for (Size r = 0; r < 30000; r += 11) p.table.numeric[1][r] = nan_value;
-    const LinearTest test = p.solve();
-    CHECK(test.candidate.gain > 0.4);
+    const LinearSplit split = p.solve();
+    CHECK(split.candidate.gain > 0.4);
     double sum = 0, known = 0;
     for (Size r = 0; r < 30000; ++r)
         if (!std::isnan(p.at(r, 1))) sum += p.at(r, 1), known += 1;
-    for (const auto& t : test.terms)
+    for (const auto& t : split.terms)
         if (t.feature == 1) CHECK_CLOSE(t.fill, sum / known, 1e-9);
 }
 
@@ -425,17 +429,17 @@ TEST(a_test_pays_for_all_its_features) {
     p.label([&](Size r) { return p.at(r, 0) + p.at(r, 1) <= 0 ? 0 : 1; });
     p.options.cost_rule = CostRule::tan_linear;
     p.options.feature_costs = {1.0, 2.0, 4.0, 8.0};
-    const LinearTest test = p.solve();
+    const LinearSplit split = p.solve();
     double cost = 0;
-    for (const auto& t : test.terms) cost += p.options.feature_costs[static_cast<Size>(t.feature)];
-    CHECK_CLOSE(test.candidate.score, test.candidate.gain / cost, 1e-12);
+    for (const auto& t : split.terms) cost += p.options.feature_costs[static_cast<Size>(t.feature)];
+    CHECK_CLOSE(split.candidate.score, split.candidate.gain / cost, 1e-12);
     CHECK_CLOSE(cost, 3.0, 1e-12);
 }
 
 TEST(the_same_address_gives_the_same_test) {
     Problem p(300, 6);
     p.label([&](Size r) { return p.at(r, 0) * p.at(r, 1) + p.at(r, 2) <= 0.3 ? 0 : 1; });
-    const LinearTest a = p.solve(11), b = p.solve(11);
+    const LinearSplit a = p.solve(11), b = p.solve(11);
     CHECK_EQUAL(a.terms.size(), b.terms.size());
     CHECK_EQUAL(a.candidate.threshold, b.candidate.threshold);
     for (Size i = 0; i < a.terms.size(); ++i) CHECK_EQUAL(a.terms[i].coefficient, b.terms[i].coefficient);
@@ -454,7 +458,7 @@ TEST(whole_trees_are_the_same_for_any_number_of_threads) {
         o.oblique_directions = 5;
         o.max_depth = 6;
         o.seed = seed;
-        o.missing = seed % 6 == 0 ? MissingRule::fractional : MissingRule::direction;
+        if (seed % 6 == 0) o.missing = MissingRule::fractional;
         if (seed % 4 == 1) o.min_samples_leaf = 7;
         if (seed % 5 == 1) o.max_features = 2;
         const CodeMatrix x = table.codes(0);
@@ -464,7 +468,8 @@ TEST(whole_trees_are_the_same_for_any_number_of_threads) {
         const FlatTree three = grow_tree(x, goal.target, o, true, none);
         CHECK(one.kind == three.kind && one.term_coefficient == three.term_coefficient &&
               one.value == three.value);
-        oblique += std::count(one.kind.begin(), one.kind.end(), static_cast<std::uint8_t>(Test::linear)) > 0;
+        oblique +=
+            std::count(one.kind.begin(), one.kind.end(), static_cast<std::uint8_t>(SplitKind::linear)) > 0;
         for (Size i = 0; i < one.kind.size(); ++i) CHECK(one.n_samples[i] > 0);
     }
     CHECK(oblique >= 12);

@@ -1,10 +1,10 @@
-// Splits of one feature: the sweep, the subsets and the branches against every division there is.
+// Splits of one feature: the sweep, the subsets and the multiway split against every possible split.
 #include "split/categories.hpp"
-#include "tests/check.hpp"
 #include "split/choose_feature.hpp"
-#include "tests/divisions.hpp"
+#include "split/sorted_groups.hpp"
 #include "split/sweep.hpp"
-#include "split/streams.hpp"
+#include "tests/check.hpp"
+#include "tests/every_split.hpp"
 
 using namespace spinney;
 using naive::check_best;
@@ -16,46 +16,46 @@ namespace {
 /// A node and the searches on it.
 struct OneNode : naive::OneNode {
     using naive::OneNode::OneNode;
-    Groups groups;
+    CategorySums sums;
     std::uint64_t address = 0;
 
-    /// Call f(judge, search, stream) as a grower would.
+    /// Call f(scorer, search, groups) as a grower would.
     template <class F>
     void with(F&& f) {
-        with_judge(options.criterion, s, [&]<Layout L, class Criterion>() {
-            NodeStatistics statistics;
+        with_scorer(options.criterion, s, [&]<Layout L, class Criterion>() {
+            NodeRowStats statistics;
             statistics.gather(s, {rows, {}});
-            OrderScratch scratch;
-            with_stream<L>(scratch, column, rows, statistics, s, [&](auto& stream) {
-                Search q{s,     options, column, 0, total.data(), has_missing() ? missing.data() : nullptr,
-                         limits};
+            SearchScratch scratch;
+            with_groups<L>(scratch, column, rows, statistics, s, [&](auto& groups) {
+                FeatureSearch q{
+                    s, options, column, 0, total.data(), has_missing() ? missing.data() : nullptr, limits};
                 q.address = address;
-                Judge<L, Criterion> judge(s, total.data(), limits);
-                f(judge, q, stream);
+                SplitScorer<L, Criterion> scorer(s, total.data(), limits);
+                f(scorer, q, groups);
             });
         });
     }
 
     Candidate sweep() {
         Candidate out;
-        with([&](auto& judge, const Search& q, auto& stream) {
-            out = sweep_numeric(judge, q, stream, [](auto&&...) {});
+        with([&](auto& scorer, const FeatureSearch& q, auto& groups) {
+            out = sweep_numeric(scorer, q, groups, [](auto&&...) {});
         });
         return out;
     }
     Candidate subset() {
         Candidate out;
-        with([&](auto& judge, const Search& q, auto& stream) {
-            collect(groups, stream, s.width);
-            out = SubsetSearch<std::remove_reference_t<decltype(judge)>>(judge, q, groups).run();
+        with([&](auto& scorer, const FeatureSearch& q, auto& groups) {
+            collect(sums, groups, s.width);
+            out = best_category_set(scorer, q, sums);
         });
         return out;
     }
-    Candidate branches() {
+    Candidate multiway() {
         Candidate out;
-        with([&](auto& judge, const Search& q, auto& stream) {
-            collect(groups, stream, s.width);
-            out = multiway(judge, q, groups);
+        with([&](auto& scorer, const FeatureSearch& q, auto& groups) {
+            collect(sums, groups, s.width);
+            out = multiway_split(scorer, q, sums);
         });
         return out;
     }
@@ -86,16 +86,18 @@ void for_each_node(int times, Size n, std::uint32_t n_bins, ColumnKind column, F
 
 void check_sweep(OneNode& node) {
     const Candidate c = node.sweep();
-    check_best(node, c, node.best_gain(node.every_cut()), [&](Code code) { return code <= c.cut; });
+    check_best(node, c, node.best_gain(node.every_threshold()),
+               [&](Code code) { return code <= c.threshold_bin; });
     if (!c.found()) return;
     const auto codes = node.codes();
-    const auto after = std::upper_bound(codes.begin(), codes.end(), c.cut);
-    CHECK_EQUAL(c.threshold, after == codes.end() ? DBL_MAX : (c.cut * 10.0 + 4.0 + *after * 10.0) / 2);
+    const auto after = std::upper_bound(codes.begin(), codes.end(), c.threshold_bin);
+    CHECK_EQUAL(c.threshold,
+                after == codes.end() ? DBL_MAX : (c.threshold_bin * 10.0 + 4.0 + *after * 10.0) / 2);
 }
 
 }  // namespace
 
-TEST(sweep_finds_the_best_of_all_cuts) {
+TEST(sweep_finds_the_best_of_all_thresholds) {
     for (std::uint32_t n_bins : {1u, 2u, 7u, 40u})
         for_each_node(6, 20, n_bins, ColumnKind::numeric, [](OneNode& node, bool) { check_sweep(node); });
 }
@@ -110,14 +112,14 @@ TEST(sweep_keeps_the_limits_of_children) {
     });
 }
 
-TEST(sweep_keeps_monotone_answers) {
+TEST(sweep_keeps_monotonic_constraints) {
     std::mt19937_64 g(2);
     for_each_node(12, 30, 12, ColumnKind::numeric, [&](OneNode& node, bool one_mean) {
         if (!one_mean) return;
         node.limits.monotone = true;
         node.limits.direction = g() % 2 ? 1 : -1;
         if (g() % 2) {
-            const double middle = node.answer(node.divide([](Code) { return true; }, 0)[0]);
+            const double middle = node.child_value(node.sides([](Code) { return true; }, 0)[0]);
             node.limits.lower = middle * 0.8 + 1e-7;
             node.limits.upper = middle * 1.2 - 1e-7;
         }
@@ -125,9 +127,9 @@ TEST(sweep_keeps_monotone_answers) {
     });
 }
 
-TEST(equal_cuts_give_the_lowest) {
-    // Classes 0 1 … 1 0: the first and the last cut are equally good; far apart, so that they are judged in
-    // different batches of lanes.
+TEST(the_lowest_of_equal_thresholds_wins) {
+    // Classes 0 1 … 1 0: the first and the last threshold are equally good; far apart, so that they are
+    // scored in different batches of lanes.
     for (std::uint32_t n_bins : {4u, 30u}) {
         OneNode node(3, n_bins, n_bins, 2, 1, 0, false, CriterionName::gini);
         for (std::uint32_t r = 0; r < n_bins; ++r) {
@@ -136,33 +138,33 @@ TEST(equal_cuts_give_the_lowest) {
         }
         node.s = make_statistics(node.sample.target, true, false, true);
         node.sum_up();
-        CHECK_EQUAL(node.sweep().cut, 0u);
+        CHECK_EQUAL(node.sweep().threshold_bin, 0u);
     }
 }
 
-TEST(sweep_tells_of_every_cut) {
+TEST(sweep_reports_every_threshold) {
     OneNode node(4, 60, 20, 2, 1, 0, true, CriterionName::gini);
-    const Size cuts = node.codes().size() - 1;
+    const Size n_thresholds = node.codes().size() - 1;
     CHECK(node.has_missing());
-    Size told = 0;
+    Size reported = 0;
     double best = kImpossible;
-    node.with([&](auto& judge, const Search& q, auto& stream) {
+    node.with([&](auto& scorer, const FeatureSearch& q, auto& groups) {
         const Candidate c = sweep_numeric(
-            judge, q, stream, [&](auto&& threshold, double pair, std::int32_t missing, auto&& copy) {
+            scorer, q, groups, [&](auto&& threshold, double quality, std::int32_t missing, auto&& copy) {
                 Stat left = 0;
                 copy(&left);
-                CHECK_EQUAL(judge(&left), pair);
+                CHECK_EQUAL(scorer(&left), quality);
                 CHECK(missing == 0 || missing == 1);
                 CHECK(threshold() > 0);
-                best = std::max(best, pair);
-                ++told;
+                best = std::max(best, quality);
+                ++reported;
             });
-        CHECK_CLOSE(c.gain, (best - judge.quality(q.total)) / judge.weight(q.total), 1e-15);
+        CHECK_CLOSE(c.gain, (best - scorer.quality(q.total)) / scorer.weight(q.total), 1e-15);
     });
-    CHECK_EQUAL(told, 2 * cuts + 1);
+    CHECK_EQUAL(reported, 2 * n_thresholds + 1);
 }
 
-TEST(eight_at_once_have_the_bits_of_one) {
+TEST(lanes_have_the_bits_of_single_scores) {
     std::mt19937_64 g(5);
     for_each_node(4, 40, 10, ColumnKind::numeric, [&](OneNode& node, bool one_mean) {
         node.limits.min_count = static_cast<Stat>(g() % 4);
@@ -170,43 +172,44 @@ TEST(eight_at_once_have_the_bits_of_one) {
         node.limits.monotone = one_mean && g() % 2;
         node.limits.direction = 1;
         const auto width = static_cast<Size>(node.s.width);
-        node.with([&](auto& judge, const Search&, auto&) {
-            std::vector<Stat> words(width * kRegister), one(width);
+        node.with([&](auto& scorer, const FeatureSearch&, auto&) {
+            std::vector<Stat> left_sums(width * kRegister), one(width);
             std::vector<std::vector<Stat>> lefts;
             for (Size k = 0; k < kRegister; ++k) {
                 std::fill(one.begin(), one.end(), 0);
                 for (Row r : node.rows)
                     if (g() % 8 <= k) node.s.add(one.data(), r);
-                for (Size w = 0; w < width; ++w) words[w * kRegister + k] = one[w];
+                for (Size w = 0; w < width; ++w) left_sums[w * kRegister + k] = one[w];
                 lefts.push_back(one);
             }
-            const Register out = judge.several(words.data());
-            for (Size k = 0; k < kRegister; ++k) CHECK_EQUAL(out[k], judge(lefts[k].data()));
+            const Register out = scorer.score_lanes(left_sums.data());
+            for (Size k = 0; k < kRegister; ++k) CHECK_EQUAL(out[k], scorer(lefts[k].data()));
         });
     });
 }
 
-TEST(random_cuts_are_valid_and_differ) {
+TEST(random_thresholds_are_valid_and_differ) {
     for (bool gaps : {false, true}) {
         OneNode node(6, 200, 30, 3, 1, 2, gaps, CriterionName::gini);
         node.options.splitter = Splitter::random;
-        std::set<Code> cuts;
+        std::set<Code> bins;
         std::set<double> thresholds;
         const auto codes = node.codes();
         for (std::uint64_t k = 0; k < 500; ++k) {
             node.address = mix(k, 7);
             const Candidate c = node.sweep();
             CHECK(c.found());
-            CHECK(c.cut < codes.back());
-            const Code after = *std::upper_bound(codes.begin(), codes.end(), c.cut);
-            CHECK(c.threshold >= node.column.greatest(c.cut) && c.threshold < node.column.least(after));
-            const auto sets = node.divide([&](Code code) { return code <= c.cut; }, c.missing);
+            CHECK(c.threshold_bin < codes.back());
+            const Code after = *std::upper_bound(codes.begin(), codes.end(), c.threshold_bin);
+            CHECK(c.threshold >= node.column.greatest(c.threshold_bin) &&
+                  c.threshold < node.column.least(after));
+            const auto sets = node.sides([&](Code code) { return code <= c.threshold_bin; }, c.missing);
             CHECK_CLOSE(c.gain, naive::gain(node.sample, sets, CriterionName::gini), 1e-10);
-            cuts.insert(c.cut);
+            bins.insert(c.threshold_bin);
             thresholds.insert(c.threshold);
             CHECK_EQUAL(c.threshold, node.sweep().threshold);  // the same address, the same draw
         }
-        CHECK_EQUAL(cuts.size(), codes.size() - 1);
+        CHECK_EQUAL(bins.size(), codes.size() - 1);
         CHECK(thresholds.size() > 300);
     }
 }
@@ -228,12 +231,12 @@ TEST(subsets_are_the_best_where_that_is_promised) {
 }
 
 TEST(subsets_of_many_categories_and_classes_are_good) {
-    // No promise of the optimum, but of a valid division that is at least as good as one category alone.
+    // No promise of the optimum, but of a valid split that is at least as good as one category alone.
     for_each_node(3, 60, 14, ColumnKind::categorical, [&](OneNode& node, bool one_mean) {
         if (one_mean) return;
         const Candidate c = node.subset();
         CHECK(c.found());
-        const auto sets = node.divide([&](Code code) { return in(c.bins, code); }, c.missing);
+        const auto sets = node.sides([&](Code code) { return in(c.bins, code); }, c.missing);
         CHECK_CLOSE(c.gain, naive::gain(node.sample, sets, node.options.criterion), 1e-10);
         CHECK(c.gain > 0);
     });
@@ -258,17 +261,17 @@ TEST(random_subsets_are_valid_and_differ) {
         node.address = mix(k, 9);
         const Candidate c = node.subset();
         CHECK(c.found());
-        const auto sets = node.divide([&](Code code) { return in(c.bins, code); }, c.missing);
+        const auto sets = node.sides([&](Code code) { return in(c.bins, code); }, c.missing);
         CHECK_CLOSE(c.gain, naive::gain(node.sample, sets, CriterionName::gini), 1e-10);
         seen.insert(c.bins);
     }
     CHECK(seen.size() > 50);  // known against missing is tried each time, and often better
 }
 
-TEST(branches_have_the_gain_and_the_information_of_their_sets) {
+TEST(multiway_splits_have_the_gain_and_the_information_of_their_sets) {
     for_each_node(4, 40, 6, ColumnKind::categorical, [&](OneNode& node, bool) {
         if (node.has_missing() || node.options.criterion == CriterionName::poisson) return;
-        const Candidate c = node.branches();
+        const Candidate c = node.multiway();
         const auto codes = node.codes();
         CHECK_EQUAL(c.found(), codes.size() > 1);
         if (!c.found()) return;
@@ -289,20 +292,20 @@ TEST(branches_have_the_gain_and_the_information_of_their_sets) {
     });
 }
 
-TEST(branches_need_two_that_are_large_enough) {
+TEST(multiway_splits_need_two_children_that_are_large_enough) {
     OneNode node(9, 40, 2, 2, 1, 0, false, CriterionName::entropy, ColumnKind::categorical);
     std::fill(node.column.bytes.begin(), node.column.bytes.end(), std::uint8_t{0});
     node.column.bytes[0] = node.column.bytes[1] = node.column.bytes[2] = 1;
     node.limits.min_weight = 3;
-    CHECK(node.branches().found());
+    CHECK(node.multiway().found());
     node.limits.min_weight = 4;
-    CHECK(!node.branches().found());
+    CHECK(!node.multiway().found());
 }
 
-TEST(gain_ratio_is_asked_of_features_with_at_least_average_gain) {
+TEST(gain_ratio_is_compared_among_features_with_at_least_average_gain) {
     const auto candidate = [](double gain, double ratio) {
         Candidate c;
-        c.test = Test::numeric;
+        c.kind = SplitKind::numeric;
         c.gain = c.score = gain;
         c.gain_ratio = ratio;
         return c;
@@ -318,13 +321,13 @@ TEST(gain_ratio_is_asked_of_features_with_at_least_average_gain) {
     CHECK_EQUAL(choose({Candidate{}, candidate(0.2, 0.3)}, o, 0), 1);
     CHECK_EQUAL(choose({Candidate{}, Candidate{}}, o, 0), -1);
     CHECK_EQUAL(choose({}, o, 0), -1);
-    // A feature without any test does not pull the average down.
+    // A feature without any split does not pull the average down.
     CHECK_EQUAL(choose({Candidate{}, candidate(0.1, 0.9), candidate(0.3, 0.2)}, o, 0), 2);
-    o.cost_rule = CostRule::tan;  // prices replace the ratio
+    o.cost_rule = CostRule::tan;  // costs replace the ratio
     CHECK_EQUAL(choose(some, o, 0), 2);
 }
 
-TEST(midpoint_divides_any_two_neighbours) {
+TEST(midpoint_separates_any_two_neighbours) {
     const double ascending[] = {
         -DBL_MAX, -1e308, -1.0,   -5e-324, 0.0, 5e-324, 1e-323, 1.0, std::nextafter(1.0, 2.0),
         3.0,      1e308,  DBL_MAX};
@@ -340,8 +343,8 @@ TEST(midpoint_divides_any_two_neighbours) {
 TEST(a_constant_feature_says_so) {
     OneNode one(10, 30, 1, 2, 1, 0, false, CriterionName::gini);
     CHECK(one.sweep().constant && !one.sweep().found());
-    CHECK(one.subset().constant && one.branches().constant);
-    OneNode gaps(11, 30, 1, 2, 1, 0, true, CriterionName::gini);  // known against missing is a test
+    CHECK(one.subset().constant && one.multiway().constant);
+    OneNode gaps(11, 30, 1, 2, 1, 0, true, CriterionName::gini);  // known against missing is a split
     CHECK(!gaps.sweep().constant && gaps.sweep().found());
     CHECK_EQUAL(gaps.sweep().threshold, DBL_MAX);
     CHECK(!gaps.subset().constant && gaps.subset().found());

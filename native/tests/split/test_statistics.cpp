@@ -2,9 +2,9 @@
 #include <cfloat>
 #include <numeric>
 
+#include "split/statistics.hpp"
 #include "tests/check.hpp"
 #include "tests/naive.hpp"
-#include "split/statistics.hpp"
 
 using namespace spinney;
 using naive::Sample;
@@ -29,9 +29,9 @@ std::vector<Size> all_rows(Size n) {
 /// and the difference of two as well.
 void check_no_overflow(const Statistics& s) {
     if (s.layout == Layout::packed) return;  // two counts of 32 bits
-    for (int w = 0; w < s.row_words; ++w) {
+    for (int w = 0; w < s.row_width; ++w) {
         Wide total = 0;
-        for (Size r = 0; r * static_cast<Size>(s.row_words) < s.words.size(); ++r) {
+        for (Size r = 0; r * static_cast<Size>(s.row_width) < s.stats.size(); ++r) {
             const Wide word = s.row(r)[w];
             total += word < 0 ? -word : word;
         }
@@ -102,14 +102,14 @@ TEST(sums_decode_to_weights_and_moments) {
         for (Size k = 0; k < channel.size(); ++k)
             CHECK_CLOSE(channel[k], naive[k], 1e-13 * (k == 0 || n_classes ? weight : weight + scale));
         CHECK_CLOSE(static_cast<double>(s.weight_steps(sum.data())) * s.weight_unit, weight, 1e-13 * weight);
-        if (s.unit_weights || s.count_word >= 0)
+        if (s.unit_weights || s.count_index >= 0)
             CHECK_EQUAL(s.count(sum.data()), static_cast<Stat>(rows.size()));
-        if (!fractional && weighted < 2)  // whole weights: not the last bit may be lost
+        if (!fractional && weighted < 2)  // integer weights are exact
             CHECK_EQUAL(static_cast<double>(s.weight_steps(sum.data())) * s.weight_unit, weight);
     });
 }
 
-TEST(two_classes_of_unit_weight_share_one_word) {
+TEST(two_classes_of_unit_weight_share_one_integer) {
     const Sample sample(3, 1000, 2, 1, 0);
     const Statistics s = make_statistics(sample.target, true, false, true);
     CHECK(s.layout == Layout::packed);
@@ -118,10 +118,10 @@ TEST(two_classes_of_unit_weight_share_one_word) {
     const auto second = std::count(sample.classes.begin(), sample.classes.end(), 1);
     CHECK_EQUAL(sum[0], 1000 + (static_cast<Stat>(second) << 32));
     // A fractional tree gives rows other weights, which a count cannot hold.
-    CHECK(make_statistics(sample.target, true, true, true).layout == Layout::slots);
+    CHECK(make_statistics(sample.target, true, true, true).layout == Layout::by_class);
 }
 
-TEST(whole_weights_are_their_own_steps) {
+TEST(integer_weights_are_their_own_steps) {
     Sample sample(4, 6, 2, 1, 1);
     sample.weights = {0, 1, 2, 3, 4503599627370000.0, 7};
     sample.attach();
@@ -155,7 +155,7 @@ TEST(extreme_values_are_scaled_into_range) {
             }
 }
 
-TEST(values_all_alike_have_no_spread) {
+TEST(equal_values_have_no_spread) {
     for (double y : {0.0, 1.0, -3.7, 1e300, -1e300, 5e-324}) {
         Sample sample(6, 100, 0, 1, 2);
         std::fill(sample.values.begin(), sample.values.end(), y);
@@ -205,20 +205,20 @@ TEST(a_positive_weight_never_vanishes) {
     CHECK_EQUAL(s.row_weight(2), 0);
 }
 
-TEST(parts_of_a_row_share_its_words) {
+TEST(fractions_of_a_row_add_up) {
     for (int n_classes : {0, 2, 4})
         for (int n_outputs : {1, 2}) {
             const Sample sample(10, 60, n_classes, n_outputs, 2);
             const Statistics s = make_statistics(sample.target, false, true, true);
             for (Size r = 0; r < 60; ++r) {
-                const Stat whole = s.row_weight(r), third = whole / 3;
+                const Stat full = s.row_weight(r), third = full / 3;
                 std::vector<Stat> entire(static_cast<Size>(s.width), 0), parts = entire, once = entire;
                 s.add(entire.data(), r);
-                s.add_part(once.data(), r, whole);
+                s.add_fraction(once.data(), r, full);
                 CHECK(once == entire);
-                s.add_part(parts.data(), r, third);
-                CHECK_CLOSE(s.weight_steps(parts.data()), third, 1.0 + 1e-15 * static_cast<double>(whole));
-                s.add_part(parts.data(), r, whole - third);
+                s.add_fraction(parts.data(), r, third);
+                CHECK_CLOSE(s.weight_steps(parts.data()), third, 1.0 + 1e-15 * static_cast<double>(full));
+                s.add_fraction(parts.data(), r, full - third);
                 for (Size w = 0; w < parts.size(); ++w)
                     CHECK_CLOSE(parts[w], entire[w], 2.0 + 1e-15 * std::abs(static_cast<double>(entire[w])));
             }

@@ -1,6 +1,6 @@
-// Moments: what a node keeps, from its rows and merged from its children, against the definitions.
+// Node values, from rows and merged from children, against the definitions.
+#include "split/node_values.hpp"
 #include "tests/check.hpp"
-#include "split/moments.hpp"
 #include "tests/naive.hpp"
 
 using namespace spinney;
@@ -20,7 +20,7 @@ void for_each_criterion(F&& f) {
         f(name, 0);
 }
 
-/// A value by definition: the proportion of a class, the mean, or the median.
+/// A value by definition: the probability of a class, the mean, or the median.
 double naive_value(const Sample& sample, const std::vector<Part>& set, CriterionName name, int output,
                    int k) {
     if (name == CriterionName::absolute_error) return naive::median(sample, set, output);
@@ -34,13 +34,13 @@ double naive_value(const Sample& sample, const std::vector<Part>& set, Criterion
     return sum / naive::weight_of(set);
 }
 
-void check_moments(const Sample& sample, const Moments& moments, const double* m,
-                   const std::vector<Part>& set, CriterionName name, int n_classes) {
+void check_values(const Sample& sample, const NodeValues& node_values, const double* m,
+                  const std::vector<Part>& set, CriterionName name, int n_classes) {
     const int width = std::max(1, n_classes);
-    CHECK_CLOSE(moments.weight(m), naive::weight_of(set), 1e-12 * naive::weight_of(set));
-    CHECK_CLOSE(moments.impurity(m), naive::impurity(sample, set, name), 1e-11);
+    CHECK_CLOSE(node_values.weight(m), naive::weight_of(set), 1e-12 * naive::weight_of(set));
+    CHECK_CLOSE(node_values.impurity(m), naive::impurity(sample, set, name), 1e-11);
     std::vector<double> value(static_cast<Size>(sample.target.n_outputs * width));
-    moments.value(value.data(), width, m, kImpossible, -kImpossible);
+    node_values.value(value.data(), width, m, kImpossible, -kImpossible);
     for (int o = 0; o < sample.target.n_outputs; ++o)
         for (int k = 0; k < width; ++k)
             CHECK_CLOSE(value[static_cast<Size>(o * width + k)], naive_value(sample, set, name, o, k), 1e-12);
@@ -76,14 +76,14 @@ TEST(median_minimises_the_absolute_error) {
     }
 }
 
-TEST(moments_are_what_the_rows_say) {
+TEST(values_follow_from_the_rows) {
     std::mt19937_64 g(2);
     for_each_criterion([&](CriterionName name, int n_classes) {
         for (int n_outputs : {1, 2})
             for (int weighted : {0, 1, 2}) {
                 const Sample sample(g(), 80, n_classes, n_outputs, weighted);
                 const Statistics s = make_statistics(sample.target, false, false, true);
-                const Moments moments(sample.target, s, name);
+                const NodeValues node_values(sample.target, s, name);
                 std::vector<Row> rows;
                 std::vector<Part> set;
                 for (Size r = 0; r < 80; ++r) {
@@ -91,19 +91,19 @@ TEST(moments_are_what_the_rows_say) {
                     rows.push_back(static_cast<Row>(r));
                     set.push_back({r, sample.target.weight(r)});
                 }
-                std::vector<double> m(static_cast<Size>(moments.size()), -1.0);
-                moments.of_rows(m.data(), {rows, {}});
-                check_moments(sample, moments, m.data(), set, name, n_classes);
+                std::vector<double> m(static_cast<Size>(node_values.size()), -1.0);
+                node_values.from_rows(m.data(), {rows, {}});
+                check_values(sample, node_values, m.data(), set, name, n_classes);
             }
     });
 }
 
-TEST(parts_of_rows_count_with_their_parts) {
+TEST(fractions_of_rows_count_with_their_weight) {
     std::mt19937_64 g(3);
     for_each_criterion([&](CriterionName name, int n_classes) {
         const Sample sample(g(), 50, n_classes, 1, 2);
         const Statistics s = make_statistics(sample.target, false, true, true);
-        const Moments moments(sample.target, s, name);
+        const NodeValues node_values(sample.target, s, name);
         std::vector<Row> rows;
         std::vector<Stat> parts;
         std::vector<Part> set;
@@ -112,9 +112,9 @@ TEST(parts_of_rows_count_with_their_parts) {
             parts.push_back(s.row_weight(r) / static_cast<Stat>(1 + g() % 5));
             set.push_back({r, static_cast<double>(parts[r]) * s.weight_unit});
         }
-        std::vector<double> m(static_cast<Size>(moments.size()), 0.0);
-        moments.of_rows(m.data(), {rows, parts});
-        check_moments(sample, moments, m.data(), set, name, n_classes);
+        std::vector<double> m(static_cast<Size>(node_values.size()), 0.0);
+        node_values.from_rows(m.data(), {rows, parts});
+        check_values(sample, node_values, m.data(), set, name, n_classes);
     });
 }
 
@@ -125,9 +125,9 @@ TEST(children_merge_into_their_parent) {
         for (int n_outputs : {1, 2}) {
             const Sample sample(g(), 90, n_classes, n_outputs, 2);
             const Statistics s = make_statistics(sample.target, false, false, true);
-            const Moments moments(sample.target, s, name);
-            CHECK(moments.mergeable());
-            const auto size = static_cast<Size>(moments.size());
+            const NodeValues node_values(sample.target, s, name);
+            CHECK(node_values.mergeable());
+            const auto size = static_cast<Size>(node_values.size());
             std::vector<Row> child[3];
             std::vector<Part> set;
             for (Size r = 0; r < 90; ++r) {
@@ -136,54 +136,54 @@ TEST(children_merge_into_their_parent) {
             }
             std::vector<double> merged(size, 0.0), own(size), empty(size, 0.0);
             for (const auto& rows : child) {
-                moments.of_rows(own.data(), {rows, {}});
-                moments.merge(merged.data(), own.data());
+                node_values.from_rows(own.data(), {rows, {}});
+                node_values.merge(merged.data(), own.data());
             }
-            check_moments(sample, moments, merged.data(), set, name, n_classes);
+            check_values(sample, node_values, merged.data(), set, name, n_classes);
             const auto before = merged;
-            moments.merge(merged.data(), empty.data());
+            node_values.merge(merged.data(), empty.data());
             CHECK(merged == before);
         }
     });
 }
 
-TEST(equal_values_give_their_own_value_back) {
+TEST(the_mean_of_equal_values_is_exact) {
     for (double y : {0.1, 1.0 / 3, 1e16 + 2, -7.7, 1e308})
         for (auto name : {CriterionName::squared_error, CriterionName::absolute_error}) {
             Sample sample(5, 37, 0, 1, 2);
             std::fill(sample.values.begin(), sample.values.end(), y);
             const Statistics s = make_statistics(sample.target, false, false, true);
-            const Moments moments(sample.target, s, name);
+            const NodeValues node_values(sample.target, s, name);
             std::vector<Row> rows(37);
             for (Size r = 0; r < 37; ++r) rows[r] = static_cast<Row>(r);
-            std::vector<double> m(static_cast<Size>(moments.size()), 0.0);
-            moments.of_rows(m.data(), {rows, {}});
+            std::vector<double> m(static_cast<Size>(node_values.size()), 0.0);
+            node_values.from_rows(m.data(), {rows, {}});
             CHECK_EQUAL(m[1], y);
-            CHECK_EQUAL(moments.impurity(m.data()), 0.0);
+            CHECK_EQUAL(node_values.impurity(m.data()), 0.0);
         }
 }
 
-TEST(huge_values_have_finite_moments) {
+TEST(huge_values_have_finite_node_values) {
     for (auto name : {CriterionName::squared_error, CriterionName::absolute_error}) {
         Sample sample(6, 4, 0, 1, 0);
         sample.values = {0.8e308, -0.8e308, 0.8e308, 0.5e308};
         sample.attach();
         const Statistics s = make_statistics(sample.target, false, false, true);
-        const Moments moments(sample.target, s, name);
+        const NodeValues node_values(sample.target, s, name);
         const std::vector<Row> rows{0, 1, 2, 3};
-        std::vector<double> m(static_cast<Size>(moments.size()), 0.0);
-        moments.of_rows(m.data(), {rows, {}});
+        std::vector<double> m(static_cast<Size>(node_values.size()), 0.0);
+        node_values.from_rows(m.data(), {rows, {}});
         double value = 0;
-        moments.value(&value, 1, m.data(), kImpossible, -kImpossible);
+        node_values.value(&value, 1, m.data(), kImpossible, -kImpossible);
         CHECK(std::isfinite(value));
-        CHECK(std::isfinite(moments.impurity(m.data())));
+        CHECK(std::isfinite(node_values.impurity(m.data())));
     }
 }
 
-TEST(monotone_bounds_hold_the_value) {
+TEST(monotonic_bounds_clip_the_value) {
     const Sample values(7, 4, 0, 1, 0);
     const Statistics s = make_statistics(values.target, false, false, true);
-    const Moments of_values(values.target, s, CriterionName::squared_error);
+    const NodeValues of_values(values.target, s, CriterionName::squared_error);
     const double m[] = {2.0, 5.0, 1.0, 0.0};
     double value = 0;
     of_values.value(&value, 1, m, 6.0, 9.0);
@@ -191,7 +191,7 @@ TEST(monotone_bounds_hold_the_value) {
 
     const Sample classes(8, 4, 2, 1, 0);
     const Statistics t = make_statistics(classes.target, false, false, true);
-    const Moments of_classes(classes.target, t, CriterionName::gini);
+    const NodeValues of_classes(classes.target, t, CriterionName::gini);
     const double weights[] = {1.0, 3.0};
     double p[2];
     of_classes.value(p, 2, weights, 0.0, 0.5);
@@ -203,12 +203,12 @@ TEST(monotone_bounds_hold_the_value) {
 TEST(a_node_without_weight_has_a_value) {
     const Sample sample(9, 4, 4, 1, 2);
     const Statistics s = make_statistics(sample.target, false, false, true);
-    const Moments moments(sample.target, s, CriterionName::gini);
+    const NodeValues node_values(sample.target, s, CriterionName::gini);
     const double nothing[] = {0, 0, 0, 0};
     double value[4];
-    moments.value(value, 4, nothing, kImpossible, -kImpossible);
+    node_values.value(value, 4, nothing, kImpossible, -kImpossible);
     for (double v : value) CHECK_EQUAL(v, 0.25);
-    CHECK_EQUAL(moments.impurity(nothing), 0.0);
+    CHECK_EQUAL(node_values.impurity(nothing), 0.0);
 }
 
 CHECK_MAIN

@@ -15,6 +15,7 @@ namespace spinney {
 enum class CriterionName : std::uint8_t { gini, entropy, squared_error, poisson, absolute_error };
 enum class SplitScore : std::uint8_t { gain, gain_ratio };
 enum class Splitter : std::uint8_t { best, random };
+/// How the categories of a node are divided.
 enum class CategorySplit : std::uint8_t { subset, one_vs_rest, multiway };
 enum class MissingRule : std::uint8_t { direction, fractional };
 enum class CostRule : std::uint8_t { none, tan, tan_linear, nunez };
@@ -39,12 +40,13 @@ struct GrowOptions {
     SplitScore score = SplitScore::gain;  // gain_ratio: among features of at least average gain (C4.5)
     Splitter splitter = Splitter::best;
     CategorySplit categorical_split = CategorySplit::subset;
-    MissingRule missing = MissingRule::direction;  // fractional: to every child, with a part of the weight
-    bool use_categories_once = false;              // a categorical feature is not used again below its node
-    int oblique_directions = 0;                    // > 0: also try linear splits
+    MissingRule missing =
+        MissingRule::direction;        // fractional: to every child with part of the weight (C4.5)
+    bool use_categories_once = false;  // a categorical feature is not used again below its node
+    int oblique_directions = 0;        // > 0: also search oblique splits
     int max_depth = std::numeric_limits<int>::max();
     Limit min_samples_split = 2;
-    Limit min_samples_leaf = 1;  // rows; with fractional rows, weight
+    Limit min_samples_leaf = 1;  // rows; with fractional instances, weight
     double min_weight_leaf = 0.0;
     double min_impurity_decrease = 0.0;
     double min_gain = -std::numeric_limits<double>::infinity();
@@ -64,10 +66,10 @@ struct GrowOptions {
     bool fractional() const { return missing == MissingRule::fractional; }
     bool best_first() const { return max_leaf_nodes != kNoLimit; }
 
-    /// Gain ratios are computed only where they choose or are recorded.
-    bool wants_ratio() const { return gain_ratio() || ledger != LedgerLevel::off; }
+    /// Whether gain ratios are used or recorded.
+    bool needs_gain_ratio() const { return gain_ratio() || ledger != LedgerLevel::off; }
 
-    /// The histogram grower takes these options; the ordered grower takes all.
+    /// Whether the histogram grower supports these options; the exact grower supports all.
     bool fit_histograms() const {
         return !fractional() && !gain_ratio() && categorical_split != CategorySplit::multiway &&
                criterion != CriterionName::absolute_error && ledger == LedgerLevel::off &&
@@ -102,8 +104,8 @@ struct GrowOptions {
     }
 };
 
-/// What a gain is worth when the test that brings it costs this much.
-inline double price_at_cost(const GrowOptions& o, double gain, double cost) {
+/// Score of a gain under the attribute-cost rule (Tan 1993, Núñez 1991), for a split of this cost.
+inline double score_at_cost(const GrowOptions& o, double gain, double cost) {
     switch (o.cost_rule) {
         case CostRule::none:
             return gain;
@@ -116,10 +118,10 @@ inline double price_at_cost(const GrowOptions& o, double gain, double cost) {
     }
 }
 
-/// What a gain is worth when its feature has a price.
-inline double price(const GrowOptions& o, double gain, int feature) {
+/// The same for a split on one feature.
+inline double cost_adjusted(const GrowOptions& o, double gain, int feature) {
     if (o.cost_rule == CostRule::none) return gain;
-    return price_at_cost(o, gain, o.feature_costs[static_cast<Size>(feature)]);
+    return score_at_cost(o, gain, o.feature_costs[static_cast<Size>(feature)]);
 }
 
 }  // namespace spinney

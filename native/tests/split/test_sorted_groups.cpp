@@ -1,9 +1,9 @@
-// Streams: the groups of equal code of a node, by table and by sorting, against a map.
+// The groups of equal code of a node, by histogram and by sorting, against a map.
 #include <map>
 
+#include "split/sorted_groups.hpp"
 #include "tests/check.hpp"
 #include "tests/naive.hpp"
-#include "split/streams.hpp"
 
 using namespace spinney;
 using naive::Sample;
@@ -39,17 +39,17 @@ Expected naive_groups(const CodeColumn& column, const NodeRows& node, const Stat
         if (node.parts.empty())
             s.add(sum.data(), node.rows[i]);
         else
-            s.add_part(sum.data(), node.rows[i], node.parts[i]);
+            s.add_fraction(sum.data(), node.rows[i], node.parts[i]);
     }
     return out;
 }
 
-template <class Stream>
-void check_stream(Stream& stream, const Expected& expected, int width) {
-    if (!expected.groups.empty()) CHECK_EQUAL(stream.last(), expected.groups.rbegin()->first);
-    Groups groups;
-    collect(groups, stream, width);
-    CHECK(!stream.more());
+template <class Groups>
+void check_groups(Groups& given, const Expected& expected, int width) {
+    if (!expected.groups.empty()) CHECK_EQUAL(given.last(), expected.groups.rbegin()->first);
+    CategorySums groups;
+    collect(groups, given, width);
+    CHECK(!given.more());
     CHECK_EQUAL(groups.size(), expected.groups.size());
     if (groups.size() != expected.groups.size()) return;
     Size i = 0;
@@ -64,31 +64,31 @@ template <Layout L>
 void check_node(const CodeColumn& column, const NodeRows& node, const Statistics& s) {
     CHECK(s.layout == L);
     const Expected expected = naive_groups(column, node, s);
-    NodeStatistics statistics;
+    NodeRowStats statistics;
     statistics.gather(s, node);
-    OrderScratch scratch;
-    with_stream<L>(scratch, column, node.rows, statistics, s, [&](auto& stream) {
+    SearchScratch scratch;
+    with_groups<L>(scratch, column, node.rows, statistics, s, [&](auto& groups) {
         CHECK(scratch.missing == expected.missing);
-        check_stream(stream, expected, s.width);
+        check_groups(groups, expected, s.width);
     });
-    // Both kinds of stream over the same node, whichever of them with_stream has chosen.
+    // Both kinds of groups of the same node, whichever with_groups has chosen.
     std::vector<Stat> table(column.n_bins * static_cast<Size>(s.width), 0);
-    std::vector<std::uint64_t> occupied((column.n_bins + 63) / 64, 0), keys;
+    std::vector<std::uint64_t> used((column.n_bins + 63) / 64, 0), keys;
     for (const auto& [code, sum] : expected.groups) {
         std::copy(sum.begin(), sum.end(), table.begin() + static_cast<long>(code * sum.size()));
-        occupied[code / 64] |= std::uint64_t{1} << (code % 64);
+        used[code / 64] |= std::uint64_t{1} << (code % 64);
     }
     for (Size i = 0; i < node.rows.size(); ++i)
         if (column.at(node.rows[i]) != column.n_bins)
             keys.push_back(static_cast<std::uint64_t>(column.at(node.rows[i])) << 32 | i);
     std::sort(keys.begin(), keys.end());
-    DenseStream dense(table.data(), occupied, s.width);
-    check_stream(dense, expected, s.width);
-    SortedStream<L> sorted(keys, statistics, s);
-    check_stream(sorted, expected, s.width);
+    BinnedGroups dense(table.data(), used, s.width);
+    check_groups(dense, expected, s.width);
+    SortedGroups<L> sorted(keys, statistics, s);
+    check_groups(sorted, expected, s.width);
 }
 
-/// Nodes of every size, of whole rows or of parts.
+/// Nodes of every size, of full rows or of fractions.
 template <Layout L>
 void check_layout(std::uint64_t seed, const Statistics& s, bool parts) {
     std::mt19937_64 g(seed);
@@ -118,12 +118,18 @@ Statistics statistics(int n_classes, int n_outputs, int weighted, bool counts, b
 }  // namespace
 
 TEST(groups_of_two_classes) { check_layout<Layout::packed>(1, statistics(2, 1, 0, true, false), false); }
-TEST(groups_of_weighted_classes) { check_layout<Layout::slots>(2, statistics(4, 1, 2, true, false), false); }
+TEST(groups_of_weighted_classes) {
+    check_layout<Layout::by_class>(2, statistics(4, 1, 2, true, false), false);
+}
 TEST(groups_of_values) { check_layout<Layout::dense>(3, statistics(0, 2, 2, true, false), false); }
 TEST(groups_of_many_outputs) { check_layout<Layout::dense>(4, statistics(3, 2, 1, true, false), false); }
-TEST(groups_of_parts_of_classes) { check_layout<Layout::slots>(5, statistics(2, 1, 0, true, true), true); }
-TEST(groups_of_parts_of_values) { check_layout<Layout::dense>(6, statistics(0, 1, 2, true, true), true); }
-TEST(groups_of_parts_of_outputs) { check_layout<Layout::dense>(7, statistics(2, 2, 2, true, true), true); }
+TEST(groups_of_fractions_of_classes) {
+    check_layout<Layout::by_class>(5, statistics(2, 1, 0, true, true), true);
+}
+TEST(groups_of_fractions_of_values) { check_layout<Layout::dense>(6, statistics(0, 1, 2, true, true), true); }
+TEST(groups_of_fractions_of_outputs) {
+    check_layout<Layout::dense>(7, statistics(2, 2, 2, true, true), true);
+}
 
 TEST(a_node_whose_values_are_all_missing_has_no_groups) {
     const Statistics s = statistics(2, 1, 0, false, false);
@@ -131,15 +137,15 @@ TEST(a_node_whose_values_are_all_missing_has_no_groups) {
     column.n_bins = 3;
     column.bytes.assign(600, 3);
     const std::vector<Row> rows{4, 5, 6};
-    NodeStatistics statistics;
+    NodeRowStats statistics;
     statistics.gather(s, {rows, {}});
-    OrderScratch scratch;
-    with_stream<Layout::packed>(scratch, column, rows, statistics, s, [&](auto& stream) {
-        CHECK(!stream.more());
+    SearchScratch scratch;
+    with_groups<Layout::packed>(scratch, column, rows, statistics, s, [&](auto& groups) {
+        CHECK(!groups.more());
         CHECK_EQUAL(s.count(scratch.missing.data()), 3);
         Code code = 7;
         Stat sum = 0;
-        CHECK(!stream.next(code, &sum));
+        CHECK(!groups.next(code, &sum));
     });
 }
 

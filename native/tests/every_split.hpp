@@ -1,5 +1,4 @@
-// Every way to divide one small node by one feature, judged by the definitions: what the searches are
-// compared with.
+// Every split of one small node on one feature, scored by the definitions: the oracle of the searches.
 #pragma once
 
 #include <algorithm>
@@ -7,10 +6,10 @@
 #include <set>
 #include <vector>
 
+#include "split/options.hpp"
+#include "split/sweep.hpp"
 #include "tests/check.hpp"
 #include "tests/naive.hpp"
-#include "grow/options.hpp"
-#include "split/sweep.hpp"
 
 namespace naive {
 
@@ -30,7 +29,7 @@ struct OneNode {
           s(make_statistics(sample.target, true, false, criterion != CriterionName::poisson)) {
         std::mt19937_64 g(seed + 1);
         options.criterion = criterion;
-        options.ledger = LedgerLevel::features;  // so that gain ratios are worked out
+        options.ledger = LedgerLevel::features;  // so that gain ratios are computed
         column.kind = kind;
         column.n_bins = n_bins;
         for (Size r = 0; r < n; ++r)
@@ -62,7 +61,7 @@ struct OneNode {
     }
 
     /// The two sides when these codes go left and missing values to child `side`.
-    std::vector<std::vector<Part>> divide(const std::function<bool(Code)>& left, std::int32_t side) const {
+    std::vector<std::vector<Part>> sides(const std::function<bool(Code)>& left, std::int32_t side) const {
         std::vector<std::vector<Part>> out(2);
         for (Row r : rows) {
             const Code code = column.at(r);
@@ -72,8 +71,8 @@ struct OneNode {
         return out;
     }
 
-    /// What a child would predict.
-    double answer(const std::vector<Part>& set) const {
+    /// Value of a child.
+    double child_value(const std::vector<Part>& set) const {
         if (options.criterion == CriterionName::absolute_error) return median(sample, set);
         double sum = 0;
         for (const Part& p : set)
@@ -87,7 +86,8 @@ struct OneNode {
             if (set.empty() || static_cast<Stat>(set.size()) < limits.min_count) return false;
             if (weight_of(set) < static_cast<double>(limits.min_weight) * s.weight_unit * (1 - 1e-12))
                 return false;
-            if (limits.monotone && (answer(set) < limits.lower || answer(set) > limits.upper)) return false;
+            if (limits.monotone && (child_value(set) < limits.lower || child_value(set) > limits.upper))
+                return false;
             if (options.criterion == CriterionName::poisson)
                 for (int o = 0; o < sample.target.n_outputs; ++o) {
                     double sum = 0;
@@ -95,20 +95,20 @@ struct OneNode {
                     if (sum <= 0) return false;
                 }
         }
-        return !limits.monotone || (answer(sets[0]) - answer(sets[1])) * limits.direction <= 0;
+        return !limits.monotone || (child_value(sets[0]) - child_value(sets[1])) * limits.direction <= 0;
     }
 
-    /// The best gain over divisions given by their left codes, missing values on either side.
+    /// Best gain over splits given by their left codes, missing values on either side.
     double best_gain(const std::vector<std::set<Code>>& lefts) const {
         double best = kImpossible;
         for (const auto& left : lefts)
             for (std::int32_t side : {1, 0}) {
-                const auto sets = divide([&](Code c) { return left.contains(c); }, side);
+                const auto sets = sides([&](Code c) { return left.contains(c); }, side);
                 if (allowed(sets)) best = std::max(best, gain(sample, sets, options.criterion));
             }
         return best;
     }
-    std::vector<std::set<Code>> every_cut() const {
+    std::vector<std::set<Code>> every_threshold() const {
         std::vector<std::set<Code>> out;
         std::set<Code> left;
         for (Code c : codes()) {
@@ -129,13 +129,13 @@ struct OneNode {
     }
 };
 
-/// The gain that a candidate reports is the best, and its own test brings it.
+/// The gain that a candidate reports is the best, and its own split has it.
 inline void check_best(const OneNode& node, const Candidate& c, double best,
                        const std::function<bool(Code)>& left) {
     CHECK_EQUAL(c.found(), best > kImpossible);
     if (!c.found() || best == kImpossible) return;
     CHECK_CLOSE(c.gain, best, 1e-10);
-    const auto sets = node.divide(left, c.missing);
+    const auto sets = node.sides(left, c.missing);
     CHECK(node.allowed(sets));
     CHECK_CLOSE(c.gain, gain(node.sample, sets, node.options.criterion), 1e-10);
     CHECK_EQUAL(c.missing >= 0, node.has_missing());

@@ -1,0 +1,128 @@
+// From codes and a target to a fitted tree.
+#include "grow/grow_tree.hpp"
+
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+#include <utility>
+
+#include "grow/grow_exact.hpp"
+#include "grow/grow_histogram.hpp"
+
+namespace spinney {
+
+namespace {
+
+/// A target whose weights and values are scaled by powers of two where their squares could overflow or
+/// vanish. The factors only change the exponents of the reported numbers.
+class ScaledTarget {
+  public:
+    ScaledTarget(const Target& target, CriterionName criterion)
+        : target(target), squares(criterion == CriterionName::squared_error) {
+        if (target.weights) weight_factor = scale(weights_, this->target.weights, target.n_rows);
+        if (target.values)
+            value_factor =
+                scale(values_, this->target.values, target.n_rows * static_cast<Size>(target.n_outputs));
+    }
+
+    /// Convert the reported numbers back to their units.
+    void restore(FlatTree& tree) const {
+        for (double& w : tree.weight) w /= weight_factor;
+        if (value_factor == 1.0) return;
+        for (double& v : tree.value) v /= value_factor;
+        const auto back = [this](double& v) {
+            v = std::clamp(squares ? v / value_factor / value_factor : v / value_factor, -DBL_MAX, DBL_MAX);
+        };
+        for (double& v : tree.impurity) back(v);
+        for (LedgerRow& row : tree.ledger) {
+            back(row.gain);
+            back(row.gain_ratio);
+            back(row.score);
+        }
+    }
+
+    /// Convert an impurity to the units of the scaled values.
+    double scale_impurity(double v) const {
+        if (!std::isfinite(v)) return v;
+        return squares ? v * value_factor * value_factor : v * value_factor;
+    }
+
+    Target target;
+    bool squares;  // impurities grow with the square of y
+    double weight_factor = 1.0, value_factor = 1.0;
+
+  private:
+    static double scale(std::vector<double>& store, const double*& data, Size n) {
+        double largest = 0;
+        for (Size i = 0; i < n; ++i) largest = std::max(largest, std::abs(data[i]));
+        if (largest == 0 || (largest < 0x1.0p200 && largest > 0x1.0p-200)) return 1.0;
+        const double factor = std::ldexp(1.0, std::clamp(-std::ilogb(largest), -1020, 1020));
+        store.assign(data, data + n);
+        for (double& v : store) v *= factor;
+        data = store.data();
+        return factor;
+    }
+
+    std::vector<double> weights_, values_;
+};
+
+}  // namespace
+
+FlatTree TreeGrower::grow(const Target& given, GrowOptions options, bool exact, Interrupt& interrupt) const {
+    const ScaledTarget scaled(given, options.criterion);
+    const Target& target = scaled.target;
+    if (options.fractional()) {
+        // Fractions of rows count by weight; the tolerance keeps thirds that add up to one row.
+        options.min_weight_leaf =
+            std::max(options.min_weight_leaf, static_cast<double>(options.min_samples_leaf) * (1 - 1e-12));
+        options.min_samples_leaf = 1;
+    }
+    options.min_weight_leaf *= scaled.weight_factor;
+    options.min_impurity_decrease = scaled.scale_impurity(options.min_impurity_decrease);
+    options.min_gain = scaled.scale_impurity(options.min_gain);
+    const Statistics s = make_statistics(target, options.min_samples_leaf > 1, options.fractional(),
+                                         options.criterion != CriterionName::poisson);
+    const NodeValues node_values(target, s, options.criterion);
+    std::vector<Row> rows;
+    rows.reserve(x_.n_rows);
+    double weight = 0;
+    for (Size r = 0; r < x_.n_rows; ++r) {
+        if (!(target.weight(r) > 0)) continue;
+        rows.push_back(static_cast<Row>(r));
+        weight += target.weight(r);
+    }
+    GrowContext context{x_, target, s, options, node_values, interrupt, weight};
+    const bool histogram = !exact && histogram_grower_supports(context);
+    if (histogram && options.random_splitter()) context.starts = starts();
+    FlatTree tree = flatten(histogram ? grow_histogram(context, tiles(options), std::move(rows))
+                                      : grow_exact(context, std::move(rows)),
+                            node_values, target, &interrupt);
+    scaled.restore(tree);
+    return tree;
+}
+
+bool TreeGrower::has_byte_codes() const {
+    return std::all_of(x_.columns.begin(), x_.columns.end(),
+                       [](const CodeColumn& column) { return column.width == 1; });
+}
+
+const CodeTiles& TreeGrower::tiles(const GrowOptions& options) const {
+    const bool drawn = static_cast<Size>(options.max_features) < x_.columns.size();
+    SharedTiles& shared = drawn ? wide_ : narrow_;
+    std::call_once(shared.built, [&] {
+        shared.tiles = make_tiles(x_, drawn ? kWideTileFeatures : kTileFeatures, options.n_threads);
+    });
+    return shared.tiles;
+}
+
+std::span<const CodeStarts> TreeGrower::starts() const {
+    std::call_once(started_, [&] { starts_ = starts_of(x_); });
+    return starts_;
+}
+
+FlatTree grow_tree(const CodeMatrix& x, const Target& target, const GrowOptions& options, bool exact,
+                   Interrupt& interrupt) {
+    return TreeGrower(x).grow(target, options, exact, interrupt);
+}
+
+}  // namespace spinney

@@ -1,0 +1,186 @@
+// Fragments and their flattening into breadth-first arrays.
+#include "grow/grown_tree.hpp"
+
+#include <algorithm>
+
+namespace spinney {
+
+namespace {
+
+/// Bits of the categories of child 0.
+std::vector<std::uint64_t> category_bits(const Candidate& c, const CodeColumn& column) {
+    std::vector<std::uint64_t> bits((column.bin_of_category.size() + 63) / 64, 0);
+    const auto holds = [](const std::vector<Code>& codes, Code code) {
+        return std::binary_search(codes.begin(), codes.end(), code);
+    };
+    for (Size category = 0; category < column.bin_of_category.size(); ++category) {
+        const Code bin = column.bin_of_category[category];
+        if (holds(c.bins, bin) || (c.unseen_left && !holds(c.seen, bin)))
+            bits[category / 64] |= std::uint64_t{1} << (category % 64);
+    }
+    // Categories beyond the stored words go to child 1, so trailing zero words are dropped.
+    while (!bits.empty() && bits.back() == 0) bits.pop_back();
+    return bits;
+}
+std::vector<std::int32_t> category_branches(const Candidate& c, const CodeColumn& column) {
+    std::vector<std::int32_t> child(column.bin_of_category.size(), -1);
+    for (Size category = 0; category < child.size(); ++category) {
+        const auto at = std::lower_bound(c.bins.begin(), c.bins.end(), column.bin_of_category[category]);
+        if (at != c.bins.end() && *at == column.bin_of_category[category])
+            child[category] = static_cast<std::int32_t>(at - c.bins.begin());
+    }
+    return child;
+}
+
+/// Merge the ledgers of all fragments, with the node numbers of the whole tree.
+void write_ledger(std::vector<LedgerRow>& out, const std::vector<Fragment>& fragments,
+                  const std::vector<NodeRef>& order) {
+    if (std::all_of(fragments.begin(), fragments.end(), [](const auto& f) { return f.ledger.empty(); }))
+        return;
+    std::vector<std::vector<std::int32_t>> number(fragments.size());
+    for (Size f = 0; f < fragments.size(); ++f) number[f].assign(fragments[f].nodes.size(), -1);
+    for (Size i = 0; i < order.size(); ++i)
+        number[static_cast<Size>(order[i].fragment)][static_cast<Size>(order[i].node)] =
+            static_cast<std::int32_t>(i);
+    for (Size f = 0; f < fragments.size(); ++f)
+        for (LedgerRow row : fragments[f].ledger) {
+            row.node = number[f][static_cast<Size>(row.node)];
+            out.push_back(row);
+        }
+    std::stable_sort(out.begin(), out.end(),
+                     [](const LedgerRow& a, const LedgerRow& b) { return a.node < b.node; });
+}
+
+/// Prefetch distance: nodes were grown in another order than they are read in.
+constexpr Size kAhead = 16;
+
+/// Check now and then whether the user has interrupted the fit.
+void poll_at(Size node, Interrupt* interrupt) {
+    if (interrupt && node % 4096 == 0) interrupt->poll();
+}
+
+}  // namespace
+
+void Fragment::set_split(Node node, const Candidate& c, const CodeColumn& column, int values_size) {
+    GrownNode n = nodes[static_cast<Size>(node)];
+    n.kind = c.kind;
+    n.feature = c.feature;
+    n.threshold = c.threshold;
+    n.missing = c.missing;
+    n.n_children = c.kind == SplitKind::multiway ? static_cast<std::int32_t>(c.bins.size()) : 2;
+    if (c.kind == SplitKind::category_set) {
+        n.detail = static_cast<std::int32_t>(sets.size());
+        sets.push_back(category_bits(c, column));
+    } else if (c.kind == SplitKind::multiway) {
+        n.detail = static_cast<std::int32_t>(branches.size());
+        branches.push_back(category_branches(c, column));
+    }
+    n.first_child = add(n.n_children, values_size);
+    nodes[static_cast<Size>(node)] = n;
+}
+
+void Fragment::set_linear_split(Node node, const LinearSplit& split, int values_size) {
+    GrownNode n = nodes[static_cast<Size>(node)];
+    n.kind = SplitKind::linear;
+    n.threshold = split.candidate.threshold;
+    n.missing = 0;
+    n.n_children = 2;
+    n.detail = static_cast<std::int32_t>(terms.size());
+    terms.push_back(split.terms);
+    n.first_child = add(2, values_size);
+    nodes[static_cast<Size>(node)] = n;
+}
+
+std::vector<NodeRef> lay_out(FlatTree& out, const std::vector<Fragment>& fragments, Interrupt* interrupt) {
+    const auto resolve = [&](NodeRef p) {
+        const auto f = fragments[static_cast<Size>(p.fragment)].nodes[static_cast<Size>(p.node)].fragment;
+        return f >= 0 ? NodeRef{f, 0} : p;
+    };
+    Size n_nodes = 1;  // the root of each fragment is a node of another one
+    for (const Fragment& f : fragments) n_nodes += f.nodes.size() - 1;
+    out.resize(n_nodes);
+    const auto begin = [&](std::vector<std::int64_t>& offsets, auto pool) {
+        if (std::all_of(fragments.begin(), fragments.end(),
+                        [&](const Fragment& f) { return (f.*pool).empty(); }))
+            return false;
+        offsets.reserve(n_nodes + 1);
+        offsets.push_back(0);
+        return true;
+    };
+    const bool sets = begin(out.set_begin, &Fragment::sets),
+               branches = begin(out.branch_begin, &Fragment::branches),
+               terms = begin(out.term_begin, &Fragment::terms);
+    std::vector<NodeRef> order(n_nodes);
+    order[0] = resolve({0, 0});
+    Size n_numbered = 1;
+    for (Size i = 0; i < n_nodes; ++i) {
+        poll_at(i, interrupt);
+        const NodeRef p = order[i], later = order[std::min(i + kAhead, n_numbered - 1)];
+        __builtin_prefetch(
+            &fragments[static_cast<Size>(later.fragment)].nodes[static_cast<Size>(later.node)]);
+        const Fragment& f = fragments[static_cast<Size>(p.fragment)];
+        const GrownNode& n = f.nodes[static_cast<Size>(p.node)];
+        out.kind[i] = static_cast<std::uint8_t>(n.kind);
+        out.feature[i] = n.feature;
+        out.threshold[i] = n.threshold;
+        out.missing[i] = n.missing;
+        out.first_child[i] = n.n_children ? static_cast<std::int32_t>(n_numbered) : -1;
+        out.n_children[i] = n.n_children;
+        out.n_samples[i] = n.n_samples;
+        for (int c = 0; c < n.n_children; ++c) order[n_numbered++] = resolve({p.fragment, n.first_child + c});
+        if (n.kind == SplitKind::category_set) {
+            const auto& bits = f.sets[static_cast<Size>(n.detail)];
+            out.set_bits.insert(out.set_bits.end(), bits.begin(), bits.end());
+        } else if (n.kind == SplitKind::multiway) {
+            const auto& branch = f.branches[static_cast<Size>(n.detail)];
+            out.branch.insert(out.branch.end(), branch.begin(), branch.end());
+        } else if (n.kind == SplitKind::linear) {
+            for (const auto& t : f.terms[static_cast<Size>(n.detail)]) {
+                out.term_feature.push_back(t.feature);
+                out.term_coefficient.push_back(t.coefficient);
+                out.term_fill.push_back(t.fill);
+            }
+        }
+        if (sets) out.set_begin.push_back(static_cast<std::int64_t>(out.set_bits.size()));
+        if (branches) out.branch_begin.push_back(static_cast<std::int64_t>(out.branch.size()));
+        if (terms) out.term_begin.push_back(static_cast<std::int64_t>(out.term_feature.size()));
+    }
+    write_ledger(out.ledger, fragments, order);
+    return order;
+}
+
+FlatTree flatten(std::vector<Fragment> fragments, const NodeValues& node_values, const Target& target,
+                 Interrupt* interrupt) {
+    FlatTree out;
+    out.n_outputs = target.n_outputs;
+    out.width = target.task == Task::classification ? target.max_classes() : 1;
+    const std::vector<NodeRef> order = lay_out(out, fragments, interrupt);
+    for (Fragment& f : fragments) f.nodes = {};  // free memory for the arrays
+    const Size n = order.size(), m = static_cast<Size>(node_values.size()),
+               values = static_cast<Size>(out.n_outputs * out.width);
+    out.weight.resize(n);
+    out.impurity.resize(n);
+    out.value.assign(n * values, 0.0);
+    const auto moments_of = [&](Size i) {
+        const NodeRef p = order[i];
+        return fragments[static_cast<Size>(p.fragment)].node_values.data() + static_cast<Size>(p.node) * m;
+    };
+    for (Size i = n; i-- > 0;) {
+        poll_at(i, interrupt);
+        __builtin_prefetch(moments_of(i - std::min(i, kAhead)), 1);
+        double* own = moments_of(i);
+        if (node_values.mergeable())
+            for (int c = 0; c < out.n_children[i]; ++c)
+                node_values.merge(own, moments_of(static_cast<Size>(out.first_child[i] + c)));
+        out.weight[i] = node_values.weight(own);
+        out.impurity[i] = node_values.impurity(own);
+        const Fragment& f = fragments[static_cast<Size>(order[i].fragment)];
+        const auto at = static_cast<Size>(order[i].node);
+        const auto [lower, upper] =
+            at < f.bounds.size() ? f.bounds[at] : std::array{kImpossible, -kImpossible};
+        node_values.value(out.value.data() + i * values, out.width, own, lower, upper);
+    }
+    return out;
+}
+
+}  // namespace spinney

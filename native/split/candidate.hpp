@@ -1,0 +1,75 @@
+// Split candidates and the constraints on them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "data/code_matrix.hpp"
+#include "split/criteria.hpp"
+
+namespace spinney {
+
+/// Kind of a node; the values are part of the model format.
+enum class SplitKind : std::uint8_t { leaf, numeric, category_set, multiway, linear };
+
+/// Best split found on one feature.
+struct Candidate {
+    double score = kImpossible;  // compared between features
+    double gain = 0;             // impurity decrease within the node
+    double improvement = 0;      // weighted gain, compared with min_impurity_decrease
+    double gain_ratio = 0;
+    std::int32_t feature = -1;
+    SplitKind kind = SplitKind::leaf;
+    Code threshold_bin = 0;  // numeric: codes up to this one go to child 0
+    double threshold = 0;
+    std::int32_t missing = -1;  // child of missing values; −1: the node has none
+    bool unseen_left = false;   // category set: categories that are not in the node go to child 0
+    bool constant = true;  // the node has one value only: the feature does not count towards max_features
+    std::array<double, 2>
+        child_values{};      // absolute error with monotonic constraints: medians of the children
+    std::vector<Code> bins;  // category set: bins of child 0; multiway: the bin of each child
+    std::vector<Code> seen;  // category set: all bins of the node
+
+    bool found() const { return kind != SplitKind::leaf; }
+};
+
+/// Midpoint of two neighbouring values, in [a, b).
+inline double midpoint(double a, double b) {
+    const double t = a / 2 + b / 2;
+    return t >= b || t < a ? a : t;
+}
+
+/// One term of an oblique split: coefficient · x, with `fill` for a missing x.
+struct LinearTerm {
+    std::int32_t feature;
+    double coefficient, fill;
+};
+
+/// An oblique split Σ coefficient · x ≤ threshold.
+struct LinearSplit {
+    Candidate candidate;
+    std::vector<LinearTerm> terms;
+
+    /// Projection of a training row. Columns have rank codes, so a code stands for its value.
+    double project(const CodeMatrix& x, Row row) const;
+    bool goes_left(const CodeMatrix& x, Row row) const { return project(x, row) <= candidate.threshold; }
+};
+
+/// Constraints on the children of a split.
+struct Limits {
+    Stat min_weight = 1;  // in steps of weight_unit
+    Stat min_count = 0;   // rows; 0: not checked
+    bool monotone = false;
+    int direction = 0;  // of the current feature: +1 increasing, −1 decreasing
+    double lower = kImpossible, upper = -kImpossible;
+
+    /// Select the current feature. As in scikit-learn, bounds are checked only for features with a monotonic
+    /// constraint; node values are clipped to the bounds at the end.
+    void set_direction(const std::vector<std::int8_t>& directions, std::int32_t feature) {
+        direction = directions.empty() ? 0 : directions[static_cast<Size>(feature)];
+        monotone = direction != 0;
+    }
+};
+
+}  // namespace spinney

@@ -1,0 +1,166 @@
+// The value, weight and impurity of fitted nodes.
+#include "split/node_values.hpp"
+
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+#include <vector>
+
+namespace spinney {
+
+double weighted_median(std::span<std::pair<double, double>> pairs) {
+    std::sort(pairs.begin(), pairs.end());
+    double total = 0, below = 0;
+    for (const auto& [y, w] : pairs) total += w;
+    for (Size i = 0; i < pairs.size(); ++i) {
+        below += pairs[i].second;
+        if (below > total / 2) return pairs[i].first;
+        if (below == total / 2 && i + 1 < pairs.size()) return pairs[i].first / 2 + pairs[i + 1].first / 2;
+    }
+    return pairs.empty() ? 0.0 : pairs.back().first;
+}
+
+NodeValues::NodeValues(const Target& target, const Statistics& s, CriterionName criterion)
+    : target_(target),
+      s_(s),
+      criterion_(criterion),
+      size_(target.task == Task::classification ? s.n_channels : 1 + 3 * target.n_outputs) {}
+
+void NodeValues::from_rows(double* out, const NodeRows& node) const {
+    std::fill(out, out + size_, 0.0);
+    if (target_.task == Task::classification)
+        class_weights(out, node);
+    else if (mergeable())
+        means(out, node);
+    else
+        medians(out, node);
+}
+
+void NodeValues::merge(double* out, const double* child) const {
+    if (target_.task == Task::classification) {
+        for (int i = 0; i < size_; ++i) out[i] += child[i];
+        return;
+    }
+    const double a = out[0], b = child[0], w = a + b;
+    if (!(b > 0)) return;
+    for (int o = 0; o < target_.n_outputs; ++o) {
+        double* m = out + 1 + 3 * o;
+        const double* c = child + 1 + 3 * o;
+        const double d = c[0] - m[0];
+        m[0] = a > 0 ? m[0] + d * (b / w) : c[0];
+        m[1] += c[1] + d * d * (a * (b / w));
+        m[2] += c[2];
+    }
+    out[0] = w;
+}
+
+double NodeValues::weight(const double* m) const {
+    if (target_.task == Task::regression) return m[0];
+    double w = 0;
+    for (int k = 0; k < target_.n_classes[0]; ++k) w += m[k];
+    return w;
+}
+
+double NodeValues::impurity(const double* m) const {
+    const double w = weight(m);
+    if (!(w > 0)) return 0.0;
+    double sum = 0;
+    if (target_.task == Task::classification) {
+        for (int classes : target_.n_classes) {
+            sum += class_impurity(m, classes, w);
+            m += classes;
+        }
+    } else {
+        for (int o = 0; o < target_.n_outputs; ++o) sum += value_impurity(m + 1 + 3 * o, w);
+    }
+    return std::min(std::max(0.0, sum / target_.n_outputs), DBL_MAX);
+}
+
+void NodeValues::value(double* out, int width, const double* m, double lower, double upper) const {
+    const double w = weight(m);
+    if (target_.task == Task::regression) {
+        for (int o = 0; o < target_.n_outputs; ++o) out[o] = std::clamp(m[1 + 3 * o], lower, upper);
+        return;
+    }
+    for (int classes : target_.n_classes) {
+        for (int k = 0; k < classes; ++k) out[k] = w > 0 ? m[k] / w : 1.0 / classes;
+        if (classes == 2 && target_.n_outputs == 1 && (lower > kImpossible || upper < -kImpossible)) {
+            out[1] = std::clamp(out[1], lower, upper);
+            out[0] = 1.0 - out[1];
+        }
+        m += classes;
+        out += width;
+    }
+}
+
+void NodeValues::class_weights(double* out, const NodeRows& node) const {
+    for (Size i = 0; i < node.rows.size(); ++i) {
+        const double w = row_weight(node, i);
+        int first = 0;
+        for (int o = 0; o < target_.n_outputs; ++o) {
+            out[first +
+                target_.classes[static_cast<Size>(node.rows[i]) * static_cast<Size>(target_.n_outputs) +
+                                static_cast<Size>(o)]] += w;
+            first += target_.n_classes[static_cast<Size>(o)];
+        }
+    }
+}
+
+void NodeValues::means(double* out, const NodeRows& node) const {
+    double w = 0;
+    for (Size i = 0; i < node.rows.size(); ++i) w += row_weight(node, i);
+    out[0] = w;
+    for (int o = 0; o < target_.n_outputs; ++o) {
+        double* m = out + 1 + 3 * o;
+        double mean = 0, correction = 0;
+        for (Size i = 0; i < node.rows.size(); ++i) mean += y(node, i, o) * (row_weight(node, i) / w);
+        // The second pass corrects rounding; the mean of equal values is then exactly that value.
+        for (Size i = 0; i < node.rows.size(); ++i)
+            correction += (y(node, i, o) - mean) * (row_weight(node, i) / w);
+        m[0] = mean + correction;
+        for (Size i = 0; i < node.rows.size(); ++i) {
+            const double d = y(node, i, o) - m[0], v = y(node, i, o);
+            m[1] += row_weight(node, i) * d * d;
+            if (criterion_ == CriterionName::poisson && v > 0) m[2] += row_weight(node, i) * v * std::log(v);
+        }
+    }
+}
+
+void NodeValues::medians(double* out, const NodeRows& node) const {
+    std::vector<std::pair<double, double>> pairs(node.rows.size());
+    for (int o = 0; o < target_.n_outputs; ++o) {
+        double w = 0, deviation = 0;
+        for (Size i = 0; i < node.rows.size(); ++i) {
+            pairs[i] = {y(node, i, o), row_weight(node, i)};
+            w += pairs[i].second;
+        }
+        const double median = weighted_median(pairs);
+        for (const auto& [value, weight] : pairs) deviation += std::abs(value - median) * (weight / w);
+        out[0] = w;
+        out[1 + 3 * o] = median;
+        out[2 + 3 * o] = deviation;
+    }
+}
+
+double NodeValues::class_impurity(const double* m, int classes, double w) const {
+    double sum = 0;
+    if (criterion_ == CriterionName::entropy) {
+        for (int k = 0; k < classes; ++k) sum -= xlog2x(m[k] / w);
+        return sum;
+    }
+    for (int k = 0; k < classes; ++k) sum += (m[k] / w) * (m[k] / w);
+    return 1.0 - sum;
+}
+
+double NodeValues::value_impurity(const double* m, double w) const {
+    switch (criterion_) {
+        case CriterionName::absolute_error:
+            return m[1];
+        case CriterionName::poisson:
+            return m[0] > 0 ? m[2] / w - m[0] * std::log(m[0]) : 0.0;
+        default:
+            return m[1] / w;
+    }
+}
+
+}  // namespace spinney

@@ -1,0 +1,377 @@
+// Searches of one numeric feature in one node without missing values: in small nodes, in histograms, and for
+// random thresholds.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <numeric>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "data/tiles.hpp"
+#include "split/scorer.hpp"
+
+namespace spinney {
+
+/// Best split of a numeric feature: codes up to `last_left` go left.
+struct BinSplit {
+    double quality = kImpossible;  // by SplitScorer
+    Code last_left = 0;
+    bool constant = true;  // the node has one value only
+    bool found() const { return quality > kImpossible; }
+};
+
+/// Search in a small node. Each row is a lane whose candidate threshold is the row's own code; its left sum
+/// is found by comparing every row with every other, O(n²), without sorting or a histogram.
+template <Layout L>
+class SmallNodeSearch {
+    /// Holds a code and the total weight, or, for layout dense, a sum of y.
+    using Number = std::conditional_t<L == Layout::dense, Stat, std::uint8_t>;
+
+  public:
+    static constexpr Size max_rows = L == Layout::dense ? 32 : 96;
+    static constexpr Size max_width = L == Layout::dense ? 4 : 32;
+
+    /// Whether rows with such statistics are supported.
+    static bool supports(const Statistics& s) {
+        if constexpr (L == Layout::dense) return static_cast<Size>(s.width) <= max_width;
+        return s.weight_unit == 1.0 && s.row_width == 1 && static_cast<Size>(s.n_channels) <= max_width;
+    }
+    /// Whether a node of this size and total weight is supported.
+    static bool supports(Size n, Stat weight_steps) {
+        return n <= max_rows &&
+               (L == Layout::dense || weight_steps <= static_cast<Stat>(std::numeric_limits<Number>::max()));
+    }
+
+    /// Load the statistics of the rows.  stats, class_code: as in HistogramData
+    void load(std::span<const Row> rows, const Stat* stats, const std::uint16_t* class_code,
+              const Statistics& s) {
+        n_ = rows.size();
+        width_ = L == Layout::packed ? 2 : static_cast<Size>(s.width);
+        for (Size i = 0; i < n_; ++i) {
+            const Row row = rows[i];
+            if constexpr (L == Layout::packed) {
+                const auto weight = static_cast<Number>(stats[row] & 0xFFFF);
+                const auto second = static_cast<Number>(stats[row] >> 32);
+                stats_[0][i] = static_cast<Number>(weight - second);
+                stats_[1][i] = second;
+            } else if constexpr (L == Layout::by_class) {
+                stats_[0][i] = static_cast<Number>(stats[row]);
+                class_code_[i] = class_code[row];
+            } else {
+                for (Size w = 0; w < width_; ++w) stats_[w][i] = stats[row * width_ + w];
+            }
+        }
+    }
+
+    /// Load the codes of the rows. Returns false if a value is missing.
+    template <class Codes>
+    bool read(std::span<const Row> rows, const Codes& codes, Code missing) {
+        for (Size i = 0; i < n_; ++i) code_[i] = codes.at(rows[i]);
+        const Size end = (n_ + lanes - 1) / lanes * lanes;
+        std::fill(code_.data() + n_, code_.data() + end, code_[0]);
+        Vector other{}, absent{};
+        for (Size begin = 0; begin < end; begin += lanes) {
+            const Vector code = load_vector(code_.data() + begin);
+            other |= code ^ code_[0];
+            absent |= std::bit_cast<Vector>(code == static_cast<Number>(missing));
+        }
+        constant_ = !any(other);
+        // Unused lanes: a threshold above all codes leaves nothing on the right.
+        std::fill(code_.data() + n_, code_.data() + end, static_cast<Number>(kAboveAll));
+        return !any(absent);
+    }
+
+    /// Best split on the loaded codes. `left_of` computes its left sum.
+    template <class Scorer>
+    BinSplit search(Scorer& scorer) {
+        BinSplit out;
+        out.constant = constant_;
+        if (constant_) return out;
+        accumulate();
+        alignas(64) std::array<Stat, max_width * kRegister> sums;
+        Register best = Register{} + kImpossible;
+        StatRegister best_code = StatRegister{} + kAboveAll;
+        for (Size begin = 0; begin < n_; begin += kRegister) {
+            read_sums(sums.data(), begin);
+            const Register value = scorer.score_lanes(sums.data());
+            const StatRegister code = widened(code_.data() + begin);
+            // The smallest code among equal splits; the rows are in any order.
+            const StatRegister better = (value > best) | ((value == best) & (code < best_code));
+            best = where(better, value, best);
+            best_code = better ? code : best_code;
+        }
+        for (Size i = 0; i < kRegister; ++i) {
+            const auto code = static_cast<Code>(best_code[i]);
+            if (best[i] > out.quality || (best[i] == out.quality && code < out.last_left)) {
+                out.quality = best[i];
+                out.last_left = code;
+            }
+        }
+        return out;
+    }
+
+    /// Left sum of a split that `search` just returned.  sum (width,)
+    void left_of(Stat* sum, Code last_left) const {
+        const Size lane = static_cast<Size>(
+            std::find(code_.begin(), code_.end(), static_cast<Number>(last_left)) - code_.begin());
+        alignas(64) std::array<Stat, max_width * kRegister> sums;
+        read_sums(sums.data(), lane / kRegister * kRegister);
+        const Size n_stats = L == Layout::packed ? 1 : width_;
+        for (Size w = 0; w < n_stats; ++w) sum[w] = sums[w * kRegister + lane % kRegister];
+    }
+
+  private:
+    static constexpr Size lanes = 8 * kRegister / sizeof(Number);
+    static constexpr Stat kAboveAll = 255;  // codes are bytes, and the last of 256 is the missing bin
+    using Vector = typename VectorOf<Number, lanes>::type;
+    static constexpr Size capacity = (max_rows + lanes - 1) / lanes * lanes;
+
+    static bool any(Vector v) { return nonzero_lanes(std::bit_cast<StatRegister>(v)) != 0; }
+
+    static Vector load_vector(const Number* from) {
+        Vector v;
+        std::memcpy(&v, from, sizeof v);
+        return v;
+    }
+
+    static StatRegister widened(const Number* from) {
+        if constexpr (std::is_same_v<Number, Stat>) {
+            return load_vector(from);
+        } else {
+            // Via 32 bits: GCC has no single conversion for both steps.
+            using Narrow = typename VectorOf<Number, kRegister>::type;
+            using Wider = std::int32_t __attribute__((vector_size(4 * kRegister)));
+            Narrow v;
+            std::memcpy(&v, from, sizeof v);
+            return __builtin_convertvector(__builtin_convertvector(v, Wider), StatRegister);
+        }
+    }
+
+    /// sums_[w][lane] = Σ statistic w over the rows whose code is at most the code of the lane.
+    void accumulate() {
+        for (Size begin = 0; begin < n_; begin += lanes) {
+            const Vector own = load_vector(code_.data() + begin);
+            if constexpr (L == Layout::by_class) {
+                for (Size w = 0; w < width_; ++w) std::fill_n(sums_[w].data() + begin, lanes, Number{0});
+                for (Size j = 0; j < n_; ++j) {
+                    Number* sum = sums_[class_code_[j]].data() + begin;
+                    const Vector here = own >= code_[j] ? Vector{} + stats_[0][j] : Vector{};
+                    const Vector now = load_vector(sum) + here;
+                    std::memcpy(sum, &now, sizeof now);
+                }
+            } else {
+                for (Size w = 0; w + 1 < width_; w += 2) add_two(own, begin, w);
+                if (width_ % 2) add_one(own, begin, width_ - 1);
+            }
+        }
+    }
+    void add_two(const Vector& own, Size begin, Size w) {
+        Vector a{}, b{};
+        for (Size j = 0; j < n_; ++j) {
+            const auto left = own >= code_[j];
+            a += left ? Vector{} + stats_[w][j] : Vector{};
+            b += left ? Vector{} + stats_[w + 1][j] : Vector{};
+        }
+        std::memcpy(sums_[w].data() + begin, &a, sizeof a);
+        std::memcpy(sums_[w + 1].data() + begin, &b, sizeof b);
+    }
+    void add_one(const Vector& own, Size begin, Size w) {
+        Vector a{};
+        for (Size j = 0; j < n_; ++j) a += own >= code_[j] ? Vector{} + stats_[w][j] : Vector{};
+        std::memcpy(sums_[w].data() + begin, &a, sizeof a);
+    }
+
+    /// The sums of one register of lanes in the form of SplitScorer::score_lanes.  out (width, kRegister)
+    void read_sums(Stat* out, Size begin) const {
+        if constexpr (L == Layout::packed) {
+            const StatRegister second = widened(sums_[1].data() + begin),
+                               packed = widened(sums_[0].data() + begin) + second + (second << 32);
+            std::memcpy(out, &packed, sizeof packed);
+        } else {
+            for (Size w = 0; w < width_; ++w) {
+                const StatRegister v = widened(sums_[w].data() + begin);
+                std::memcpy(out + w * kRegister, &v, sizeof v);
+            }
+        }
+    }
+
+    Size n_ = 0, width_ = 1;
+    bool constant_ = true;
+    alignas(64) std::array<Number, capacity> code_;
+    alignas(64) std::array<std::array<Number, capacity>, L == Layout::by_class ? 1 : max_width> stats_;
+    alignas(64) std::array<std::array<Number, capacity>, max_width> sums_;
+    std::array<std::uint16_t, max_rows> class_code_;
+};
+
+/// Search over the histogram of one numeric feature by prefix sums, kept in the form of score_lanes.
+class BinSearch {
+  public:
+    explicit BinSearch(Size width)
+        : width_(width), sum_(width), prefix_((256 / kRegister + 1) * kRegister * width) {}
+
+    /// Best split. `used`: the bins that are not empty, or null if unknown.
+    /// bins (n_bins, width), left (width,): receives the left sum
+    template <class Scorer>
+    BinSplit search(Scorer& scorer, const Stat* bins, Size n_bins, const BinMask* used, Stat* left) {
+        n_ = 0;
+        std::fill_n(sum_.data(), width_, 0);
+        if (width_ == 2)
+            accumulate<2>(bins, n_bins, used);
+        else
+            accumulate<0>(bins, n_bins, used);
+        BinSplit out;
+        out.constant = n_ < 2;
+        if (n_ < 2) return out;
+        // The last threshold leaves nothing on the right; the unused lanes of the last register repeat it.
+        for (Size i = n_; i % kRegister != 0; ++i)
+            for (Size w = 0; w < width_; ++w) prefix(i, w) = sum_[w];
+        FirstBest best;
+        for (Size begin = 0; begin + 1 < n_; begin += kRegister)
+            best.offer(scorer.score_lanes(prefix_.data() + begin * width_));
+        const Size at = best.choose(out.quality);
+        if (!out.found()) return out;
+        out.last_left = code_[at];
+        for (Size w = 0; w < width_; ++w) left[w] = prefix(at, w);
+        return out;
+    }
+
+    /// The same for packed sums, over all bins: an empty bin repeats the threshold before it.
+    /// bins (n_bins,), left (1,)
+    template <class Scorer>
+    static BinSplit search_packed(Scorer& scorer, const Stat* bins, Size n_bins, Stat* left) {
+        FirstBest best;
+        StatRegister before{};
+        const auto score_bins = [&](Size begin, Size n) {
+            StatRegister bin{};
+            std::memcpy(&bin, bins + begin, n * sizeof(Stat));
+            const StatRegister within = running_sum(bin), sum = before + within;
+            before += within[kRegister - 1];
+            alignas(64) std::array<Stat, kRegister> left_sums;
+            std::memcpy(left_sums.data(), &sum, sizeof sum);
+            best.offer(scorer.score_lanes(left_sums.data()));
+        };
+        const Size full = n_bins / kRegister * kRegister;
+        for (Size begin = 0; begin < full; begin += kRegister) score_bins(begin, kRegister);
+        if (full < n_bins) score_bins(full, n_bins - full);
+        BinSplit out;
+        const Size at = best.choose(out.quality);
+        out.constant = !out.found() && std::count(bins, bins + n_bins, 0) + 1 >= static_cast<long>(n_bins);
+        out.last_left = static_cast<Code>(at);
+        if (out.found()) *left = std::accumulate(bins, bins + at + 1, Stat{0});
+        return out;
+    }
+
+  private:
+    /// The first of the largest values, per lane.
+    struct FirstBest {
+        Register value = Register{} + kImpossible;
+        StatRegister at{}, next = lane_numbers();
+
+        void offer(Register offered) {
+            const StatRegister better = offered > value;
+            value = where(better, offered, value);
+            at = better ? next : at;
+            next += static_cast<Stat>(kRegister);
+        }
+        Size choose(double& largest) const {
+            Size out = 0;
+            for (Size i = 0; i < kRegister; ++i) {
+                const auto index = static_cast<Size>(at[i]);
+                if (value[i] > largest || (value[i] == largest && index < out)) {
+                    largest = value[i];
+                    out = index;
+                }
+            }
+            return out;
+        }
+    };
+
+    Stat& prefix(Size i, Size w) { return prefix_[(i / kRegister * width_ + w) * kRegister + i % kRegister]; }
+
+    /// Store the prefix sum after each used bin. Width: of a bin, or 0 when it is only known at run time.
+    template <Size Width>
+    void accumulate(const Stat* bins, Size n_bins, const BinMask* used) {
+        const Size width = Width ? Width : width_;
+        Stat* sum = sum_.data();
+        const auto add = [&](Size b) {
+            const Stat* bin = bins + b * width;
+            Stat* to = prefix_.data() + n_ / kRegister * kRegister * width + n_ % kRegister;
+            Stat any = 0;
+            for (Size w = 0; w < width; ++w) {
+                any |= bin[w];
+                sum[w] += bin[w];
+                to[w * kRegister] = sum[w];
+            }
+            code_[n_] = static_cast<std::uint8_t>(b);
+            n_ += any != 0;
+        };
+        if (!used) {
+            for (Size b = 0; b < n_bins; ++b) add(b);
+            return;
+        }
+        for (Size w = 0; w < used->size(); ++w)
+            for (std::uint64_t bits = (*used)[w]; bits; bits &= bits - 1)
+                add(w * 64 + static_cast<Size>(std::countr_zero(bits)));
+    }
+
+    Size width_, n_ = 0;
+    std::vector<Stat> sum_, prefix_;
+    std::array<std::uint8_t, 256 + 1> code_;
+};
+
+/// Random threshold of a numeric feature of a tile (Extra-Trees).
+struct RandomThreshold {
+    std::uint32_t column;  // of the feature in the tile
+    Code last_left;        // codes up to it go left
+    double drawn;          // between the values of the smallest and the largest code of the node
+    Stat packed;           // left sum of layout packed
+};
+
+/// One lane per feature of a tile: what random thresholds need, in one pass over the rows.
+class TileLanes {
+  public:
+    using Bytes = std::uint8_t __attribute__((vector_size(kWideTileFeatures)));
+
+    /// Smallest and largest code of every feature among some rows.
+    static void ranges(Bytes& smallest, Bytes& largest, const Tile& tile, std::span<const Row> rows) {
+        smallest = Bytes{} + static_cast<std::uint8_t>(255);
+        largest = Bytes{};
+        for (const Row row : rows) {
+            const Bytes code = load(tile, row);
+            smallest = smallest < code ? smallest : code;
+            largest = largest > code ? largest : code;
+        }
+    }
+
+    /// Packed left sums of each threshold.  stats (n_rows,): weights up to max_weight < 256
+    static void left_sums(std::span<RandomThreshold> thresholds, const Tile& tile, std::span<const Row> rows,
+                          const Bytes& last_left, const Stat* stats, Stat max_weight) {
+        // Rows whose total weight fits into a byte.
+        const Size chunk = 255 / static_cast<Size>(max_weight);
+        for (Size begin = 0; begin < rows.size(); begin += chunk) {
+            Bytes weight{}, second{};
+            for (Size i = begin; i < std::min(rows.size(), begin + chunk); ++i) {
+                const auto goes_left = std::bit_cast<Bytes>(load(tile, rows[i]) <= last_left);
+                const Stat own = stats[rows[i]];
+                weight += goes_left & static_cast<std::uint8_t>(own);
+                second += goes_left & static_cast<std::uint8_t>(own >> 32);
+            }
+            for (RandomThreshold& t : thresholds)
+                t.packed += static_cast<Stat>(weight[t.column]) + (static_cast<Stat>(second[t.column]) << 32);
+        }
+    }
+
+  private:
+    static Bytes load(const Tile& tile, Row row) {
+        Bytes out;
+        std::memcpy(&out, tile.codes.data() + row * tile.n, sizeof out);
+        return out;
+    }
+};
+
+}  // namespace spinney

@@ -1,0 +1,176 @@
+// Searches of one feature against a plain loop over all thresholds, for every shape of node.
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "data/code_starts.hpp"
+#include "split/numeric_search.hpp"
+#include "tests/check.hpp"
+
+using namespace spinney;
+
+namespace {
+
+/// The codes of one feature and two classes with integer weights.
+struct Sample {
+    std::vector<std::uint8_t> codes;
+    std::vector<std::int32_t> classes;
+    std::vector<double> weights;
+    Target target;
+    Statistics s;
+    std::vector<Row> rows;
+    Stat total = 0;
+
+    Sample(std::mt19937_64& g, Size n, Size n_bins, int max_weight) {
+        for (Size i = 0; i < n; ++i) {
+            codes.push_back(static_cast<std::uint8_t>(g() % n_bins));
+            classes.push_back(static_cast<std::int32_t>(g() % 2));
+            weights.push_back(static_cast<double>(1 + g() % static_cast<Size>(max_weight)));
+            rows.push_back(static_cast<Row>(i));
+        }
+        target.n_rows = n;
+        target.n_outputs = 1;
+        target.task = Task::classification;
+        target.classes = classes.data();
+        target.n_classes = {2};
+        target.weights = weights.data();
+        s = make_statistics(target, false, false, true);
+        for (const Stat own : s.stats) total += own;
+    }
+    std::uint8_t at(Row row) const { return codes[row]; }
+
+    std::vector<Stat> histogram(Size n_bins) const {
+        std::vector<Stat> out(n_bins, 0);
+        for (Size i = 0; i < codes.size(); ++i) out[codes[i]] += s.stats[i];
+        return out;
+    }
+};
+
+using PackedScorer = SplitScorer<Layout::packed, Gini<2>>;
+
+/// The first of the best splits among the used bins, one at a time.
+BinSplit naive_split(PackedScorer& scorer, const std::vector<Stat>& bins, Stat& left) {
+    BinSplit out;
+    Stat sum = 0;
+    int n_used = 0;
+    for (Size b = 0; b < bins.size(); ++b) {
+        if (bins[b] == 0) continue;
+        ++n_used;
+        sum += bins[b];
+        const double quality = scorer(&sum);
+        if (!(quality > out.quality)) continue;
+        out.quality = quality;
+        out.last_left = static_cast<Code>(b);
+        left = sum;
+    }
+    out.constant = n_used < 2;
+    return out;
+}
+
+void check_split(const BinSplit& found, Stat left, const BinSplit& expected, Stat expected_left) {
+    CHECK_EQUAL(found.constant, expected.constant);
+    CHECK_EQUAL(found.found(), expected.found());
+    if (!expected.found()) return;
+    CHECK_EQUAL(found.quality, expected.quality);
+    CHECK_EQUAL(found.last_left, expected.last_left);
+    CHECK_EQUAL(left, expected_left);
+}
+
+bool check_small(const Sample& sample, PackedScorer& scorer, const BinSplit& expected, Stat expected_left) {
+    using Small = SmallNodeSearch<Layout::packed>;
+    if (!Small::supports(sample.s) ||
+        !Small::supports(sample.rows.size(), sample.s.weight_steps(&sample.total)))
+        return false;
+    Small small;
+    small.load(sample.rows, sample.s.stats.data(), nullptr, sample.s);
+    CHECK(small.read(sample.rows, sample, 255));
+    const BinSplit found = small.search(scorer);
+    Stat left = 0;
+    if (found.found()) small.left_of(&left, found.last_left);
+    check_split(found, left, expected, expected_left);
+    return true;
+}
+
+}  // namespace
+
+TEST(every_search_finds_the_first_of_the_best_splits) {
+    std::mt19937_64 g(1);
+    int small = 0;
+    for (int round = 0; round < 3000; ++round) {
+        const Size n = 1 + g() % (round % 3 == 0 ? 150 : 12), n_bins = 1 + g() % (round % 2 == 0 ? 255 : 6);
+        const Sample sample(g, n, n_bins, round % 5 == 0 ? 300 : 3);
+        Limits limits;
+        limits.min_weight = round % 7 == 0 ? 4 : 1;
+        PackedScorer scorer(sample.s, &sample.total, limits);
+        const std::vector<Stat> bins = sample.histogram(n_bins);
+        Stat expected_left = 0, left = 0;
+        const BinSplit expected = naive_split(scorer, bins, expected_left);
+        const BinSplit found = BinSearch::search_packed(scorer, bins.data(), n_bins, &left);
+        check_split(found, left, expected, expected_left);
+        small += check_small(sample, scorer, expected, expected_left);
+    }
+    CHECK(small > 1000);
+}
+
+TEST(a_missing_value_is_detected) {
+    std::mt19937_64 g(2);
+    Sample sample(g, 40, 200, 1);
+    SmallNodeSearch<Layout::packed> small;
+    small.load(sample.rows, sample.s.stats.data(), nullptr, sample.s);
+    CHECK(small.read(sample.rows, sample, 200));
+    sample.codes[37] = 200;
+    CHECK(!small.read(sample.rows, sample, 200));
+}
+
+TEST(random_thresholds_of_a_tile_have_the_sums_of_single_ones) {
+    std::mt19937_64 g(3);
+    for (const int max_weight : {1, 7, 255}) {
+        const Size n = 700, n_features = 28;
+        const Sample sample(g, n, 255, max_weight);
+        Tile tile{0, n_features, std::vector<std::uint8_t>(n * n_features + kWideTileFeatures)};
+        for (auto& code : tile.codes) code = static_cast<std::uint8_t>(g());
+        std::vector<RandomThreshold> thresholds;
+        TileLanes::Bytes last_left{}, smallest, largest;
+        for (std::uint32_t f = 0; f < n_features; f += 3) {
+            thresholds.push_back({f, static_cast<Code>(g() % 256), 0.0, 0});
+            last_left[f] = static_cast<std::uint8_t>(thresholds.back().last_left);
+        }
+        TileLanes::left_sums(thresholds, tile, sample.rows, last_left, sample.s.stats.data(), max_weight);
+        TileLanes::ranges(smallest, largest, tile, sample.rows);
+        for (const RandomThreshold& t : thresholds) {
+            Stat sum = 0;
+            std::uint8_t low = 255, high = 0;
+            for (Size r = 0; r < n; ++r) {
+                const std::uint8_t code = tile.codes[r * n_features + t.column];
+                if (code <= t.last_left) sum += sample.s.stats[r];
+                low = std::min(low, code);
+                high = std::max(high, code);
+            }
+            CHECK_EQUAL(t.packed, sum);
+            CHECK(smallest[t.column] == low && largest[t.column] == high);
+        }
+    }
+}
+
+TEST(the_code_of_a_value_is_the_last_that_begins_at_or_below_it) {
+    std::mt19937_64 g(4);
+    std::normal_distribution<double> z(0.0, 1e3);
+    for (const Size n_bins :
+         {Size{1}, Size{2}, Size{15}, Size{16}, Size{17}, Size{32}, Size{254}, Size{255}}) {
+        CodeColumn column;
+        column.n_bins = static_cast<std::uint32_t>(n_bins);
+        for (Size b = 0; b < n_bins; ++b) column.lo.push_back(z(g));
+        std::sort(column.lo.begin(), column.lo.end());
+        const CodeStarts starts(column);
+        for (Size b = 0; b < n_bins; ++b) {
+            CHECK_EQUAL(starts.last_below(column.lo[b]), static_cast<Code>(b));
+            CHECK_EQUAL(starts.last_below(std::nextafter(column.lo[b], 1e300)), static_cast<Code>(b));
+            if (b > 0)
+                CHECK_EQUAL(starts.last_below(std::nextafter(column.lo[b], -1e300)),
+                            static_cast<Code>(b - 1));
+        }
+        CHECK_EQUAL(starts.last_below(1e300), static_cast<Code>(n_bins - 1));
+    }
+}
+
+CHECK_MAIN
