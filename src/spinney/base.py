@@ -143,35 +143,6 @@ class TableEstimator(Estimator, persistent_name=""):
         return tags
 
 
-class ReadsTables:
-    """The old mixin; use `TableEstimator`."""
-
-    _rows_worth_threads: ClassVar[int] = 256
-
-    schema_: Schema
-    unseen: Literal["missing", "error"]
-    n_jobs: int | None
-
-    def _table(self, X: Any) -> Table:
-        try:
-            schema: Schema = self.schema_
-        except AttributeError:
-            check_is_fitted(self)
-            raise
-        return schema.read(X, self.unseen, type(self).__name__)
-
-    def _threads_for(self, table: Table) -> int:
-        return thread_count(self.n_jobs) if table.n_rows >= self._rows_worth_threads else 1
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
-
-
 def describe_features(schema: Schema) -> dict[str, Any]:
     """Return ``n_features_in_`` and, if the input named its columns, ``feature_names_in_``.
 

@@ -76,7 +76,7 @@ def test_weights_without_replacement_are_handed_on():
         assert_array_equal(member.weight_, np.where(np.isin(np.arange(8), rows), weights, 0.0))
     with pytest.raises(InputError, match="Witness does not support sample weights"):
         sp.BaggingClassifier(Witness(), bootstrap=False).fit(X, Y, weights)
-    # Whole weights are counts, which rows can show.
+    # Integer weights are counts, which rows can show.
     counts = np.array([2.0, 0, 1, 1, 1, 1, 3, 1])
     (member,) = sp.BaggingClassifier(Witness(), 1, bootstrap=False).fit(X, Y, counts)
     assert_array_equal(member.X_, np.repeat(X, counts.astype(int), axis=0))

@@ -11,7 +11,7 @@ from spinney.core.parameters import (
     Kind,
     OneOf,
     Real,
-    Whole,
+    Integer,
     check_parameters,
     thread_count,
 )
@@ -21,8 +21,8 @@ from spinney.data.weights import check_weights
 @pytest.mark.parametrize(
     "rule, allowed, refused",
     [
-        (Whole(1), [1, np.int8(3), 10**30], [0, 1.0, True, "1", None]),
-        (Whole(2, 255), [2, 255], [1, 256]),
+        (Integer(1), [1, np.int8(3), 10**30], [0, 1.0, True, "1", None]),
+        (Integer(2, 255), [2, 255], [1, 256]),
         (Real(0.0, 1.0), [0, 1, 0.5, np.float32(0.25)], [-0.1, 1.1, np.nan, np.inf, True, "0"]),
         (Real(0.0, 1.0, open_ends="()"), [0.5], [0.0, 1.0]),
         (Real(0.0, 1.0, open_ends="(", fraction=True), [1.0, 0.1], [0.0, 1, 2]),
@@ -42,8 +42,8 @@ def test_rules_allow_what_they_say(rule, allowed, refused):
 
 def test_the_error_names_parameter_value_and_what_it_takes():
     with pytest.raises(InvalidParameterError) as caught:
-        check_parameters("Oak", {"age": -1}, {"age": (NONE, Whole(0))})
-    assert str(caught.value) == "The age of Oak is -1; it takes None, or a whole number of at least 0."
+        check_parameters("Oak", {"age": -1}, {"age": (NONE, Integer(0))})
+    assert str(caught.value) == "The age of Oak is -1; it takes None, or an integer of at least 0."
     assert isinstance(caught.value, ValueError) and isinstance(caught.value, TypeError)
 
 

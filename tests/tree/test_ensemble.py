@@ -56,7 +56,7 @@ def test_runs_and_extensions_are_those_of_the_trees():
             if begin > 0:
                 assert equal(ensemble[:begin].extend(ensemble[begin:end]), ensemble[:end])
     for nothing in (slice(2, 2), slice(None, None, 2)):
-        with pytest.raises(ValueError, match="runs of at least one tree"):
+        with pytest.raises(ValueError, match="has at least one tree"):
             ensemble[nothing]
 
 
@@ -173,7 +173,7 @@ def test_damage_is_named(name):
 def test_the_owner_knows_more_than_the_file():
     trees, _ = mixed_trees()
     ensemble = TreeEnsemble.from_trees(trees)
-    with pytest.raises(ModelFileError, match="numeric test is on a categorical"):
+    with pytest.raises(ModelFileError, match="numeric split is on a categorical"):
         ensemble.validate([2, 3, 70, 0])
     with pytest.raises(ModelFileError, match="more words than the feature has categories"):
         ensemble.validate([0, 3, 20, 0])

@@ -17,7 +17,7 @@ from spinney.adaboost.state import pack_members, unpack_members
 from spinney.base import Estimator
 from spinney.core.early_stopping import EarlyStopping
 from spinney.core.errors import InputError
-from spinney.core.parameters import FLAG, Real, Rule, Whole, thread_count
+from spinney.core.parameters import FLAG, Integer, Real, Rule, thread_count
 from spinney.core.progress import ProgressBar
 from spinney.data.splits import hold_out
 from spinney.data.weights import check_weights
@@ -28,15 +28,15 @@ from spinney.members.tables import check_described, check_input
 Floats = NDArray[np.float64]
 
 RULES: dict[str, tuple[Rule, ...]] = {
-    "n_estimators": (Whole(1),),
+    "n_estimators": (Integer(1),),
     "learning_rate": (Real(0.0, open_ends="("),),
     "resample": (FLAG,),
     "warm_start": (FLAG,),
     "early_stopping": (FLAG,),
     "validation_fraction": (Real(0.0, 1.0, open_ends="()"),),
-    "n_iter_no_change": (Whole(1),),
+    "n_iter_no_change": (Integer(1),),
     "tol": (Real(0.0),),
-    "verbose": (Whole(0), FLAG),
+    "verbose": (Integer(0), FLAG),
 }
 
 

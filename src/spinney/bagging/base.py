@@ -27,7 +27,7 @@ from spinney.bagging.sampling import BootstrapSamples, row_order, sample_size
 from spinney.bagging.trees import MergedTrees, SharedTrainingSets, fit_trees, merge_trees
 from spinney.base import Estimator
 from spinney.core.errors import InputError
-from spinney.core.parameters import FLAG, NONE, Kind, OneOf, Real, Rule, Whole, draw_seed, thread_count
+from spinney.core.parameters import FLAG, NONE, Integer, Kind, OneOf, Real, Rule, draw_seed, thread_count
 from spinney.data.schema import Table
 from spinney.data.target import (
     by_output,
@@ -45,12 +45,12 @@ from spinney.trees.base import BaseTree
 
 # Rules of the parameters that forests have too.
 SAMPLING_RULES: dict[str, tuple[Rule, ...]] = {
-    "n_estimators": (Whole(1),),
-    "max_samples": (NONE, Whole(1), Real(0.0, 1.0, open_ends="(", fraction=True)),
+    "n_estimators": (Integer(1),),
+    "max_samples": (NONE, Integer(1), Real(0.0, 1.0, open_ends="(", fraction=True)),
     "bootstrap": (FLAG,),
     "oob_score": (FLAG, Kind("a function of (y, predicted)", Callable)),  # type: ignore[arg-type]
     "warm_start": (FLAG,),
-    "verbose": (FLAG, Whole(0)),
+    "verbose": (FLAG, Integer(0)),
 }
 
 
@@ -61,7 +61,7 @@ class BaseBagging(MetaEstimatorMixin, Estimator, persistent_name=""):  # type: i
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = {
         **SAMPLING_RULES,
         "estimator": (NONE, AnyEstimator()),
-        "max_features": (Whole(1), Real(0.0, 1.0, open_ends="(", fraction=True)),
+        "max_features": (Integer(1), Real(0.0, 1.0, open_ends="(", fraction=True)),
         "bootstrap_features": (FLAG,),
         "voting": (OneOf("soft", "hard"),),
         "parameter_distributions": (NONE, Kind("a dict of distributions by parameter name", Mapping)),
@@ -207,7 +207,7 @@ class BaseBagging(MetaEstimatorMixin, Estimator, persistent_name=""):  # type: i
             if self.max_features != 1.0 or self.bootstrap_features:
                 raise InputError("X has no columns that could be drawn.", fix="Set max_features=1.0.")
             return 0
-        if not Whole(1).allows(self.max_features):
+        if not Integer(1).allows(self.max_features):
             return max(1, int(self.max_features * n_columns))
         if self.max_features > n_columns and not self.bootstrap_features:
             raise InputError(f"max_features is {self.max_features}, but X has {n_columns} features.")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from spinney.core.errors import InputError
-from spinney.core.parameters import Whole
+from spinney.core.parameters import Integer
 from spinney.core.seeds import draw_seeds, draw_word, draw_words, stream
 from spinney.data.schema import Schema, Table, read_table
 from spinney.io import Persistent
@@ -64,7 +64,7 @@ def sample_size(
         available = n_rows
     else:
         available = int(weights.sum()) if are_counts(weights) else int(np.count_nonzero(weights))
-    if max_samples is not None and Whole(1).allows(max_samples):
+    if max_samples is not None and Integer(1).allows(max_samples):
         n_draw = int(max_samples)
     else:
         n_draw = max(1, int((1.0 if max_samples is None else max_samples) * available))

@@ -1,1 +1,1 @@
-"""What every other part of Spinney leans on: errors, argument checks, seeds and ledger rows."""
+"""Errors, parameter rules, seeds, progress bars, early stopping and ledgers."""

@@ -1,4 +1,4 @@
-"""The errors that Spinney raises; each builds its message from what went wrong, where, and how to mend it."""
+"""The errors that Spinney raises; messages say what is wrong, where, and how to fix it."""
 
 from __future__ import annotations
 
@@ -6,34 +6,34 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
-_LONGEST_VALUE = 60
-_MOST_VALUES = 8
+_MAX_LENGTH = 60
+_MAX_VALUES = 8
 
 
 def show_value(value: object) -> str:
-    """Write a value for an error message, cut short and escaped, so that hostile text stays on its line.
+    """Return a value as text for an error message, shortened and escaped.
 
     >>> show_value("ripe")
     "'ripe'"
     """
     text = repr(value)
-    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
+    return text if len(text) <= _MAX_LENGTH else text[: _MAX_LENGTH - 1] + "…"
 
 
 def show_values(values: Sequence[object]) -> str:
-    """List the first few values for an error message.
+    """Return the first few values as text for an error message.
 
     >>> show_values([1, 2])
     '1, 2'
     """
-    shown = [show_value(value) for value in islice(values, _MOST_VALUES)]
-    if len(values) > _MOST_VALUES:
+    shown = [show_value(value) for value in islice(values, _MAX_VALUES)]
+    if len(values) > _MAX_VALUES:
         shown.append(f"… ({len(values)} in all)")
     return ", ".join(shown)
 
 
 def show_column(column: str | int) -> str:
-    """Name a column for an error message: by its name, or by its position where there are no names.
+    """Return the name of a column for an error message, or its position if it has none.
 
     >>> show_column("density"), show_column(3)
     ("column 'density'", 'column 3')
@@ -42,8 +42,21 @@ def show_column(column: str | int) -> str:
 
 
 class SpinneyError(Exception):
-    """Say what went wrong, in which column and row, and how to mend it.
+    """Base class of Spinney's errors.
 
+    Parameters
+    ----------
+    problem : str
+        What is wrong, without a full stop if `column` or `row` is given.
+    column : str, int or None, default=None
+        Name or position of the column.
+    row : int or None, default=None
+        Position of the row.
+    fix : str or None, default=None
+        How to fix it; a sentence.
+
+    Examples
+    --------
     >>> str(SpinneyError("A value is infinite", column="x", row=3, fix="Replace it by NaN."))
     "A value is infinite in column 'x', row 3. Replace it by NaN."
     """
@@ -65,7 +78,7 @@ class SpinneyError(Exception):
         super().__init__(message)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The message is finished: building it again in another process would say everything twice.
+        # The message is complete: __init__ in another process would append the column and row again.
         return _rebuild, (type(self), self.args, self.__dict__)
 
 
@@ -77,16 +90,29 @@ def _rebuild(kind: type[SpinneyError], args: tuple[Any, ...], attributes: dict[s
 
 
 class InputError(SpinneyError, ValueError):
-    """Report data or an argument with a value that cannot be used."""
+    """Invalid value of the data or of an argument."""
 
 
 class InputTypeError(InputError, TypeError):
-    """Report data or an argument of a type that cannot be used; a ValueError too, like all bad input."""
+    """Invalid type of the data or of an argument; a ValueError, too, like all invalid input."""
 
 
 class UnseenCategoryError(InputError):
-    """Report a category that was not there when the model was fitted.
+    """A category at predict time that was not seen during fit.
 
+    Parameters
+    ----------
+    column : str or int
+        Name or position of the column.
+    row : int
+        Position of the row.
+    value : object
+        The category.
+    known : sequence
+        The categories seen during fit.
+
+    Examples
+    --------
     >>> str(UnseenCategoryError("color", 4, "pink", ["black", "green"]))[:56]
     "Unseen category 'pink' in column 'color', row 4. Known c"
     """
@@ -103,4 +129,4 @@ class UnseenCategoryError(InputError):
 
 
 class ModelFileError(SpinneyError, ValueError):
-    """Report a model file, or a part of one, that is damaged or not what it says it is."""
+    """A model file, or a part of one, that is damaged or not what it claims to be."""

@@ -1,4 +1,4 @@
-"""A table of results as a data frame, of whichever data-frame library is installed."""
+"""Results as data frames of pandas or polars."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def to_frame(columns: Mapping[str, Sequence[Any]]) -> Any:
-    """Make a pandas DataFrame, or a polars one where there is no pandas.
+    """Return a pandas DataFrame, or a polars one if pandas is not installed.
 
     >>> to_frame({"node": [0, 1]}).shape
     (2, 1)

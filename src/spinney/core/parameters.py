@@ -1,4 +1,4 @@
-"""Checks of arguments: the rules that parameters keep, row weights, and how many threads to use."""
+"""Parameters of estimators: rules of valid values, the number of threads, and the seed."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from spinney.core.errors import InputError, show_value
 
 
 class InvalidParameterError(InputError, TypeError):
-    """Report an estimator's parameter; both a ValueError and a TypeError, as scikit-learn's is.
+    """Invalid parameter of an estimator; both a ValueError and a TypeError, as in scikit-learn.
 
-    >>> str(InvalidParameterError("max_depth", -1, "None or a whole number of at least 1", "C45Classifier"))
-    'The max_depth of C45Classifier is -1; it takes None or a whole number of at least 1.'
+    >>> str(InvalidParameterError("max_depth", -1, "None or an integer of at least 1", "C45Classifier"))
+    'The max_depth of C45Classifier is -1; it takes None or an integer of at least 1.'
     """
 
     def __init__(self, name: str, value: object, takes: str, owner: str) -> None:
@@ -26,73 +26,73 @@ class InvalidParameterError(InputError, TypeError):
 
 
 class Rule(Protocol):
-    """Say which values a parameter takes, and put it into words."""
+    """A rule of valid values; its text is used in messages."""
 
     def allows(self, value: Any) -> bool:
-        """Tell whether the value is one of them."""
+        """Return whether the value is valid."""
 
     def __str__(self) -> str: ...
 
 
 @dataclass(frozen=True)
-class Whole:
-    """Allow whole numbers from ``least`` to ``most``.
+class Integer:
+    """Integers from ``min`` to ``max``.
 
-    >>> Whole(1).allows(3), Whole(1).allows(True), str(Whole(2, 255))
-    (True, False, 'a whole number from 2 to 255')
+    >>> Integer(1).allows(3), Integer(1).allows(True), str(Integer(2, 255))
+    (True, False, 'an integer from 2 to 255')
     """
 
-    least: int
-    most: int | None = None
+    min: int
+    max: int | None = None
 
     def allows(self, value: Any) -> bool:
-        """Tell whether the value is one of them."""
-        whole = isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
-        return whole and int(value) >= self.least and (self.most is None or int(value) <= self.most)
+        """Return whether the value is valid."""
+        integer = isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
+        return integer and int(value) >= self.min and (self.max is None or int(value) <= self.max)
 
     def __str__(self) -> str:
-        if self.most is None:
-            return f"a whole number of at least {self.least}"
-        return f"a whole number from {self.least} to {self.most}"
+        if self.max is None:
+            return f"an integer of at least {self.min}"
+        return f"an integer from {self.min} to {self.max}"
 
 
 @dataclass(frozen=True)
 class Real:
-    """Allow finite numbers from ``least`` to ``most``; ``open_ends`` names the ends left out, "(", ")", "()".
+    """Finite numbers from ``min`` to ``max``; ``open_ends`` excludes ends: "(", ")" or "()".
 
-    ``fraction`` leaves out whole numbers, which may mean something else to the same parameter.
+    ``fraction`` excludes integers, which may have another meaning for the same parameter.
 
     >>> Real(0.0, 1.0, open_ends="()").allows(0.0), str(Real(0.0, 1.0, open_ends="("))
     (False, 'a number in (0.0, 1.0]')
     """
 
-    least: float
-    most: float | None = None
+    min: float
+    max: float | None = None
     open_ends: str = ""
     fraction: bool = False
 
     def allows(self, value: Any) -> bool:
-        """Tell whether the value is one of them."""
+        """Return whether the value is valid."""
         if not isinstance(value, numbers.Real) or isinstance(value, bool | np.bool_):
             return False
         if (self.fraction and isinstance(value, numbers.Integral)) or not np.isfinite(float(value)):
             return False
         number = float(value)
-        above = number > self.least if "(" in self.open_ends else number >= self.least
-        most = np.inf if self.most is None else self.most
-        return above and (number < most if ")" in self.open_ends else number <= most)
+        above = number > self.min if "(" in self.open_ends else number >= self.min
+        upper = np.inf if self.max is None else self.max
+        return above and (number < upper if ")" in self.open_ends else number <= upper)
 
     def __str__(self) -> str:
         kind = "a fraction" if self.fraction else "a number"
-        if self.most is None:
-            return f"{kind} {'above' if '(' in self.open_ends else 'of at least'} {self.least}"
+        if self.max is None:
+            return f"{kind} {'above' if '(' in self.open_ends else 'of at least'} {self.min}"
         left, right = "(" if "(" in self.open_ends else "[", ")" if ")" in self.open_ends else "]"
-        return f"{kind} in {left}{self.least}, {self.most}{right}"
+        return f"{kind} in {left}{self.min}, {self.max}{right}"
 
 
 @dataclass(frozen=True)
 class OneOf:
-    """Allow the listed values and no others; True is not 1.
+    """The listed values; True is not 1.
 
     >>> OneOf(None, "sqrt").allows("sqrt"), str(OneOf(None, "sqrt"))
     (True, "None or 'sqrt'")
@@ -104,7 +104,7 @@ class OneOf:
         object.__setattr__(self, "options", options)
 
     def allows(self, value: Any) -> bool:
-        """Tell whether the value is one of them."""
+        """Return whether the value is valid."""
         if isinstance(value, np.bool_):
             value = bool(value)
         return any(type(option) is type(value) and option == value for option in self.options)
@@ -115,37 +115,37 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Kind:
-    """Allow instances of some types, or anything that NumPy reads as an array.
+    """Instances of some types.
 
     >>> Kind("a mapping", dict).allows({}), str(Kind("a mapping", dict))
     (True, 'a mapping')
     """
 
-    words: str
+    text: str
     types: tuple[type, ...]
 
-    def __init__(self, words: str, *types: type) -> None:
-        object.__setattr__(self, "words", words)
+    def __init__(self, text: str, *types: type) -> None:
+        object.__setattr__(self, "text", text)
         object.__setattr__(self, "types", types)
 
     def allows(self, value: Any) -> bool:
-        """Tell whether the value is one of them."""
+        """Return whether the value is valid."""
         return isinstance(value, self.types)
 
     def __str__(self) -> str:
-        return self.words
+        return self.text
 
 
 @dataclass(frozen=True)
 class ArrayLike:
-    """Allow lists, tuples, arrays, series and frames, but no text.
+    """Lists, tuples, arrays, series and frames, but not text.
 
     >>> ArrayLike().allows([1, 2]), ArrayLike().allows("one")
     (True, False)
     """
 
     def allows(self, value: Any) -> bool:
-        """Tell whether the value is one of them."""
+        """Return whether the value is valid."""
         if isinstance(value, str | bytes | Mapping):
             return False
         return isinstance(value, Collection) or hasattr(value, "__array__")
@@ -161,7 +161,7 @@ FLAG = OneOf(True, False)
 def check_parameters(owner: str, given: Mapping[str, Any], rules: Mapping[str, tuple[Rule, ...]]) -> None:
     """Raise InvalidParameterError for the first parameter that no rule of its own allows.
 
-    >>> check_parameters("C45Classifier", {"max_depth": 3}, {"max_depth": (NONE, Whole(1))})
+    >>> check_parameters("C45Classifier", {"max_depth": 3}, {"max_depth": (NONE, Integer(1))})
     """
     for name, allowed in rules.items():
         if name in given and not any(rule.allows(given[name]) for rule in allowed):
@@ -169,16 +169,25 @@ def check_parameters(owner: str, given: Mapping[str, Any], rules: Mapping[str, t
 
 
 def thread_count(n_jobs: int | None) -> int:
-    """Give the number of threads that ``n_jobs`` asks for, in scikit-learn's manner.
+    """Return the number of threads for ``n_jobs``.
 
-    None is 1 outside of a ``joblib.parallel_config`` context, and what the context says inside one; −1 is
-    every core that this process may use. The model does not depend on it.
+    Parameters
+    ----------
+    n_jobs : int or None
+        None is 1, or what an active ``joblib.parallel_config`` says; −1 is all cores of this process.
 
+    Returns
+    -------
+    int
+        The number of threads.
+
+    Examples
+    --------
     >>> thread_count(3)
     3
     """
-    if n_jobs is not None and not Whole(-(2**15), 2**15).allows(n_jobs):
-        raise InputError(f"n_jobs is {show_value(n_jobs)}; it takes None or a whole number.")
+    if n_jobs is not None and not Integer(-(2**15), 2**15).allows(n_jobs):
+        raise InputError(f"n_jobs is {show_value(n_jobs)}; it takes None or an integer.")
     if n_jobs == 0:
         raise InputError("n_jobs is 0, which has no meaning; use 1 for one thread, -1 for all cores.")
     if n_jobs is not None and n_jobs > 0:

@@ -1,4 +1,4 @@
-"""Which training rows are held out: a part for pruning, or the folds of a cross-validation."""
+"""Splits of the training rows: held-out rows, and the folds of a cross-validation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _HOLD_OUT, _FOLDS = 1, 2
 def hold_out(
     fraction: float, seed: int, n_rows: int, strata: NDArray[np.int32] | None = None
 ) -> NDArray[np.bool_]:
-    """Mark the rows to hold out, the same share of each stratum; at least one row stays in and one goes out.
+    """Return a mask of rows to hold out, the same fraction of each stratum; at least one row on each side.
 
     strata (n_rows,) are class codes, None in regression.  -> (n_rows,)
 
@@ -29,13 +29,13 @@ def hold_out(
     held = np.zeros(n_rows, dtype=np.bool_)
     order = _spread(stream(seed, _HOLD_OUT), n_rows, strata)
     n_held = min(max(round(fraction * n_rows), 1), n_rows - 1)
-    # Rows of a stratum lie side by side: taking them at even steps takes the same share of each.
+    # Rows of a stratum are adjacent: even steps take the same fraction of each.
     held[order[np.floor((np.arange(n_held) + 0.5) * n_rows / n_held).astype(np.int64)]] = True
     return held
 
 
 def folds(n_folds: int, seed: int, n_rows: int, strata: NDArray[np.int32] | None = None) -> NDArray[np.int64]:
-    """Give each row the number of the fold that holds it out, each stratum spread evenly.  -> (n_rows,)
+    """Return the fold that holds out each row, each stratum spread evenly.  -> (n_rows,)
 
     >>> np.bincount(folds(3, seed=0, n_rows=7)).tolist()
     [3, 2, 2]
@@ -46,6 +46,6 @@ def folds(n_folds: int, seed: int, n_rows: int, strata: NDArray[np.int32] | None
 
 
 def _spread(random: np.random.Generator, n_rows: int, strata: NDArray[np.int32] | None) -> NDArray[np.int64]:
-    """Give the rows in random order, those of a stratum side by side."""
+    """Return the rows in random order, those of a stratum adjacent."""
     order = random.permutation(n_rows)
     return order if strata is None else order[np.argsort(strata[order], kind="stable")]

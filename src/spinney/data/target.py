@@ -1,4 +1,4 @@
-"""Targets: from the y that a user gives to the codes or numbers that a tree learns, every label checked."""
+"""Targets: y read, checked, and encoded as class codes or values."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _EXACT_INTEGER = 2.0**53
 
 @dataclass(frozen=True)
 class Labels:
-    """Hold class codes (n_rows, n_outputs) and, for each output, the classes they stand for."""
+    """Class codes (n_rows, n_outputs) and the classes of every output."""
 
     codes: NDArray[np.int32]
     classes: tuple[NDArray[Any], ...]
 
     @property
     def n_classes(self) -> tuple[int, ...]:
-        """Count the classes of each output."""
+        """Number of classes of every output."""
         return tuple(map(len, self.classes))
 
 
@@ -49,7 +49,9 @@ def read_target(y: Any, n_rows: int) -> NDArray[Any]:
         )
         array = array[:, 0]
     if array.ndim not in (1, 2) or (array.ndim == 2 and array.shape[1] == 0):
-        raise InputError(f"y should be a 1d array, or have one column an output; its shape is {array.shape}.")
+        raise InputError(
+            f"y should be a 1d array, or have one column per output; its shape is {array.shape}."
+        )
     if len(array) != n_rows:
         raise InputError(
             "Found input variables with inconsistent numbers of samples: "
@@ -67,7 +69,7 @@ def _as_array(y: Any) -> NDArray[Any]:
     try:
         array = np.asarray(y)
     except ValueError as error:
-        raise InputError(f"y should be a 1d array, or have one column an output ({error}).") from None
+        raise InputError(f"y should be a 1d array, or have one column per output ({error}).") from None
     if isinstance(y, list | tuple) and array.dtype.kind in "US":
         # NumPy has turned every number and missing value beside a text into text.
         array = np.array(y, dtype=object)
@@ -96,13 +98,13 @@ def _check_present(array: NDArray[Any]) -> None:
     else:
         return
     if bad.any():
-        place = np.argwhere(bad)[0]
-        value = array[tuple(place)]
+        position = np.argwhere(bad)[0]
+        value = array[tuple(position)]
         infinite = isinstance(value, float | np.floating) and np.isinf(value)
-        word = "infinity" if infinite else "NaN or another missing value"
+        what = "infinity" if infinite else "NaN or another missing value"
         raise InputError(
-            f"Input y contains {word}: {show_value(value)}",
-            row=int(place[0]),
+            f"Input y contains {what}: {show_value(value)}",
+            row=int(position[0]),
             fix="Remove the rows whose label is not known.",
         )
 
@@ -125,7 +127,7 @@ def _is_missing(item: object) -> bool:
 
 
 def encode_classes(y: NDArray[Any]) -> Labels:
-    """Give each label the code of its class, classes in ascending order.
+    """Encode labels as the codes of their classes, which are in ascending order.
 
     >>> encode_classes(np.array(["b", "a", "b"])).codes.ravel().tolist()
     [1, 0, 1]
@@ -136,7 +138,7 @@ def encode_classes(y: NDArray[Any]) -> Labels:
 
 
 def encode_like(y: NDArray[Any], classes: Sequence[NDArray[Any]]) -> NDArray[np.int32]:
-    """Give each label the code that it has among known classes, −1 if it is none of them.
+    """Encode labels by known classes, −1 for an unknown one.
 
     >>> encode_like(np.array([3, 1]), [np.array([1, 2])]).ravel().tolist()
     [-1, 0]
@@ -155,22 +157,22 @@ def _encode_one(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     if y.dtype.kind == "f":
         _check_discrete(y)
     if y.dtype.kind in "biuf" and len(y):
-        least, greatest = y.min(), y.max()
-        if float(greatest) - float(least) < _SMALL_RANGE and abs(float(least)) < _EXACT_INTEGER:
-            return _encode_small_range(y, least)
+        low, high = y.min(), y.max()
+        if float(high) - float(low) < _SMALL_RANGE and abs(float(low)) < _EXACT_INTEGER:
+            return _encode_small_range(y, low)
     if y.dtype.kind == "O":
         return _encode_objects(y)
     classes, codes = np.unique(y, return_inverse=True)
     return classes, codes
 
 
-def _encode_small_range(y: NDArray[Any], least: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+def _encode_small_range(y: NDArray[Any], low: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     """Encode by counting, many times faster than sorting a long y."""
-    places = y.astype(np.int64) - int(least)
-    present = np.bincount(places) > 0
+    offsets = y.astype(np.int64) - int(low)
+    present = np.bincount(offsets) > 0
     code_of = np.cumsum(present) - 1
-    classes = (np.flatnonzero(present) + int(least)).astype(y.dtype)
-    return classes, code_of[places]
+    classes = (np.flatnonzero(present) + int(low)).astype(y.dtype)
+    return classes, code_of[offsets]
 
 
 def _encode_objects(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -238,7 +240,7 @@ def most_probable(probabilities: Sequence[NDArray[np.float64]], classes: Any) ->
 
 
 def encode_values(y: NDArray[Any], non_negative: bool) -> NDArray[np.float64]:
-    """Give the targets as float64 (n_rows, n_outputs); ``non_negative`` is what a Poisson tree asks for.
+    """Return targets as float64 (n_rows, n_outputs); ``non_negative`` refuses negative values (Poisson).
 
     >>> encode_values(np.array([1, 2]), non_negative=True).ravel().tolist()
     [1.0, 2.0]

@@ -48,9 +48,9 @@ def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None
     bad = ~np.isfinite(weights)
     if bad.any():
         row = int(np.argmax(bad))
-        word = "NaN" if np.isnan(weights[row]) else "infinity"
+        what = "NaN" if np.isnan(weights[row]) else "infinity"
         raise InputError(
-            f"Input sample_weight contains {word}", row=row, fix="Weights are finite numbers of at least 0."
+            f"Input sample_weight contains {what}", row=row, fix="Weights are finite numbers of at least 0."
         )
     bad = weights < 0
     if bad.any():

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer
 
-from spinney.core.parameters import FLAG, NONE, Kind, Real, Rule, Whole, draw_seed
+from spinney.core.parameters import FLAG, NONE, Integer, Kind, Real, Rule, draw_seed
 from spinney.core.seeds import stream
 from spinney.ensembles.base import RULES, _WeightedMean
 from spinney.ensembles.predictions import Array, FitTask, Method, OutOfFold, choose_method
@@ -214,10 +214,10 @@ class _EnsembleSelection(_WeightedMean):
     _required_attributes: ClassVar[tuple[str, ...]] = ("path_",)
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = RULES | {
         "scoring": (NONE, Kind("the name of a scorer", str), _Callable()),
-        "n_steps": (Whole(1),),
-        "n_initial": (Whole(1),),
+        "n_steps": (Integer(1),),
+        "n_initial": (Integer(1),),
         "replacement": (FLAG,),
-        "n_bags": (Whole(1),),
+        "n_bags": (Integer(1),),
         "max_samples": (Real(0.0, 1.0, open_ends="("),),
     }
 

@@ -18,7 +18,7 @@ from spinney.bagging.predictions import out_of_bag_attributes, out_of_bag_mean, 
 from spinney.bagging.sampling import BootstrapSamples, category_keys, sample_size
 from spinney.base import TableEstimator
 from spinney.core.errors import InputError
-from spinney.core.parameters import FLAG, NONE, Kind, OneOf, Rule, Whole, draw_seed, thread_count
+from spinney.core.parameters import FLAG, NONE, Integer, Kind, OneOf, Rule, draw_seed, thread_count
 from spinney.core.progress import ProgressBar
 from spinney.data.schema import read_table
 from spinney.data.target import (
@@ -52,7 +52,7 @@ Floats = NDArray[np.float64]
 RULES: dict[str, tuple[Rule, ...]] = {
     **TREE_RULES,
     **SAMPLING_RULES,
-    "n_directions": (Whole(0, 10_000),),
+    "n_directions": (Integer(0, 10_000),),
     "keep_targets": (FLAG,),
     "class_weight": (
         NONE,

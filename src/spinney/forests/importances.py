@@ -10,7 +10,7 @@ from sklearn.utils import Bunch
 
 from spinney.bagging.sampling import BootstrapSamples, member_seed
 from spinney.core.errors import InputError, show_value
-from spinney.core.parameters import Whole
+from spinney.core.parameters import Integer
 from spinney.core.seeds import stream
 from spinney.data.schema import Table
 from spinney.members.fitting import run_jobs
@@ -56,8 +56,8 @@ def permutation_importances(
     Bunch
         ``importances_mean`` and ``importances_std`` (n_features,), and ``importances`` (n_features, n_trees).
     """
-    if not Whole(1).allows(n_repeats):
-        raise InputError(f"n_repeats is {show_value(n_repeats)}; it takes {Whole(1)}.")
+    if not Integer(1).allows(n_repeats):
+        raise InputError(f"n_repeats is {show_value(n_repeats)}; it takes {Integer(1)}.")
 
     def tree_importances(t: int) -> NDArray[np.float64]:
         rows = samples.out_of_bag_rows(t)

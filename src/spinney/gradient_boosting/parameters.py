@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinney.core.errors import InputError, show_value
-from spinney.core.parameters import FLAG, NONE, ArrayLike, Kind, OneOf, Real, Rule, Whole
+from spinney.core.parameters import FLAG, NONE, ArrayLike, Integer, Kind, OneOf, Real, Rule
 from spinney.data.schema import Schema
 from spinney.losses.losses import Loss
 from spinney.trees.parameters import RULES as TREE_RULES
@@ -26,7 +26,7 @@ _POSITIVE = Real(0.0, open_ends="(")
 _FRACTION = Real(0.0, 1.0, open_ends="(")
 RULES: dict[str, tuple[Rule, ...]] = {
     "learning_rate": (_POSITIVE,),
-    "n_estimators": (Whole(1),),
+    "n_estimators": (Integer(1),),
     "max_leaf_nodes": TREE_RULES["max_leaf_nodes"],
     "max_depth": TREE_RULES["max_depth"],
     "min_samples_leaf": TREE_RULES["min_samples_leaf"],
@@ -34,7 +34,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "min_gain": (Real(0.0),),
     "l2_regularization": (Real(0.0),),
     "max_features": TREE_RULES["max_features"],
-    "max_bins": (Whole(2, 255),),
+    "max_bins": (Integer(2, 255),),
     "categorical_split": TREE_RULES["categorical_split"],
     "categorical_encoding": (OneOf("auto", "subset", "ordered"),),
     "categorical_smoothing": (Real(0.0),),
@@ -49,11 +49,11 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "warm_start": (FLAG,),
     "early_stopping": (OneOf("auto", True, False),),
     "scoring": (NONE, Kind("the name of a scorer", str), Kind("a scorer", Callable)),  # type: ignore[arg-type]
-    "validation_fraction": (NONE, Whole(1), Real(0.0, 1.0, open_ends="()")),
-    "n_iter_no_change": (Whole(1),),
+    "validation_fraction": (NONE, Integer(1), Real(0.0, 1.0, open_ends="()")),
+    "n_iter_no_change": (Integer(1),),
     "tol": (Real(0.0),),
     "ledger": (OneOf(False, True, "full"),),
-    "verbose": (Whole(0), FLAG),
+    "verbose": (Integer(0), FLAG),
 }
 REGRESSION_RULES = RULES | {
     "loss": (OneOf(*REGRESSION_LOSSES), _CUSTOM_LOSS),

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from spinney.base import TableEstimator
 from spinney.core.errors import InputError
-from spinney.core.parameters import FLAG, NONE, OneOf, Real, Rule, Whole, draw_seed
+from spinney.core.parameters import FLAG, NONE, Integer, OneOf, Real, Rule, draw_seed
 from spinney.core.parameters import ArrayLike as ArrayRule
 from spinney.core.seeds import stream
 from spinney.data import read_table
@@ -47,21 +47,21 @@ class _NegativeCorrelation(TableEstimator):
 
     _link: ClassVar[Link]
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = {
-        "n_estimators": (Whole(1),),
+        "n_estimators": (Integer(1),),
         "penalty": (Real(0.0, 1.0),),
-        "hidden_size": (Whole(1),),
+        "hidden_size": (Integer(1),),
         "alpha": (Real(0.0),),
         "learning_rate_init": (Real(0.0, open_ends="("),),
-        "batch_size": (OneOf("auto"), Whole(1)),
-        "max_iter": (Whole(1),),
+        "batch_size": (OneOf("auto"), Integer(1)),
+        "max_iter": (Integer(1),),
         "early_stopping": (FLAG,),
         "validation_fraction": (Real(0.0, 1.0, open_ends="()"),),
-        "n_iter_no_change": (Whole(1),),
+        "n_iter_no_change": (Integer(1),),
         "tol": (Real(0.0),),
         "categorical_features": (NONE, OneOf("from_dtype"), ArrayRule()),
         "unseen": (OneOf("missing", "error"),),
         "ledger": (FLAG, OneOf("full")),
-        "verbose": (FLAG, Whole(0)),
+        "verbose": (FLAG, Integer(0)),
     }
     _required_attributes: ClassVar[tuple[str, ...]] = ("coding_", "networks_", "n_iter_")
     _state_attributes: ClassVar[tuple[str, ...]] = ("ledger_",)

@@ -13,10 +13,10 @@ from spinney.core.errors import InputError
 from spinney.core.parameters import (
     FLAG,
     NONE,
+    Integer,
     OneOf,
     Real,
     Rule,
-    Whole,
     check_parameters,
     draw_seed,
     thread_count,
@@ -121,11 +121,11 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
         "estimator": (NONE, AnyEstimator()),
         "code": (OneOf(*MAKERS, "dense", "sparse"), ArrayRule()),
         "code_size": (NONE, Real(0.0, open_ends="(")),
-        "n_candidates": (Whole(1),),
+        "n_candidates": (Integer(1),),
         "decoding": (OneOf("loss", "hamming", "probability"),),
         "loss": (OneOf(*LOSSES),),
         "response": (OneOf("auto", *_RESPONSES),),
-        "verbose": (FLAG, Whole(0)),
+        "verbose": (FLAG, Integer(0)),
     }
     _required_attributes = ("classes_", "code_book_")
 

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from spinney.bagging.predictions import member_probabilities, member_values, member_votes
 from spinney.bagging.sampling import row_order
 from spinney.core.errors import InputError
-from spinney.core.parameters import FLAG, NONE, OneOf, Real, Rule, Whole, draw_seed, thread_count
+from spinney.core.parameters import FLAG, NONE, Integer, OneOf, Real, Rule, draw_seed, thread_count
 from spinney.core.seeds import stream
 from spinney.data.target import encode_values, read_target
 from spinney.data.weights import check_weights
@@ -132,9 +132,9 @@ class _OutputPerturbation(_MemberEnsemble):
 
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = {
         "estimator": (NONE, AnyEstimator()),
-        "n_estimators": (Whole(1),),
+        "n_estimators": (Integer(1),),
         "bootstrap": (FLAG,),
-        "verbose": (FLAG, Whole(0)),
+        "verbose": (FLAG, Integer(0)),
         "flip_rate": (OneOf("auto"), Real(0.0, 1.0, open_ends=")")),
         "voting": (OneOf("hard", "soft"),),
         "scale": (Real(0.0),),

@@ -1,4 +1,4 @@
-"""What it costs to classify a row when looking at a feature has a price, paid once a path."""
+"""Cost of predicting a row when every feature has a cost, paid once per path."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from spinney.tree.tree_arrays import LINEAR, TreeArrays
 
 
 def path_costs(tree: TreeArrays, costs: ArrayLike) -> NDArray[np.float64]:
-    """Give the price of the features looked at on the way to each node, each paid once.  -> (n_nodes,)
+    """Return the cost of the features tested on the path to each node, each paid once.  -> (n_nodes,)
 
-    costs (n_features,). At a leaf this is what its answer costs.
+    costs (n_features,). At a leaf this is the cost of its prediction.
 
     >>> path_costs(model.tree_, [1.0, 20.0, 5.0])  # doctest: +SKIP
     """
-    price = np.asarray(costs, dtype=np.float64)
-    if price.shape != (tree.n_features,):
-        raise ValueError(f"costs has shape {price.shape}; the tree was made for {tree.n_features} features.")
-    if not (np.isfinite(price) & (price >= 0)).all():
-        feature = int(np.argmin(np.isfinite(price) & (price >= 0)))
-        raise ValueError(f"costs[{feature}] is {price[feature]}; it takes a finite number of at least 0.")
+    cost = np.asarray(costs, dtype=np.float64)
+    if cost.shape != (tree.n_features,):
+        raise ValueError(f"costs has shape {cost.shape}; the tree was made for {tree.n_features} features.")
+    if not (np.isfinite(cost) & (cost >= 0)).all():
+        feature = int(np.argmin(np.isfinite(cost) & (cost >= 0)))
+        raise ValueError(f"costs[{feature}] is {cost[feature]}; it takes a finite number of at least 0.")
     total = np.zeros(tree.node_count)
     paid: set[int] = set()
-    # Depth first, entering a node pays for its features and leaving it takes them back.
+    # Depth first: entering a node pays for its features, leaving it refunds them.
     walk: list[tuple[int, list[int] | None]] = [(0, None)]
     while walk:
         node, refund = walk.pop()
@@ -34,7 +34,7 @@ def path_costs(tree: TreeArrays, costs: ArrayLike) -> NDArray[np.float64]:
         paid.update(new)
         walk.append((node, new))
         for child in tree.children(node):
-            total[child] = total[node] + price[new].sum()
+            total[child] = total[node] + cost[new].sum()
             walk.append((child, None))
     return total
 
@@ -46,9 +46,9 @@ def _features_tested(tree: TreeArrays, node: int) -> list[int]:
 
 
 def expected_cost(tree: TreeArrays, feature_costs: ArrayLike, leaf_weight: ArrayLike | None = None) -> float:
-    """Give the mean price of classifying a row, over the training rows or over leaf_weight.
+    """Return the mean cost of predicting a row, over the training rows or over leaf_weight.
 
-    feature_costs (n_features,); leaf_weight (n_nodes,), how much weight ends at each node, None for the
+    feature_costs (n_features,); leaf_weight (n_nodes,), the weight of rows ending at each node, None for the
     training weight of the leaves.
 
     >>> expected_cost(model.tree_, [1.0, 20.0, 5.0])  # doctest: +SKIP

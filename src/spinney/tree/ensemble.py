@@ -1,4 +1,4 @@
-"""TreeEnsemble: many fitted trees as one thing, their nodes side by side in narrow arrays."""
+"""TreeEnsemble: the arrays of many fitted trees, concatenated."""
 
 from __future__ import annotations
 
@@ -40,32 +40,32 @@ ARRAY_TYPES: dict[str, tuple[tuple[type[np.generic], ...], int]] = {
 }
 
 _NODE_ARRAYS = ("kind", "feature", "threshold", "missing", "value", "weight", "n_samples", "impurity")
-# The kind of test that each pool belongs to, and its arrays.
+# The kind of split that each pool belongs to, and its arrays.
 _POOLS: dict[str, tuple[int, tuple[str, ...]]] = {
     "set_begin": (CATEGORY_SET, ("set_bits",)),
     "branch_begin": (MULTIWAY, ("branch",)),
     "term_begin": (LINEAR, ("term_feature", "term_coefficient", "term_fill")),
 }
-# Entries that a growing array may have ready at most.
-_MOST_SPARE = 1 << 16
-# Files are checked this many nodes at a time: the wide form of more would take memory for nothing.
+# Maximum number of spare entries of a growing array.
+_MAX_SPARE = 1 << 16
+# Files are checked this many nodes at a time, because the wide form takes more memory.
 _CHECKED_AT_ONCE = 1 << 17
 
 
 @dataclass(frozen=True, eq=False)
 class TreeEnsemble(Persistent):
-    """Hold the trees of an ensemble as flat, read-only arrays, one tree after the other.
+    """Trees of an ensemble as flat, read-only arrays, one tree after the other.
 
-    Tree t has the nodes from ``tree_begin[t]`` up to ``tree_begin[t + 1]``, and ``tree(t)`` gives it as a
-    `TreeArrays`, whose arrays these are but for what would be the same in nearly all nodes:
+    Tree t has the nodes from ``tree_begin[t]`` up to ``tree_begin[t + 1]``, and ``tree(t)`` returns it as
+    `TreeArrays`. The arrays are those of `TreeArrays`, except for what is the same in nearly all nodes:
 
-    - where the children are: breadth-first order tells it from ``kind``; only multiway tests, which may have
-      any number of children, have it in ``branch_children``;
-    - the offsets into the pools: ``set_begin``, ``branch_begin`` and ``term_begin`` have an entry for each
-      test of their kind, in order, and one for the end, not an entry for each node;
-    - ``missing`` and ``n_samples`` take 1 and 4 bytes where their numbers allow it.
+    - the positions of children, which follow from ``kind`` in breadth-first order; only multiway splits have
+      their number of children in ``branch_children``;
+    - the offsets into the pools: ``set_begin``, ``branch_begin`` and ``term_begin`` have one entry per split
+      of their kind, and one for the end, not one per node;
+    - ``missing`` and ``n_samples`` take 1 and 4 bytes if their values allow it.
 
-    A node takes 34 bytes and 8 for each number in its value.
+    A node takes 34 bytes, and 8 bytes per number of its value.
 
     >>> ensemble = TreeEnsemble.from_trees(member.tree_ for member in members)  # doctest: +SKIP
     >>> ensemble[:10].n_trees                                                  # doctest: +SKIP
@@ -108,7 +108,7 @@ class TreeEnsemble(Persistent):
 
     @property
     def n_trees(self) -> int:
-        """Count the trees."""
+        """Number of trees."""
         return len(self.tree_begin) - 1
 
     def __len__(self) -> int:
@@ -116,39 +116,39 @@ class TreeEnsemble(Persistent):
 
     @property
     def node_count(self) -> int:
-        """Count the nodes of all trees, leaves included."""
+        """Number of nodes of all trees, leaves included."""
         return len(self.kind)
 
     @property
     def n_outputs(self) -> int:
-        """Count the targets predicted at once."""
+        """Number of target columns."""
         return int(self.value.shape[1])
 
     @property
     def width(self) -> int:
-        """Give the largest number of classes of an output, 1 in regression."""
+        """Largest number of classes of an output, 1 in regression."""
         return int(self.value.shape[2])
 
     @property
     def nbytes(self) -> int:
-        """Count the bytes of all arrays."""
+        """Number of bytes of all arrays."""
         return sum(getattr(self, name).nbytes for name in ARRAY_TYPES)
 
     @cached_property
-    def _tests_before(self) -> dict[str, NDArray[np.int64]]:
-        """Count for each pool the tests of its kind before each tree.  (n_trees + 1,)"""
+    def _splits_before(self) -> dict[str, NDArray[np.int64]]:
+        """Number of splits of the kind of each pool before each tree.  (n_trees + 1,)"""
         return {
             name: np.searchsorted(np.flatnonzero(self.kind == kind), self.tree_begin).astype(np.int64)
             for name, (kind, _) in _POOLS.items()
         }
 
-    # ---- trees in and out ----
+    # ---- adding and taking trees ----
 
     @staticmethod
     def from_trees(trees: Iterable[TreeArrays]) -> TreeEnsemble:
-        """Put trees side by side, at least one; all for the same features and of one shape of value.
+        """Concatenate trees, at least one, with the same features and the same shape of value.
 
-        An iterator's trees are taken one by one, so that they need not all be there at once.
+        The trees of an iterator are taken one by one, so that they need not be in memory at once.
 
         >>> TreeEnsemble.from_trees([model.tree_, other.tree_])  # doctest: +SKIP
         """
@@ -177,7 +177,7 @@ class TreeEnsemble(Persistent):
         )
 
     def extend(self, other: TreeEnsemble) -> TreeEnsemble:
-        """Give the ensemble of these trees and, after them, the other's.
+        """Return the ensemble of these trees followed by those of another.
 
         >>> model.ensemble_.extend(TreeEnsemble.from_trees(new_trees))  # doctest: +SKIP
         """
@@ -187,25 +187,25 @@ class TreeEnsemble(Persistent):
         return builder.build()
 
     def __getitem__(self, trees: slice) -> TreeEnsemble:
-        """Give a run of the trees; no array is copied but the offsets."""
+        """Return a range of the trees; only the offsets are copied."""
         begin, end, step = trees.indices(self.n_trees)
         if step != 1 or begin >= end:
-            raise ValueError("An ensemble is cut into runs of at least one tree, in their order.")
+            raise ValueError("A slice of an ensemble has at least one tree and step 1.")
         first, last = int(self.tree_begin[begin]), int(self.tree_begin[end])
-        cut: dict[str, Any] = {name: getattr(self, name)[first:last] for name in _NODE_ARRAYS}
-        cut["tree_begin"] = self.tree_begin[begin : end + 1] - first
+        part: dict[str, Any] = {name: getattr(self, name)[first:last] for name in _NODE_ARRAYS}
+        part["tree_begin"] = self.tree_begin[begin : end + 1] - first
         for name, (_, pool) in _POOLS.items():
-            tests = slice(*self._tests_before[name][[begin, end]].tolist())
-            offsets = getattr(self, name)[tests.start : tests.stop + 1]
-            cut[name] = offsets - offsets[0]
+            splits = slice(*self._splits_before[name][[begin, end]].tolist())
+            offsets = getattr(self, name)[splits.start : splits.stop + 1]
+            part[name] = offsets - offsets[0]
             for array in pool:
-                cut[array] = getattr(self, array)[offsets[0] : offsets[-1]]
+                part[array] = getattr(self, array)[offsets[0] : offsets[-1]]
             if name == "branch_begin":
-                cut["branch_children"] = self.branch_children[tests]
-        return TreeEnsemble(**cut, n_features=self.n_features)
+                part["branch_children"] = self.branch_children[splits]
+        return TreeEnsemble(**part, n_features=self.n_features)
 
     def tree(self, number: int) -> TreeArrays:
-        """Give one tree, its arrays views into these where they can be.
+        """Return one tree, with views of the arrays where possible.
 
         >>> ensemble.tree(0).max_depth  # doctest: +SKIP
         """
@@ -213,14 +213,14 @@ class TreeEnsemble(Persistent):
         return self[number : number + 1]._widen()
 
     def trees(self) -> Iterator[TreeArrays]:
-        """Give one tree after the other.
+        """Iterate over the trees.
 
         >>> sum(tree.n_leaves for tree in ensemble.trees())  # doctest: +SKIP
         """
         return map(self.tree, range(self.n_trees))
 
     def _widen(self) -> TreeArrays:
-        """Give all nodes in the form of one tree, children numbered within their own."""
+        """Return all nodes in the form of one tree, children numbered within their own tree."""
         n_children = np.where(self.kind == LEAF, 0, 2)
         n_children[self.kind == MULTIWAY] = self.branch_children
         before = np.cumsum(n_children) - n_children
@@ -242,7 +242,7 @@ class TreeEnsemble(Persistent):
     # ---- structure ----
 
     def validate(self, n_categories: Sequence[int] | NDArray[np.int64]) -> None:
-        """Check that prediction may trust every number; ModelFileError names the array, tree and node.
+        """Check every number that prediction relies on; ModelFileError names the array, tree and node.
 
         ``n_categories[j]`` is the number of categories of feature j, 0 for a numeric one.
         """
@@ -257,7 +257,7 @@ class TreeEnsemble(Persistent):
             begin = end
 
     def _check_shapes(self) -> None:
-        """Check all that widening and cutting rely on."""
+        """Check the lengths and offsets that slicing relies on."""
         n = self.node_count
         for name in _NODE_ARRAYS:
             if len(getattr(self, name)) != n:
@@ -266,34 +266,34 @@ class TreeEnsemble(Persistent):
             raise ModelFileError(
                 f"Array 'value' has shape {self.value.shape}; it takes (n, n_outputs, width)."
             )
-        _check_offsets("tree_begin", self.tree_begin, n, least=1)
+        _check_offsets("tree_begin", self.tree_begin, n, min_step=1)
         if self.n_trees == 0 or np.diff(self.tree_begin).max() > np.iinfo(np.int32).max:
             raise ModelFileError(
                 "Array 'tree_begin': an ensemble has at least one tree, each of fewer than 2³¹ nodes."
             )
         for name, (kind, pool) in _POOLS.items():
-            n_tests = int(np.count_nonzero(self.kind == kind))
+            n_splits = int(np.count_nonzero(self.kind == kind))
             offsets = getattr(self, name)
-            if len(offsets) != n_tests + 1:
+            if len(offsets) != n_splits + 1:
                 raise ModelFileError(
-                    f"Array {name!r} has {len(offsets)} entries for {n_tests} tests of its kind."
+                    f"Array {name!r} has {len(offsets)} entries for {n_splits} splits of its kind."
                 )
             for array in pool:
-                _check_offsets(name, offsets, len(getattr(self, array)), least=0)
+                _check_offsets(name, offsets, len(getattr(self, array)), min_step=0)
         if len(self.branch_children) != len(self.branch_begin) - 1:
-            raise ModelFileError("Array 'branch_children' does not have an entry for each multiway test.")
+            raise ModelFileError("Array 'branch_children' does not have one entry per multiway split.")
 
     def _set_state(self, state: dict[str, Any]) -> None:
         check_types(state, ARRAY_TYPES)
         super()._set_state(state)
 
     def _check_state(self) -> None:
-        # Whoever owns the ensemble knows the categories of each feature and validates again with those; here
-        # the features are taken for what the tests say that they are.
+        # The owner of the ensemble knows the categories of each feature and validates with them; here the
+        # kinds of the features are inferred from the splits.
         self._check_shapes()
         if not 0 <= self.n_features <= np.iinfo(np.int32).max:
             raise ModelFileError(f"The model has {self.n_features} features.")
-        n_categories = np.zeros(self.n_features, dtype=np.int64)  # zeros that nobody touches take no memory
+        n_categories = np.zeros(self.n_features, dtype=np.int64)  # untouched zeros take no memory
         for name, codes_each in (("set_begin", 64), ("branch_begin", 1)):
             feature = self.feature[self.kind == _POOLS[name][0]]
             if len(feature) and not (feature.min() >= 0 and feature.max() < self.n_features):
@@ -303,7 +303,7 @@ class TreeEnsemble(Persistent):
 
 
 def _narrow(tree: TreeArrays) -> dict[str, Any]:
-    """Give the arrays of one tree as an ensemble has them."""
+    """Return the arrays of one tree as an ensemble has them."""
     narrow: dict[str, Any] = {name: getattr(tree, name) for name in _NODE_ARRAYS}
     for name in ("missing", "n_samples"):
         narrow[name] = _fit_type(narrow[name], ARRAY_TYPES[name][0])
@@ -311,25 +311,24 @@ def _narrow(tree: TreeArrays) -> dict[str, Any]:
     narrow["branch_children"] = tree.n_children[tree.kind == MULTIWAY]
     for name, (kind, pool) in _POOLS.items():
         begin: NDArray[np.int64] = getattr(tree, name)
-        some = begin[-1] > 0  # most trees have tests of one kind only
+        some = begin[-1] > 0  # most trees have splits of one kind only
         narrow[name] = np.append(begin[:-1][tree.kind == kind], begin[-1]) if some else begin[-1:]
         narrow |= {array: getattr(tree, array) for array in pool}
     return narrow | {"n_features": tree.n_features}
 
 
 def _fit_type(numbers: NDArray[Any], types: tuple[type[np.generic], ...]) -> NDArray[Any]:
-    """Give whole numbers in the first type that can hold them."""
+    """Return integers in the first type that can hold them."""
     narrow = np.iinfo(types[0])  # type: ignore[type-var]
     fits = len(numbers) == 0 or (narrow.min <= numbers.min() and numbers.max() <= narrow.max)
     return numbers.astype(types[0 if fits else -1])
 
 
 class EnsembleBuilder:
-    """Put the arrays of an ensemble together, those of one tree after the other.
+    """Builds an ensemble by appending trees.
 
-    They grow in place, which the system does by moving pages: a forest is never there twice. Where it is
-    known how many trees to expect, there is room for them from the first one on; memory that nobody has
-    written to is none.
+    Arrays grow in place, which the system does by remapping pages, so a forest is never in memory twice. With
+    ``n_expected`` trees, memory for all of them is reserved from the first one on.
 
     >>> builder = EnsembleBuilder()
     >>> builder.add(model.tree_)            # doctest: +SKIP
@@ -345,15 +344,15 @@ class EnsembleBuilder:
 
     @property
     def n_trees(self) -> int:
-        """Count the trees added."""
+        """Number of trees added."""
         return self._used.get("tree_begin", 1) - 1
 
     def add(self, tree: TreeArrays) -> None:
-        """Add a tree after those that are there."""
+        """Append a tree."""
         self.append(_narrow(tree))
 
     def build(self) -> TreeEnsemble:
-        """Give the ensemble of all trees added; nothing can be added afterwards."""
+        """Return the ensemble of all trees added; nothing can be added afterwards."""
         if self._shape is None:
             raise ValueError("An ensemble has at least one tree.")
         for name, array in self._arrays.items():
@@ -363,7 +362,7 @@ class EnsembleBuilder:
         return TreeEnsemble(n_features=self._shape[0], **arrays)
 
     def append(self, part: Mapping[str, Any]) -> None:
-        """Add the arrays of another ensemble."""
+        """Append the arrays of another ensemble."""
         shape = (part["n_features"], *part["value"].shape[1:])
         if self._shape is None:
             self._shape = shape
@@ -381,7 +380,7 @@ class EnsembleBuilder:
         for name in ARRAY_TYPES:
             offsets = name.endswith("_begin")
             new = part[name][1:] if offsets else part[name]
-            if len(new) > 0:  # most pools of most trees have nothing
+            if len(new) > 0:  # most pools of most trees are empty
                 self._put(name, new + self._arrays[name][self._used[name] - 1] if offsets else new)
 
     def _put(self, name: str, new: NDArray[Any]) -> None:
@@ -393,23 +392,23 @@ class EnsembleBuilder:
         if self._used[name] > len(array):
             if not array.flags.owndata:
                 array = self._arrays[name] = array[:used].copy()
-            # Nobody else has the array; somewhat more than is needed makes the calls few.
-            more = min(self._used[name] // 8, _MOST_SPARE)
+            # The array has no other owner; some spare room keeps the number of calls low.
+            more = min(self._used[name] // 8, _MAX_SPARE)
             array.resize((self._used[name] + more, *new.shape[1:]), refcheck=False)
         array[used : self._used[name]] = new
 
 
 def _room(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Make an array of which nothing has been touched, without the huge pages that NumPy would ask for.
+    """Allocate an uninitialized array without huge pages, which NumPy would request.
 
-    To find one, a system whose memory is in pieces may take a tenth of a second.
+    With fragmented memory, the system may take a tenth of a second to find one.
     """
     return core.room(math.prod(shape) * dtype.itemsize).view(dtype).reshape(shape)
 
 
-def _check_offsets(name: str, begin: NDArray[np.int64], end: int, least: int) -> None:
-    """Check that offsets go from 0 to end in steps of at least so many."""
-    sound = len(begin) > 0 and begin[0] == 0 and begin[-1] == end
+def _check_offsets(name: str, begin: NDArray[np.int64], end: int, min_step: int) -> None:
+    """Check that offsets go from 0 to end in steps of at least ``min_step``."""
+    valid = len(begin) > 0 and begin[0] == 0 and begin[-1] == end
     # All within [0, end] first: then no difference can overflow.
-    if not (sound and begin.min() >= 0 and begin.max() <= end and (np.diff(begin) >= least).all()):
-        raise ModelFileError(f"Array {name!r} does not divide {end} entries into parts in their order.")
+    if not (valid and begin.min() >= 0 and begin.max() <= end and (np.diff(begin) >= min_step).all()):
+        raise ModelFileError(f"Array {name!r} does not split {end} entries into consecutive parts.")

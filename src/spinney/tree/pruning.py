@@ -1,7 +1,4 @@
-"""Pruning: from a tree and what is known of its nodes to a smaller tree, one function a method.
-
-Every method marks the nodes that become leaves and leaves the rest to `TreeArrays.subset`.
-"""
+"""Pruning: cost-complexity (CART), reduced-error, pre-pruning and pessimistic (C4.5)."""
 
 from __future__ import annotations
 
@@ -16,20 +13,20 @@ from scipy.special import betaincinv, chdtri
 from spinney.tree.tree_arrays import TreeArrays
 
 Reach = Any
-"""The weight with which rows reach nodes, sparse, (n_rows, n_nodes): what ``decision_path`` gives."""
+"""The share with which rows reach nodes, sparse (n_rows, n_nodes), as from ``decision_path``."""
 
-# Sums over a subtree and at its root add the same numbers in different orders; what differs by less is a tie.
+# Sums over a subtree and at its root add the same numbers in another order; smaller differences are ties.
 _ROUNDING = 1e-10
 
 # C4.5 keeps a subtree only when it saves more than this many expected errors.
-_LEAST_SAVING = 0.1
+_MIN_SAVING = 0.1
 
 
 # ---- cost-complexity ----
 
 
 def cost_complexity_path(tree: TreeArrays) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give the α at which each link of the nested sequence is cut, and the leaves' impurity from there on.
+    """Return the α at which each subtree of the path is pruned, and the impurity of the leaves from there on.
 
     The first entry is the full tree at α = 0, the last the root alone; as scikit-learn's
     ``cost_complexity_pruning_path``.
@@ -44,7 +41,7 @@ def cost_complexity_path(tree: TreeArrays) -> tuple[NDArray[np.float64], NDArray
 
 
 def cost_complexity(tree: TreeArrays, alpha: float) -> TreeArrays:
-    """Cut the tree to the smallest one that minimises impurity + α · leaves.
+    """Return the smallest subtree that minimizes impurity + α · leaves.
 
     >>> cost_complexity(model.tree_, alpha=0.01).n_leaves  # doctest: +SKIP
     """
@@ -56,35 +53,35 @@ def cost_complexity(tree: TreeArrays, alpha: float) -> TreeArrays:
 
 
 def _risk(tree: TreeArrays) -> NDArray[np.float64]:
-    """Give R(t), a node's impurity times its share of the weight.  -> (n_nodes,)"""
+    """Return R(t), a node's impurity times its share of the weight.  -> (n_nodes,)"""
     total = float(tree.weight[0])
     return tree.weight / total * tree.impurity if total > 0 else np.zeros(tree.node_count)
 
 
 def weakest_links(tree: TreeArrays) -> list[tuple[float, int, float]]:
-    """List the cuts of the nested sequence in order: (α, node, rise of the leaves' impurity).
+    """Return the steps of cost-complexity pruning in order: (α, node, rise of the leaves' impurity).
 
-    Read bottom-up, the best cost of the subtree at t as a function of α is the lower of the line R(t) + α and
-    the sum of its children's. So t is cut where they cross, and whatever its descendants had planned for a
-    later α never happens: those plans come off a heap, each once. Heaps are merged the small into the large,
-    which makes it O(n log² n) however deep the tree is; cutting one link after another would be quadratic.
+    Bottom-up, the best cost of the subtree at t as a function of α is the minimum of the line R(t) + α and
+    the sum of its children's costs. So t is pruned where they cross, and later steps of its descendants are
+    removed from a heap, each once. Merging the smaller heap into the larger takes O(n log² n) in total for
+    any depth; searching for one weakest link after another would be quadratic.
     """
     risk = _risk(tree).tolist()
     order = _depth_first_order(tree)
     first, count = tree.first_child.tolist(), tree.n_children.tolist()
-    # By node: a heap of (−α, −order, node, rise, leaves lost).
-    plans: dict[int, list[tuple[float, int, int, float, int]]] = {}
+    # By node: a heap of (−α, −order, node, rise, leaves removed).
+    steps: dict[int, list[tuple[float, int, int, float, int]]] = {}
     for node in range(tree.node_count - 1, -1, -1):
         if count[node] == 0:
             continue
         children = range(first[node], first[node] + count[node])
         heap: list[tuple[float, int, int, float, int]] = []
         for child in children:
-            other = plans.pop(child, [])
+            other = steps.pop(child, [])
             if len(other) > len(heap):
                 heap, other = other, heap
-            for plan in other:
-                heapq.heappush(heap, plan)
+            for step in other:
+                heapq.heappush(heap, step)
         below, leaves = sum(risk[child] for child in children), count[node]
         alpha = max((risk[node] - below) / (leaves - 1), 0.0)
         while heap and -heap[0][0] >= alpha:
@@ -92,28 +89,28 @@ def weakest_links(tree: TreeArrays) -> list[tuple[float, int, float]]:
             below, leaves = below - rise, leaves + fewer
             alpha = max((risk[node] - below) / (leaves - 1), 0.0)
         heapq.heappush(heap, (-alpha, -order[node], node, risk[node] - below, leaves - 1))
-        plans[node] = heap
-    cuts = sorted(plans.get(0, []), key=lambda plan: (-plan[0], -plan[1]))
-    return [(-negative, node, rise) for negative, _, node, rise, _ in cuts]
+        steps[node] = heap
+    path = sorted(steps.get(0, []), key=lambda step: (-step[0], -step[1]))
+    return [(-negative, node, rise) for negative, _, node, rise, _ in path]
 
 
 def _depth_first_order(tree: TreeArrays) -> list[int]:
-    """Give each node's place in a depth-first walk, in which scikit-learn breaks ties.  -> (n_nodes,)"""
+    """Return each node's position in depth-first order, by which scikit-learn breaks ties.  -> (n_nodes,)"""
     parent, first, count = tree.parent.tolist(), tree.first_child.tolist(), tree.n_children.tolist()
     size = [1] * tree.node_count
     for node in range(tree.node_count - 1, 0, -1):
         size[parent[node]] += size[node]
-    place = [0] * tree.node_count
+    position = [0] * tree.node_count
     for node in range(tree.node_count):
-        following = place[node] + 1
+        following = position[node] + 1
         for child in range(first[node], first[node] + count[node]):
-            place[child] = following
+            position[child] = following
             following += size[child]
-    return place
+    return position
 
 
 def choose_alpha(alphas: ArrayLike, cv_scores: ArrayLike, rule: Literal["best", "1-se"] = "best") -> float:
-    """Choose α by cross-validated scores, greater being better.
+    """Choose α by cross-validated scores; greater is better.
 
     alphas (n_alphas,); cv_scores (n_folds, n_alphas).
     ``"best"`` takes the best mean; ``"1-se"`` the largest α whose mean is within one standard error of it.
@@ -149,9 +146,9 @@ def leaf_losses(
     weight: NDArray[np.float64] | None = None,
     task: Literal["classification", "regression"] = "classification",
 ) -> NDArray[np.float64]:
-    """Give each node's validation loss if it answered for all the rows that reach it.  -> (n_nodes,)
+    """Return each node's validation loss if it predicted all rows that reach it.  -> (n_nodes,)
 
-    reach (n_rows, n_nodes) sparse; y (n_rows,) or (n_rows, n_outputs), class codes or numbers;
+    reach (n_rows, n_nodes) sparse; y (n_rows,) or (n_rows, n_outputs), class codes or values;
     weight (n_rows,). The loss is the weight of wrongly classified rows, or the weighted squared error, summed
     over the outputs. A fractional row counts at each node by the share that reaches it.
     """
@@ -167,7 +164,7 @@ def leaf_losses(
 
 
 def staying(tree: TreeArrays, reach: Reach) -> csr_array[np.float64, tuple[int, int]]:
-    """Give the part of each row that a test does not pass on to any child, for want of a branch.
+    """Return the share of each row that ends at an inner node, which has no branch for it.
 
     Same shape as reach, 0 at leaves. ``leaf_losses`` of it is the ``staying_loss`` of the functions below.
     """
@@ -186,9 +183,9 @@ def staying(tree: TreeArrays, reach: Reach) -> csr_array[np.float64, tuple[int, 
 def reduced_error(
     tree: TreeArrays, leaf_loss: NDArray[np.float64], staying_loss: NDArray[np.float64] | None = None
 ) -> TreeArrays:
-    """Replace, bottom-up, each subtree that is no better on the validation set than a leaf in its place.
+    """Replace, bottom-up, each subtree that is no better on the validation rows than a leaf in its place.
 
-    leaf_loss, staying_loss (n_nodes,), from `leaf_losses`. What is left is the smallest of the best cuts.
+    leaf_loss, staying_loss (n_nodes,), from `leaf_losses`. The result is the smallest of the best subtrees.
 
     >>> reduced_error(model.tree_, leaf_losses(model.tree_, reach, y_validation))  # doctest: +SKIP
     """
@@ -214,7 +211,7 @@ def pre(
 def _no_worse_as_leaf(
     tree: TreeArrays, leaf_loss: NDArray[np.float64], staying_loss: NDArray[np.float64], slack: float
 ) -> NDArray[np.bool_]:
-    """Mark, bottom-up, the nodes that cost at most the pruned subtree + slack as a leaf.  -> (n_nodes,)"""
+    """Mark, bottom-up, the nodes whose loss as a leaf is at most that of the pruned subtree + slack."""
     best = leaf_loss.copy()
     marked = np.zeros(tree.node_count, dtype=np.bool_)
     for begin, end in reversed(tree.levels):
@@ -235,9 +232,9 @@ def _no_worse_as_leaf(
 
 
 def upper_error_rate(errors: ArrayLike, n: ArrayLike, confidence: float = 0.25) -> NDArray[np.float64]:
-    """Give the upper limit of a binomial error rate, C4.5's U_CF(E, N); E and N may be fractional.
+    """Return the upper limit of a binomial error rate, C4.5's U_CF(E, N); E and N may be fractional.
 
-    It is the rate at which E or fewer errors among N have the probability CF; 1 where all are errors.
+    It is the rate at which E or fewer errors among N have the probability CF; 1 if all are errors.
     Computed exactly: the C4.5 program interpolates a short table of normal deviates for E ≥ 1, so that the
     book prints U_25%(1, 16) = .157 where the limit is .160.
 
@@ -273,7 +270,7 @@ def pessimistic(tree: TreeArrays, confidence: float = 0.25) -> TreeArrays:
         estimate = (tree.weight[:, None] * upper_error_rate(wrong, tree.weight[:, None], confidence)).sum(
             axis=1
         )
-        return tree.subset(_no_worse_as_leaf(tree, estimate, none, slack=_LEAST_SAVING))
+        return tree.subset(_no_worse_as_leaf(tree, estimate, none, slack=_MIN_SAVING))
     degrees = tree.weight - 1.0
     # chdtri takes the upper tail, so 1 − CF is the quantile with CF below it.
     quantile = chdtri(np.where(degrees > 0, degrees, 1.0), 1.0 - confidence)

@@ -1,4 +1,4 @@
-"""The complete check of the arrays of trees: a damaged or hostile model file is an error, never a crash."""
+"""Checks of the arrays of trees: a damaged or hostile model file is an error, never a crash."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _LEAF, _NUMERIC, _CATEGORY_SET, _MULTIWAY, _LINEAR = range(_N_KINDS)
 _WORD_BITS = 64
 
 
-class _UnsoundNodeError(Exception):
-    """Carry the array, the node and what is wrong with it to where the tree's number is known."""
+class _InvalidNodeError(Exception):
+    """The array, the node and what is wrong with it; raised where the number of the tree is not known."""
 
 
 def check_types(
     state: Mapping[str, Any], types: Mapping[str, tuple[tuple[type[np.generic], ...], int]]
 ) -> None:
-    """Raise ModelFileError unless a stored state has just these arrays, of these types, and n_features.
+    """Raise ModelFileError unless a stored state has exactly these arrays, of these types, and n_features.
 
     types: for each array the types it may have, and its number of dimensions.
     """
@@ -43,21 +43,21 @@ def check_types(
             raise ModelFileError(f"Array {name!r} must be {wanted}, {n_dimensions}-D; the file has {found}.")
     n_features = state["n_features"]
     if isinstance(n_features, bool) or not isinstance(n_features, int | np.integer):
-        raise ModelFileError(f"n_features must be a whole number; the file has {type(n_features).__name__}.")
+        raise ModelFileError(f"n_features must be an integer; the file has {type(n_features).__name__}.")
 
 
 def check_structure(tree: TreeArrays, n_categories: Sequence[int]) -> None:
-    """Raise ModelFileError unless every number in the tree is one that prediction may trust.
+    """Raise ModelFileError unless prediction can rely on every number in the tree.
 
-    Time and memory are linear in the size of the arrays. Later checks index with what earlier ones made
-    sure of, so their order matters.
+    Time and memory are linear in the size of the arrays. Later checks rely on earlier ones, so their order
+    matters.
     """
     categories = check_feature_count(tree.n_features, n_categories)
     _check_lengths(tree)
     try:
         _check_nodes(tree, categories, np.zeros(1, dtype=np.int64))
-    except _UnsoundNodeError as unsound:
-        array, node, problem = unsound.args
+    except _InvalidNodeError as invalid:
+        array, node, problem = invalid.args
         raise ModelFileError(f"Array {array!r}, node {node}: {problem}.") from None
 
 
@@ -67,7 +67,7 @@ def check_trees(
     roots: NDArray[np.int64],
     first_tree: int,
 ) -> None:
-    """Check several trees, one after the other in arrays of matching lengths, as if each stood alone.
+    """Check several trees, one after the other in arrays of matching lengths, as `check_structure` does.
 
     Children are numbered within their tree, offsets into the pools over all trees. roots (n_trees,) is where
     each tree begins, rising from 0; first_tree is the number of the first in errors.
@@ -75,17 +75,17 @@ def check_trees(
     categories = check_feature_count(trees.n_features, n_categories)
     try:
         _check_nodes(trees, categories, roots)
-    except _UnsoundNodeError as unsound:
-        array, node, problem = unsound.args
+    except _InvalidNodeError as invalid:
+        array, node, problem = invalid.args
         tree = int(np.searchsorted(roots, node, side="right")) - 1
-        place = f"tree {first_tree + tree}, node {node - int(roots[tree])}"
-        raise ModelFileError(f"Array {array!r}, {place}: {problem}.") from None
+        where = f"tree {first_tree + tree}, node {node - int(roots[tree])}"
+        raise ModelFileError(f"Array {array!r}, {where}: {problem}.") from None
 
 
 def check_feature_count(
     n_features: int, n_categories: Sequence[int] | NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Give the number of categories of each feature as an array, if it is one for each of the tree's."""
+    """Return the number of categories of each feature as an array, checked against the tree's."""
     categories = np.asarray(n_categories, dtype=np.int64).reshape(-1)
     if n_features != len(categories):
         raise ModelFileError(f"The tree was made for {n_features} features; the model has {len(categories)}.")
@@ -99,15 +99,15 @@ def _check_nodes(tree: TreeArrays, categories: NDArray[np.int64], roots: NDArray
     _check_statistics(tree, roots)
 
 
-def _require(ok: NDArray[np.bool_], array: str, problem: str, nodes: NDArray[Any] | None = None) -> None:
-    """Raise for the first False in ok; nodes are the nodes that ok speaks of, where not all."""
+def _require_all(ok: NDArray[np.bool_], array: str, problem: str, nodes: NDArray[Any] | None = None) -> None:
+    """Raise for the first False in ok; nodes are the nodes that ok refers to, if not all."""
     if not ok.all():
         first = int(np.argmin(ok))
         _refuse(array, first if nodes is None else int(nodes[first]), problem)
 
 
 def _refuse(array: str, node: int, problem: str) -> NoReturn:
-    raise _UnsoundNodeError(array, node, problem)
+    raise _InvalidNodeError(array, node, problem)
 
 
 def _check_lengths(tree: TreeArrays) -> None:
@@ -148,24 +148,24 @@ def _check_lengths(tree: TreeArrays) -> None:
 
 def _check_children(tree: TreeArrays, roots: NDArray[np.int64]) -> None:
     """Check that the children are numbered breadth first, which also rules out cycles and shared children."""
-    _require(tree.kind < _N_KINDS, "kind", "no such kind of test")
+    _require_all(tree.kind < _N_KINDS, "kind", "no such kind of node")
     leaf = tree.kind == _LEAF
     count = tree.n_children.astype(np.int64)
-    _require(~leaf | (count == 0), "n_children", "a leaf has no children")
-    _require(leaf | (count >= 2), "n_children", "a test has at least two children")
+    _require_all(~leaf | (count == 0), "n_children", "a leaf has no children")
+    _require_all(leaf | (count >= 2), "n_children", "a split has at least two children")
     two_way = ~leaf & (tree.kind != _MULTIWAY)
-    _require(~two_way | (count == 2), "n_children", "this kind of test has exactly two children")
+    _require_all(~two_way | (count == 2), "n_children", "this kind of split has exactly two children")
     sizes = np.diff(roots, append=len(count))
     before = np.cumsum(count) - count  # children of earlier nodes, those of earlier trees too
     expected = np.where(leaf, -1, 1 + before - np.repeat(before[roots], sizes))
-    _require(
+    _require_all(
         tree.first_child == expected,
         "first_child",
         "the children are not where breadth-first order puts them",
     )
     # Children come after their parent: without this, two nodes may be each other's child.
     number = np.arange(len(count)) - np.repeat(roots, sizes)
-    _require(leaf | (expected > number), "first_child", "a child comes before its parent")
+    _require_all(leaf | (expected > number), "first_child", "a child comes before its parent")
     nodes = 1 + np.add.reduceat(count, roots)
     for tree_number in np.flatnonzero(nodes != sizes)[:1].tolist():
         problem = f"the children add up to {nodes[tree_number]} nodes; the tree has {sizes[tree_number]}"
@@ -176,18 +176,22 @@ def _check_fields(tree: TreeArrays, categories: NDArray[np.int64]) -> None:
     leaf, linear = tree.kind == _LEAF, tree.kind == _LINEAR
     numeric, by_category = tree.kind == _NUMERIC, (tree.kind == _CATEGORY_SET) | (tree.kind == _MULTIWAY)
     no_feature = leaf | linear
-    _require(~no_feature | (tree.feature == -1), "feature", "a leaf or a linear test has no single feature")
+    _require_all(
+        ~no_feature | (tree.feature == -1), "feature", "a leaf or an oblique split has no single feature"
+    )
     in_range = (tree.feature >= 0) & (tree.feature < tree.n_features)
-    _require(no_feature | in_range, "feature", f"the model has {tree.n_features} features")
+    _require_all(no_feature | in_range, "feature", f"the model has {tree.n_features} features")
     size = np.zeros(len(leaf), dtype=np.int64)
     size[~no_feature] = categories[tree.feature[~no_feature]]
-    _require(~numeric | (size == 0), "feature", "a numeric test is on a categorical feature")
-    _require(~by_category | (size > 0), "feature", "a category test is on a numeric feature")
+    _require_all(~numeric | (size == 0), "feature", "a numeric split is on a categorical feature")
+    _require_all(~by_category | (size > 0), "feature", "a categorical split is on a numeric feature")
     has_threshold = numeric | linear
-    _require(~has_threshold | np.isfinite(tree.threshold), "threshold", "it must be finite")
-    _require(has_threshold | np.isnan(tree.threshold), "threshold", "it must be NaN where the test has none")
-    # Nothing reads it at a leaf, where 0 is as good as −1.
-    _require(
+    _require_all(~has_threshold | np.isfinite(tree.threshold), "threshold", "it must be finite")
+    _require_all(
+        has_threshold | np.isnan(tree.threshold), "threshold", "it must be NaN where the split has none"
+    )
+    # Not read at a leaf, where 0 is as good as −1.
+    _require_all(
         (tree.missing >= -1) & (tree.missing < np.maximum(tree.n_children, 1)), "missing", "no such child"
     )
 
@@ -198,50 +202,57 @@ def _check_pools(tree: TreeArrays, categories: NDArray[np.int64]) -> None:
     size[by_category] = categories[tree.feature[by_category]]
 
     words = _pool_lengths(tree, "set_begin", len(tree.set_bits), _CATEGORY_SET)
-    _require(
+    _require_all(
         words <= (size + _WORD_BITS - 1) // _WORD_BITS,
         "set_bits",
         "more words than the feature has categories",
     )
 
     branches = _pool_lengths(tree, "branch_begin", len(tree.branch), _MULTIWAY)
-    _require(branches <= size, "branch", "more branches than the feature has categories")
+    _require_all(branches <= size, "branch", "more branches than the feature has categories")
     owner = np.repeat(np.arange(len(tree.kind)), branches)
-    _require((tree.branch >= -1) & (tree.branch < tree.n_children[owner]), "branch", "no such child", owner)
+    _require_all(
+        (tree.branch >= -1) & (tree.branch < tree.n_children[owner]), "branch", "no such child", owner
+    )
 
     terms = _pool_lengths(tree, "term_begin", len(tree.term_feature), _LINEAR)
     owner = np.repeat(np.arange(len(tree.kind)), terms)
     in_range = (tree.term_feature >= 0) & (tree.term_feature < tree.n_features)
-    _require(in_range, "term_feature", f"the model has {tree.n_features} features", owner)
-    _require(
-        categories[tree.term_feature] == 0, "term_feature", "a linear test takes numeric features only", owner
+    _require_all(in_range, "term_feature", f"the model has {tree.n_features} features", owner)
+    _require_all(
+        categories[tree.term_feature] == 0,
+        "term_feature",
+        "an oblique split takes numeric features only",
+        owner,
     )
-    _require(np.isfinite(tree.term_coefficient), "term_coefficient", "it must be finite", owner)
-    _require(np.isfinite(tree.term_fill), "term_fill", "it must be finite", owner)
+    _require_all(np.isfinite(tree.term_coefficient), "term_coefficient", "it must be finite", owner)
+    _require_all(np.isfinite(tree.term_fill), "term_fill", "it must be finite", owner)
 
 
 def _pool_lengths(tree: TreeArrays, name: str, pool_size: int, kind: int) -> NDArray[np.int64]:
-    """Give how many entries of a pool each node has, after checking the offsets.  -> (n_nodes,)"""
+    """Return the number of pool entries of each node, after checking the offsets.  -> (n_nodes,)"""
     begin: NDArray[np.int64] = getattr(tree, name)
-    _require((begin >= 0) & (begin <= pool_size), name, f"the offset is outside the pool of {pool_size}")
+    _require_all((begin >= 0) & (begin <= pool_size), name, f"the offset is outside the pool of {pool_size}")
     length = np.diff(begin)  # both ends are in [0, pool_size], so no difference can overflow
-    _require(length >= 0, name, "the offsets go back")
+    _require_all(length >= 0, name, "the offsets go back")
     if begin[0] != 0 or begin[-1] != pool_size:
         _refuse(name, 0, f"the offsets cover [{begin[0]}, {begin[-1]}) of a pool of {pool_size} entries")
     has_pool = tree.kind == kind
-    _require(~has_pool | (length > 0), name, "this kind of test needs at least one entry")
-    _require(has_pool | (length == 0), name, "this kind of node has no entries here")
+    _require_all(~has_pool | (length > 0), name, "this kind of split needs at least one entry")
+    _require_all(has_pool | (length == 0), name, "this kind of node has no entries here")
     return length
 
 
 def _check_statistics(tree: TreeArrays, roots: NDArray[np.int64]) -> None:
-    _require(np.asarray(np.isfinite(tree.value).all(axis=(1, 2))), "value", "it must be finite")
-    _require(np.isfinite(tree.weight) & (tree.weight >= 0), "weight", "it must be finite and not negative")
-    _require(np.isfinite(tree.impurity), "impurity", "it must be finite")
-    _require(tree.n_samples >= 0, "n_samples", "it must not be negative")
-    # Shares of a fractional row are weight[child] / weight[node]: they must not blow a prediction up.
+    _require_all(np.asarray(np.isfinite(tree.value).all(axis=(1, 2))), "value", "it must be finite")
+    _require_all(
+        np.isfinite(tree.weight) & (tree.weight >= 0), "weight", "it must be finite and not negative"
+    )
+    _require_all(np.isfinite(tree.impurity), "impurity", "it must be finite")
+    _require_all(tree.n_samples >= 0, "n_samples", "it must not be negative")
+    # Fractional instances are multiplied by weight[child] / weight[node], which must not exceed 1.
     parent = np.repeat(np.arange(len(tree.kind)), tree.n_children)
     splits_rows = (tree.missing[parent] == -1) & (tree.kind[parent] != _LINEAR)
     child = np.delete(np.arange(len(tree.kind)), roots)  # in the order of their parents
     too_heavy = tree.weight[child] > tree.weight[parent] * (1 + 1e-6)
-    _require(~(splits_rows & too_heavy), "weight", "a child is heavier than its parent", child)
+    _require_all(~(splits_rows & too_heavy), "weight", "a child is heavier than its parent", child)

@@ -1,4 +1,4 @@
-"""TreeArrays: the one format in which every tree of the library is fitted, whatever algorithm grew it."""
+"""TreeArrays: a fitted tree as flat arrays, the same for every algorithm."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from spinney.tree.structure import check_structure, check_types
 T = TypeVar("T", bound=np.generic)
 
 LEAF, NUMERIC, CATEGORY_SET, MULTIWAY, LINEAR = range(5)
-"""The kinds of test a node may hold."""
+"""The kinds of nodes."""
 
 # The exact type and number of dimensions of every array. int32 where the count is of nodes or features,
 # to keep a node in few cache lines; 64-bit where the count is of rows or of pool entries.
@@ -44,9 +44,36 @@ ARRAY_TYPES: dict[str, tuple[type[np.generic], int]] = {
 
 @dataclass(frozen=True, eq=False)
 class TreeArrays:
-    """Hold one fitted tree as flat, read-only arrays, nodes in breadth-first order.
+    """A fitted tree as flat, read-only arrays, nodes in breadth-first order.
 
-    ARCHITECTURE.md has the table of what each array means. Indexing by node is all that reading a tree takes:
+    Attributes
+    ----------
+    kind : ndarray of shape (n_nodes,), uint8
+        0 leaf, 1 numeric split, 2 category set, 3 multiway split, 4 oblique split.
+    feature : ndarray of shape (n_nodes,), int32
+        Feature of the split; −1 for a leaf or an oblique split.
+    threshold : ndarray of shape (n_nodes,), float64
+        Values ≤ threshold go to child 0; NaN where there is none. The largest float64 sends known values to
+        child 0 and missing ones to child 1.
+    first_child, n_children : ndarray of shape (n_nodes,), int32
+        Range of the children; −1 and 0 for a leaf.
+    missing : ndarray of shape (n_nodes,), int32
+        Child, counted from 0, that missing values go to; −1 for every child in proportion to its weight.
+    value : ndarray of shape (n_nodes, n_outputs, width), float64
+        Class proportions, or the mean or median with width 1.
+    weight, n_samples, impurity : ndarray of shape (n_nodes,), float64, int64, float64
+        Total weight, number and impurity of the training rows in the node.
+    set_begin, set_bits : ndarray of shape (n_nodes + 1,), int64, and (n_words,), uint64
+        Category sets as bits: code c goes to child 0 if bit c is set. Codes beyond the bits go to child 1.
+    branch_begin, branch : ndarray of shape (n_nodes + 1,), int64, and (n_branches,), int32
+        Multiway splits: child of each code; −1 if there is none, and the node itself predicts.
+    term_begin, term_feature, term_coefficient, term_fill : ndarray
+        Oblique splits: features, coefficients, and the values that replace missing ones.
+    n_features : int
+        Number of features.
+
+    Examples
+    --------
 
     >>> tree = model.tree_                                          # doctest: +SKIP
     >>> children = range(tree.first_child[0], tree.first_child[0] + tree.n_children[0])  # doctest: +SKIP
@@ -97,29 +124,29 @@ class TreeArrays:
 
     @property
     def node_count(self) -> int:
-        """Count the nodes, leaves included."""
+        """Number of nodes, leaves included."""
         return len(self.kind)
 
     @cached_property
     def is_leaf(self) -> NDArray[np.bool_]:
-        """Mark the leaves.  (n_nodes,)"""
+        """Mask of the leaves.  (n_nodes,)"""
         return _frozen(self.kind == LEAF)
 
     @property
     def n_leaves(self) -> int:
-        """Count the leaves."""
+        """Number of leaves."""
         return int(np.count_nonzero(self.is_leaf))
 
     @cached_property
     def parent(self) -> NDArray[np.int32]:
-        """Give each node's parent, −1 for the root.  (n_nodes,)"""
+        """Parent of each node, −1 for the root.  (n_nodes,)"""
         nodes = np.arange(self.node_count, dtype=np.int32)
         # Breadth-first: the nodes 1, 2, 3, … are the children of node 0, then those of node 1, and so on.
         return _frozen(np.concatenate([np.array([-1], dtype=np.int32), np.repeat(nodes, self.n_children)]))
 
     @cached_property
     def levels(self) -> list[tuple[int, int]]:
-        """List the range of nodes [begin, end) at each depth."""
+        """Range of nodes [begin, end) at each depth."""
         nodes_before = (1 + np.cumsum(self.n_children, dtype=np.int64)).tolist()  # 1 + children of nodes 0..t
         ranges = [(0, 1)]
         while (following := nodes_before[ranges[-1][1] - 1]) > ranges[-1][1]:
@@ -128,22 +155,22 @@ class TreeArrays:
 
     @cached_property
     def depth(self) -> NDArray[np.int32]:
-        """Give each node's depth, 0 for the root.  (n_nodes,)"""
+        """Depth of each node, 0 for the root.  (n_nodes,)"""
         sizes = [end - begin for begin, end in self.levels]
         return _frozen(np.repeat(np.arange(len(sizes), dtype=np.int32), sizes))
 
     @property
     def max_depth(self) -> int:
-        """Give the depth of the deepest leaf; a tree of one leaf has 0."""
+        """Depth of the deepest leaf; 0 for a tree of one leaf."""
         return len(self.levels) - 1
 
     def children(self, node: int) -> range:
-        """Give the children of a node, an empty range at a leaf."""
+        """Return the children of a node, an empty range for a leaf."""
         first = int(self.first_child[node])
         return range(first, first + int(self.n_children[node]))
 
     def sum_over_children(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Add up the children's values for each node, 0 at a leaf.  values (n_nodes,) -> (n_nodes,)"""
+        """Return the sum of the children's values per node, 0 for a leaf.  values (n_nodes,) -> (n_nodes,)"""
         total = np.zeros(self.node_count)
         internal = np.flatnonzero(self.n_children)
         if len(internal):
@@ -153,26 +180,26 @@ class TreeArrays:
     # ---- structure ----
 
     def validate(self, n_categories: Sequence[int]) -> None:
-        """Check that every number is one that prediction may trust; ModelFileError names array and node.
+        """Check every number that prediction relies on; ModelFileError names the array and node.
 
         ``n_categories[j]`` is the number of categories of feature j, 0 for a numeric one.
         """
         check_structure(self, n_categories)
 
     def to_state(self) -> dict[str, NDArray[Any] | int]:
-        """Give the arrays by name, the form in which a model file stores a tree."""
+        """Return the arrays by name, as a model file stores them."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], n_categories: Sequence[int]) -> TreeArrays:
-        """Build a tree from a stored state that nobody has checked; raise ModelFileError if it is unsound."""
+        """Build a tree from unchecked plain data; ModelFileError if it is not a valid tree."""
         check_types(state, {name: ((dtype,), n) for name, (dtype, n) in ARRAY_TYPES.items()})
         tree = cls(**{name: state[name] for name in ARRAY_TYPES}, n_features=int(state["n_features"]))
         tree.validate(n_categories)
         return tree
 
     def renumber(self, keep_as_leaf: NDArray[np.bool_]) -> NDArray[np.int32]:
-        """Give each node's number after `subset`, −1 if dropped.  keep_as_leaf (n_nodes,) -> (n_nodes,)"""
+        """Return each node's number after `subset`, −1 if removed.  keep_as_leaf (n_nodes,) -> (n_nodes,)"""
         alive = np.ones(self.node_count, dtype=np.bool_)
         for begin, end in self.levels[1:]:
             above = self.parent[begin:end]
@@ -180,7 +207,7 @@ class TreeArrays:
         return np.where(alive, np.cumsum(alive) - 1, -1).astype(np.int32)
 
     def subset(self, keep_as_leaf: NDArray[np.bool_]) -> TreeArrays:
-        """Turn the marked nodes into leaves and drop what hung below them: what every pruning does.
+        """Turn the marked nodes into leaves and remove the nodes below them, as every pruning does.
 
         keep_as_leaf (n_nodes,). Marking a leaf, or a node below another marked one, changes nothing.
 
@@ -220,34 +247,34 @@ class TreeArrays:
             n_features=self.n_features,
         )
 
-    # ---- what one node's test looks at ----
+    # ---- the split of one node ----
 
     def goes_first(self, node: int, n_categories: int) -> NDArray[np.bool_]:
-        """Tell for each category whether a category-set node sends it to child 0.  -> (n_categories,)"""
+        """Return which categories a category-set node sends to child 0.  -> (n_categories,)"""
         words = self.set_bits[self.set_begin[node] : self.set_begin[node + 1]]
-        # Spelled as shifts, not np.unpackbits, so that the byte order of the machine plays no part.
+        # Shifts, not np.unpackbits, so that the byte order of the machine does not matter.
         bits = (words[:, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
         found = bits.astype(np.bool_).ravel()[:n_categories]
         return np.concatenate([found, np.zeros(n_categories - len(found), dtype=np.bool_)])
 
     def branches(self, node: int) -> NDArray[np.int32]:
-        """Give the child (0-based) that a multiway node has for each category, −1 where it has none."""
+        """Return the child, counted from 0, of each category of a multiway node, −1 if there is none."""
         return self.branch[self.branch_begin[node] : self.branch_begin[node + 1]]
 
     def terms(self, node: int) -> slice:
-        """Give the range of a linear node's terms in the ``term_*`` arrays."""
+        """Return the range of an oblique node's terms in the ``term_*`` arrays."""
         return slice(int(self.term_begin[node]), int(self.term_begin[node + 1]))
 
-    # ---- the names that code written for scikit-learn's tree_ reads ----
+    # ---- the attributes of scikit-learn's tree_ ----
 
     @property
     def children_left(self) -> NDArray[np.intp]:
-        """Give each node's first child, −1 at a leaf; only for trees of two-way tests."""
+        """First child of each node, −1 for a leaf; only if all splits are binary."""
         return self._binary_child("children_left", 0)
 
     @property
     def children_right(self) -> NDArray[np.intp]:
-        """Give each node's second child, −1 at a leaf; only for trees of two-way tests."""
+        """Second child of each node, −1 for a leaf; only if all splits are binary."""
         return self._binary_child("children_right", 1)
 
     def _binary_child(self, name: str, which: int) -> NDArray[np.intp]:
@@ -260,43 +287,43 @@ class TreeArrays:
 
     @property
     def n_node_samples(self) -> NDArray[np.int64]:
-        """Count the training rows in each node."""
+        """Number of training rows in each node."""
         return self.n_samples
 
     @property
     def weighted_n_node_samples(self) -> NDArray[np.float64]:
-        """Add up the weights of the training rows in each node."""
+        """Total weight of the training rows in each node."""
         return self.weight
 
     @property
     def missing_go_to_left(self) -> NDArray[np.uint8]:
-        """Mark the nodes that send a missing value to the first child alone."""
+        """Mask of the nodes that send missing values to the first child only."""
         return _frozen(((self.missing == 0) & ~self.is_leaf).astype(np.uint8))
 
     @property
     def capacity(self) -> int:
-        """Count the nodes there is room for, which is the nodes there are."""
+        """Number of nodes."""
         return self.node_count
 
     @property
     def n_outputs(self) -> int:
-        """Count the targets predicted at once."""
+        """Number of target columns."""
         return int(self.value.shape[1])
 
     @property
     def max_n_classes(self) -> int:
-        """Give the width of ``value``: the largest number of classes of an output, 1 in regression."""
+        """Width of ``value``: the largest number of classes of an output, 1 in regression."""
         return int(self.value.shape[2])
 
     @property
     def n_classes(self) -> NDArray[np.intp]:
-        """Give the width of ``value`` for each output.  (n_outputs,)"""
+        """Width of ``value`` per output.  (n_outputs,)"""
         return np.full(self.n_outputs, self.max_n_classes, dtype=np.intp)
 
     def compute_feature_importances(self, normalize: bool = True) -> NDArray[np.float64]:
-        """Add up the impurity that each feature's splits removed, per unit of root weight.  -> (n_features,)
+        """Return the impurity decrease by the splits of each feature, per root weight.  -> (n_features,)
 
-        The terms of a linear test share its decrease in proportion to their absolute coefficients.
+        The terms of an oblique split share its decrease in proportion to their absolute coefficients.
         """
         total = self.weight * self.impurity
         decrease = np.where(self.is_leaf, 0.0, total - self.sum_over_children(total))
@@ -323,7 +350,7 @@ def _frozen(array: NDArray[T]) -> NDArray[T]:
 def _gather_pool(
     begin: NDArray[np.int64], kept: NDArray[np.intp], leaf: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give the kept nodes' new offsets into a pool, and where each entry stood.  kept, leaf (n_kept,)"""
+    """Return the kept nodes' new offsets into a pool, and the old position of each entry."""
     length = np.where(leaf, 0, np.diff(begin)[kept])
     new_begin = np.concatenate([[0], np.cumsum(length)])
     entries = np.repeat(begin[:-1][kept] - new_begin[:-1], length) + np.arange(new_begin[-1])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from spinney.core.parameters import Whole
+from spinney.core.parameters import Integer
 from spinney.trees.base import ClassifierTree, RegressorTree
 from spinney.trees.parameters import RULES, criteria
 
-_RULES = RULES | {"n_directions": (Whole(1, 10_000),)}
+_RULES = RULES | {"n_directions": (Integer(1, 10_000),)}
 
 
 class ObliqueTreeClassifier(ClassifierTree):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinney.core.errors import InputError, show_value, show_values
-from spinney.core.parameters import FLAG, NONE, ArrayLike, Kind, OneOf, Real, Rule, Whole
+from spinney.core.parameters import FLAG, NONE, ArrayLike, Integer, Kind, OneOf, Real, Rule
 from spinney.data.schema import Schema
 from spinney.data.training_set import Task, TrainingSet
 from spinney.losses.criteria import CRITERIA, impurity_scale
@@ -21,22 +21,22 @@ from spinney.tree.plan import LEAST_GAIN, NO_LIMIT, GrowPlan
 # Rules of the parameters that more than one estimator has; an estimator adds its own.
 RULES: dict[str, tuple[Rule, ...]] = {
     "splitter": (OneOf("best", "random"),),
-    "max_depth": (NONE, Whole(1)),
-    "min_samples_split": (Whole(2), Real(0.0, 1.0, open_ends="(", fraction=True)),
-    "min_samples_leaf": (Whole(1), Real(0.0, 1.0, open_ends="()", fraction=True)),
+    "max_depth": (NONE, Integer(1)),
+    "min_samples_split": (Integer(2), Real(0.0, 1.0, open_ends="(", fraction=True)),
+    "min_samples_leaf": (Integer(1), Real(0.0, 1.0, open_ends="()", fraction=True)),
     "min_weight_fraction_leaf": (Real(0.0, 0.5),),
     "max_features": (
         NONE,
         OneOf("sqrt", "log2"),
-        Whole(1),
+        Integer(1),
         Real(0.0, 1.0, open_ends="(", fraction=True),
     ),
-    "max_leaf_nodes": (NONE, Whole(2)),
+    "max_leaf_nodes": (NONE, Integer(2)),
     "min_impurity_decrease": (Real(0.0),),
     "class_weight": (NONE, OneOf("balanced"), Kind("a dict", dict), Kind("a list of dicts", list)),
     "ccp_alpha": (Real(0.0),),
     "monotonic_cst": (NONE, Kind("a dict by feature name", Mapping), ArrayLike()),
-    "max_bins": (NONE, Whole(2, 255)),
+    "max_bins": (NONE, Integer(2, 255)),
     "categorical_split": (OneOf("subset", "one-vs-rest"),),
     "missing": (OneOf("direction", "fractional"),),
     "unseen": (OneOf("missing", "error"),),
@@ -46,7 +46,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "pruning": (OneOf(None, "pre", "reduced-error", "pessimistic", "cost-complexity"),),
     "validation_fraction": (Real(0.0, 1.0, open_ends="()"),),
     "confidence": (Real(0.0, 1.0, open_ends="()"),),
-    "pruning_cv": (Whole(2),),
+    "pruning_cv": (Integer(2),),
     "one_se": (FLAG,),
     "ledger": (OneOf(False, True, "full"),),
 }
@@ -207,7 +207,7 @@ def rows_or_share(value: float, n_rows: int) -> int:
     >>> rows_or_share(0.1, 25), rows_or_share(7, 25)
     (3, 7)
     """
-    return limit(int(value) if Whole(0).allows(value) else math.ceil(value * n_rows))
+    return limit(int(value) if Integer(0).allows(value) else math.ceil(value * n_rows))
 
 
 def features_to_try(max_features: int | float | str | None, n_features: int) -> int:
@@ -221,7 +221,7 @@ def features_to_try(max_features: int | float | str | None, n_features: int) -> 
     if isinstance(max_features, str):
         root = math.sqrt(n_features) if max_features == "sqrt" else math.log2(n_features)
         return max(1, int(root))
-    return int(max_features) if Whole(1).allows(max_features) else max(1, int(max_features * n_features))
+    return int(max_features) if Integer(1).allows(max_features) else max(1, int(max_features * n_features))
 
 
 def read_costs(feature_costs: Any, cost_rule: str, schema: Schema) -> NDArray[np.float64] | None:
