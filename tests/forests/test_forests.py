@@ -1,4 +1,4 @@
-"""Forests: every tree the one that its bag asks for, and every answer the one that the trees give."""
+"""Forests: each tree is grown on its bootstrap sample, and predictions are the mean of the trees."""
 
 from dataclasses import replace
 
@@ -35,7 +35,7 @@ def tree_of(forest, **params):
     return make(splitter=splitter, **params)
 
 
-def bag_counts(model, t, n_rows):
+def sample_counts(model, t, n_rows):
     return np.bincount(model.estimators_samples_[t], minlength=n_rows)
 
 
@@ -60,47 +60,47 @@ def assert_same_tree(tree, other):
 
 @each
 @pytest.mark.parametrize("max_features", [None, 1, "sqrt", "log2", 0.5])
-def test_a_member_is_the_tree_of_its_bag(forest, max_features):
-    """All features at every node is bagging, one a random feature: the same code as a single tree."""
+def test_a_member_is_the_tree_of_its_sample(forest, max_features):
+    """With all features per node (bagging) and with one, a member is the tree that one estimator grows."""
     X, y, _ = mixed_data(kind_of(forest), 150)
     model = forest(4, max_features=max_features, bootstrap=True, random_state=3).fit(X, y)
     for t, member in enumerate(model.estimators_):
-        counts = bag_counts(model, t, 150)
+        counts = sample_counts(model, t, 150)
         assert_same_tree(tree_alone(forest, X, y, counts, member, max_features=max_features), member.tree_)
 
 
-def test_trees_differ_where_two_features_tell_the_same():
-    """Twins have equal scores at every node: half of the trees begin with one, half with the other."""
+def test_ties_between_equal_features_are_broken_at_random():
+    """Two equal features have equal scores at every node: each is the root split of half of the trees."""
     x = np.random.default_rng(0).normal(size=(200, 1))
     model = sp.RandomForestRegressor(60, max_features=None, random_state=0).fit(np.hstack([x, x]), x[:, 0])
     roots = model.ensemble_.feature[model.ensemble_.tree_begin[:-1]]
     assert 15 < roots.sum() < 45
 
 
-def test_trees_that_try_all_features_are_those_of_bagging():
-    """But for equal features, of which there are none here: a bag, and the best of all cuts."""
+def test_trees_with_all_features_are_those_of_bagging():
+    """Except for ties, of which there are none here."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(250, 3))  # few enough for each number to have its own bin
     y = X @ [3.0, 2.0, 1.0] + rng.normal(size=250)
     model = sp.RandomForestRegressor(4, max_features=None, min_samples_leaf=25, random_state=0).fit(X, y)
     for t, member in enumerate(model):
-        alone = sp.DecisionTreeRegressor(min_samples_leaf=25).fit(X, y, bag_counts(model, t, 250))
+        alone = sp.DecisionTreeRegressor(min_samples_leaf=25).fit(X, y, sample_counts(model, t, 250))
         assert_same_tree(alone.tree_, member.tree_)
 
 
-def test_with_one_feature_a_node_every_feature_has_the_same_chance_at_the_root():
+def test_with_one_feature_per_node_all_features_are_equally_likely_at_the_root():
     X, y = make_classification(200, 8, random_state=0)
     model = sp.RandomForestClassifier(800, max_features=1, max_depth=1, random_state=0).fit(X, y)
     roots = model.ensemble_.feature[model.ensemble_.tree_begin[:-1]]
     assert stats.chisquare(np.bincount(roots, minlength=8)).pvalue > 1e-4
 
 
-def test_balanced_subsamples_weigh_the_classes_of_each_bag():
+def test_balanced_subsample_balances_the_classes_of_each_sample():
     X, y, _ = mixed_data("classifier", 150)
     y = np.minimum(y, 1)
     model = sp.RandomForestClassifier(3, class_weight="balanced_subsample", random_state=0).fit(X, y)
     for t, member in enumerate(model):
-        counts = bag_counts(model, t, 150).astype(float)
+        counts = sample_counts(model, t, 150).astype(float)
         per_class = np.bincount(y, weights=counts)
         weights = counts * (counts.sum() / (2 * per_class))[y]
         alone = tree_alone(sp.RandomForestClassifier, X, y, weights, member, max_features="sqrt")
@@ -113,13 +113,13 @@ def test_class_weights_are_those_of_a_tree(class_weight):
     X, y, _ = mixed_data("classifier", 150)
     model = sp.RandomForestClassifier(2, class_weight=class_weight, random_state=0).fit(X, y)
     for t, member in enumerate(model):
-        counts = bag_counts(model, t, 150)
+        counts = sample_counts(model, t, 150)
         more = {"max_features": "sqrt", "class_weight": class_weight}
         assert_same_tree(tree_alone(sp.RandomForestClassifier, X, y, counts, member, **more), member.tree_)
 
 
 @each
-def test_whole_weights_are_copies_and_places_do_not_matter(forest):
+def test_integer_weights_are_copies_and_positions_do_not_matter(forest):
     X, y, _ = mixed_data(kind_of(forest), 120)
     weights = np.random.default_rng(0).integers(0, 4, 120).astype(float)
     rows = np.random.default_rng(1).permutation(np.repeat(np.arange(120), weights.astype(int)))
@@ -133,7 +133,7 @@ def test_whole_weights_are_copies_and_places_do_not_matter(forest):
 
 
 @each
-def test_other_weights_are_chances_or_weigh(forest):
+def test_other_weights_are_probabilities_or_weights(forest):
     X, y, weights = mixed_data(kind_of(forest), 150)
     drawn = forest(2, bootstrap=True, random_state=0).fit(X, y, weights)
     assert all((weights[rows] > 0).all() for rows in drawn.estimators_samples_)
@@ -169,7 +169,7 @@ def test_trees_are_pruned_by_cost_and_complexity():
     X, y, _ = mixed_data("classifier", 200)
     model = sp.RandomForestClassifier(3, ccp_alpha=0.02, random_state=0).fit(X, y)
     for t, member in enumerate(model):
-        counts = bag_counts(model, t, 200)
+        counts = sample_counts(model, t, 200)
         whole = tree_alone(sp.RandomForestClassifier, X, y, counts, member, max_features="sqrt")
         assert_same_tree(cost_complexity(whole, 0.02), member.tree_)
 
@@ -177,7 +177,7 @@ def test_trees_are_pruned_by_cost_and_complexity():
 @each
 @pytest.mark.parametrize("weighed", ["twice", "chances", "not"])
 @pytest.mark.parametrize("bootstrap", [True, False])
-def test_leaves_have_their_share_of_the_weight_of_a_bag(forest, weighed, bootstrap):
+def test_leaves_have_their_fraction_of_the_weight_of_a_sample(forest, weighed, bootstrap):
     X, y, chances = mixed_data(kind_of(forest), 200)
     weights = {"twice": np.full(200, 2.0), "chances": 7 * chances, "not": None}[weighed]
     more = {"min_weight_fraction_leaf": 0.1, "bootstrap": bootstrap, "random_state": 0}
@@ -215,11 +215,11 @@ def test_oblique_trees_are_an_option():
         oblique.set_params(monotonic_cst=[1, 0, 0, 0]).fit(X, y)
 
 
-# ---- answers ----
+# ---- predictions ----
 
 
 @each
-def test_the_forest_says_the_mean_of_its_trees(forest):
+def test_predictions_are_the_mean_of_the_trees(forest):
     X, y, _ = mixed_data(kind_of(forest), 200)
     model = forest(7, random_state=0).fit(X[:150], y[:150])
     if forest in CLASSIFIERS:
@@ -269,27 +269,27 @@ def test_a_sparse_table_is_read_as_a_dense_one():
 
 @each
 @pytest.mark.parametrize("weighted", [False, True])
-def test_only_trees_that_did_not_see_a_row_answer_for_it(forest, weighted):
+def test_only_trees_that_did_not_see_a_row_predict_it_out_of_bag(forest, weighted):
     X, y, weights = mixed_data(kind_of(forest), 120)
     fit = {"sample_weight": weights} if weighted else {}
     model = forest(6, bootstrap=True, oob_score=True, random_state=0).fit(X, y, **fit)
     width = 3 if forest in CLASSIFIERS else 1
-    total, n_answers = np.zeros((120, width)), np.zeros(120)
+    total, n_predictions = np.zeros((120, width)), np.zeros(120)
     for t, tree in enumerate(model):
-        out = (bag_counts(model, t, 120) == 0) & (not weighted or weights > 0)
+        out = (sample_counts(model, t, 120) == 0) & (not weighted or weights > 0)
         said = tree.predict_proba(X) if forest in CLASSIFIERS else tree.predict(X)[:, None]
         total[out] += said[out]
-        n_answers[out] += 1
+        n_predictions[out] += 1
     with np.errstate(invalid="ignore"):
-        mean = total / n_answers[:, None]
+        mean = total / n_predictions[:, None]
     if forest in CLASSIFIERS:
         assert_allclose(model.oob_decision_function_, mean, rtol=1e-12)
         right = mean.argmax(axis=1) == y
     else:
         assert_allclose(model.oob_prediction_, mean[:, 0], rtol=1e-12)
     if forest in CLASSIFIERS:
-        answered = n_answers > 0
-        expected = np.average(right[answered], weights=weights[answered] if weighted else None)
+        has_prediction = n_predictions > 0
+        expected = np.average(right[has_prediction], weights=weights[has_prediction] if weighted else None)
         assert model.oob_score_ == pytest.approx(expected)
 
 
@@ -304,12 +304,12 @@ def test_a_function_scores_the_rows_out_of_bag():
     assert numbers.oob_score_ == pytest.approx(mean_absolute_error(y, numbers.oob_prediction_))
 
 
-def test_without_bags_nothing_is_out_of_bag():
+def test_without_sampling_no_row_is_out_of_bag():
     with pytest.raises(InputError, match="No row is out of bag"):
         sp.ExtraTreesClassifier(3, oob_score=True).fit([[0.0], [1.0]] * 5, [0, 1] * 5)
 
 
-def test_rows_can_be_pasted_and_then_some_are_out():
+def test_pasting_has_out_of_bag_rows():
     X, y, _ = mixed_data("regressor", 150)
     model = sp.ExtraTreesRegressor(10, bootstrap=False, max_samples=0.5, oob_score=True, random_state=0)
     model.fit(X, y)
@@ -321,7 +321,7 @@ def test_rows_can_be_pasted_and_then_some_are_out():
 
 
 @pytest.mark.parametrize("kind", ["classifier", "regressor"])
-def test_shuffling_a_feature_costs_what_a_naive_loop_says(kind):
+def test_permutation_importances_agree_with_a_naive_loop(kind):
     X, y, weights = mixed_data(kind, 100)
     forest = sp.RandomForestClassifier if kind == "classifier" else sp.RandomForestRegressor
     model = forest(30, random_state=0, max_depth=4).fit(X, y, weights)
@@ -330,7 +330,7 @@ def test_shuffling_a_feature_costs_what_a_naive_loop_says(kind):
     assert_allclose(found.importances.mean(axis=1), found.importances_mean)
     rng, naive = np.random.default_rng(0), np.zeros((4, 30))
     for t, tree in enumerate(model):
-        out = np.flatnonzero((bag_counts(model, t, 100) == 0) & (weights > 0))
+        out = np.flatnonzero((sample_counts(model, t, 100) == 0) & (weights > 0))
 
         def loss(table, tree=tree, out=out):
             wrong = (
@@ -348,7 +348,7 @@ def test_shuffling_a_feature_costs_what_a_naive_loop_says(kind):
     assert found.importances_mean[0] > 5 * found.importances_mean[3]
 
 
-def test_importances_ask_for_the_training_rows():
+def test_permutation_importances_need_the_training_rows():
     X, y, _ = mixed_data("regressor", 100)
     model = sp.RandomForestRegressor(3, random_state=0).fit(X, y)
     with pytest.raises(InputError, match="X has 50 rows, but the forest was fitted to 100"):
@@ -373,7 +373,7 @@ def test_quantiles_are_those_of_the_targets_in_the_leaves(forest, weighted):
     for i in range(20):
         share = np.zeros(120)
         for t in range(8):
-            inside = bag_counts(model, t, 120) * carried * (leaves[:, t] == asked_leaves[i, t])
+            inside = sample_counts(model, t, 120) * carried * (leaves[:, t] == asked_leaves[i, t])
             share += inside / inside.sum() / 8
         order = np.argsort(y)
         below = np.cumsum(share[order])
@@ -384,7 +384,7 @@ def test_quantiles_are_those_of_the_targets_in_the_leaves(forest, weighted):
     assert_array_equal(loads(dumps(model)).predict_quantiles(asked, quantiles), expected)
 
 
-def test_quantiles_cover_the_share_they_name():
+def test_quantiles_cover_their_fraction():
     rng = np.random.default_rng(0)
     X = rng.random((2000, 2))
     y = X[:, 0] + (0.1 + X[:, 1]) * rng.normal(size=2000)
@@ -424,7 +424,7 @@ def test_quantiles_of_several_outputs_and_of_none_kept():
     ],
     ids="-".join,
 )
-def test_damaged_parts_are_named(forest, damage):
+def test_damaged_parts_are_refused(forest, damage):
     X, y, _ = mixed_data(kind_of(forest), 60)
     model = forest(2, bootstrap=True, oob_score=True, random_state=0).fit(X, y)
     for name, value in damage.items():
@@ -435,7 +435,7 @@ def test_damaged_parts_are_named(forest, damage):
 
 
 @each
-def test_tests_of_categories_need_a_column_that_has_them(forest):
+def test_categorical_splits_need_a_categorical_column(forest):
     X, y, _ = mixed_data(kind_of(forest), 60)
     model = forest(2, max_features=None, random_state=0).fit(X, y)
     assert 2 in model.ensemble_.kind
