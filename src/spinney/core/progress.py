@@ -107,21 +107,3 @@ def track(items: Iterable[T], title: str | None, total: int) -> Iterator[T]:
         for done, item in enumerate(items, 1):
             yield item
             bar.update(done)
-
-
-class Progress(AbstractContextManager["Progress"]):
-    """The bar under its old name; use `ProgressBar`."""
-
-    def __init__(self, shown: bool | int, title: str, total: int) -> None:
-        self._bar = ProgressBar(title, total, shown=shown)
-
-    def __enter__(self) -> Progress:
-        self._bar.__enter__()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._bar.__exit__(*error)
-
-    def report(self, done: int, text: str | None = None) -> None:
-        """Redraw the bar."""
-        self._bar.update(done, text or "")
