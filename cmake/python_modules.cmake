@@ -33,8 +33,10 @@ message(STATUS "Vector levels: ${levels}")
 
 file(GLOB binding_sources CONFIGURE_DEPENDS native/bindings/*.cpp)
 list(FILTER binding_sources EXCLUDE REGEX "cpu_probe|module")
-# Bindings that still include kernels with vectors are compiled per level.
+# Bindings are compiled once. Those that include vectors are compiled per level, like kernels.
 set(level_bindings ${binding_sources})
+list(FILTER level_bindings INCLUDE REGEX "register_(grow|stumps)")
+list(REMOVE_ITEM binding_sources ${level_bindings})
 
 nanobind_build_library(nanobind-static)
 
@@ -50,8 +52,7 @@ function(add_objects name)
 endfunction()
 
 # SPINNEY_NO_VECTORS keeps the vector types, whose width depends on the level, out of code that all levels share.
-file(WRITE ${CMAKE_BINARY_DIR}/empty.cpp "")
-add_objects(spinney_common ${common_sources} ${CMAKE_BINARY_DIR}/empty.cpp)
+add_objects(spinney_common ${common_sources} ${binding_sources})
 target_compile_definitions(spinney_common PRIVATE SPINNEY_NO_VECTORS)
 
 foreach(level ${levels})

@@ -23,7 +23,11 @@ template <class E>
 E parse_spelling(nb::handle value) {
     const auto text = nb::cast<std::string>(value);
     const auto found = std::find(spellings<E>.begin(), spellings<E>.end(), text);
-    if (found == spellings<E>.end()) throw nb::value_error(("'" + text + "' is not a valid choice").c_str());
+    if (found == spellings<E>.end()) {
+        std::string message = "'" + text + "' is not one of";
+        for (const char* name : spellings<E>) message += std::string(" '") + name + "'";
+        throw nb::value_error(message.c_str());
+    }
     return static_cast<E>(found - spellings<E>.begin());
 }
 

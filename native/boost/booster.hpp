@@ -8,7 +8,7 @@
 #include "boost/boost_options.hpp"
 #include "boost/losses.hpp"
 #include "data/code_matrix.hpp"
-#include "grow/grown_tree.hpp"
+#include "grow/flat_tree.hpp"
 
 namespace spinney {
 

@@ -14,7 +14,7 @@
 #include "core/thread_pool.hpp"
 #include "data/code_matrix.hpp"
 #include "split/options.hpp"
-#include "split/sweep.hpp"
+#include "split/candidate.hpp"
 
 namespace spinney {
 

@@ -18,7 +18,6 @@
 namespace spinney {
 
 inline constexpr Size kBundleBins = 256;
-inline constexpr Size kSlotLines = kBundleBins;
 
 struct Bundle {
     std::vector<std::uint32_t> features;  // ascending; one: the bundle's code is the column's

@@ -4,6 +4,11 @@
 // and choices it then does number by number. Where lanes do not meet, the width changes no bit of a result.
 #pragma once
 
+#if defined(SPINNEY_NO_VECTORS)
+#error \
+    "this source is compiled once for all vector levels, so it must not see types whose width depends on the level"
+#endif
+
 #if defined(__SSE2__)
 #include <immintrin.h>
 #endif
