@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "data/tiles.hpp"
+#include "simd/vectors.hpp"
 #include "split/statistics.hpp"
 
 namespace spinney {
@@ -55,8 +56,7 @@ inline void add_row_stats(Stat* bin, const HistogramData& data, Row row, int row
         Stat* to = bin;
         if constexpr (L == Layout::by_class) to += data.class_code[row] * row_width;
         if (row_width == 2) {  // one addition of both
-            using Two = Stat __attribute__((vector_size(16), aligned(8)));
-            *reinterpret_cast<Two*>(to) += *reinterpret_cast<const Two*>(own);
+            add_two(to, own);
             return;
         }
         for (int i = 0; i < row_width; ++i) to[i] += own[i];

@@ -16,6 +16,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include "core/types.hpp"
@@ -32,6 +33,14 @@ inline constexpr Size kRegister = 2;
 
 using Register = double __attribute__((vector_size(8 * kRegister)));
 using StatRegister = Stat __attribute__((vector_size(8 * kRegister)));
+
+/// Eight numbers at every vector level; each lane has the bits that a plain double would have.
+using Lanes = double __attribute__((vector_size(64)));
+using StatLanes = Stat __attribute__((vector_size(64)));
+inline constexpr Size kLanes = 8;
+
+inline double where(bool condition, double a, double b) { return condition ? a : b; }
+inline Lanes where(StatLanes condition, Lanes a, Lanes b) { return condition ? a : b; }
 
 /// A vector of N numbers of a type that is a parameter.
 template <class T, Size N>
@@ -100,6 +109,13 @@ template <class Bits, class Signed, class V>
     m = std::bit_cast<V>(bits - (std::bit_cast<Bits>(exponent) << 52));
 }
 
+inline void split_exponent(double x, double& e, double& m) {
+    split_exponent_as<std::uint64_t, std::int64_t>(x, e, m);
+}
+inline void split_exponent(Lanes x, Lanes& e, Lanes& m) {
+    split_exponent_as<VectorOf<std::uint64_t, kLanes>::type, StatLanes>(x, e, m);
+}
+
 #if !defined(__AVX512F__)  // else they are Lanes and StatLanes
 inline Register where(StatRegister condition, Register a, Register b) { return condition ? a : b; }
 
@@ -137,6 +153,25 @@ inline Register from_bits(StatRegister x) { return std::bit_cast<Register>(x); }
 #else
     return std::bit_cast<Register>(x | 0x4330000000000000ll) - 0x1.0p52;
 #endif
+}
+
+/// One register of narrower integers, read from memory.
+template <class T>
+StatRegister widened(const T* from) {
+    using Narrow = typename VectorOf<T, kRegister>::type;
+    using Wider = VectorOf<std::int32_t, kRegister>::type;
+    Narrow v;
+    std::memcpy(&v, from, sizeof v);
+    if constexpr (sizeof(T) == sizeof(Stat)) return v;
+    // Via 32 bits: GCC has no single conversion for both steps.
+    else
+        return __builtin_convertvector(__builtin_convertvector(v, Wider), StatRegister);
+}
+
+/// to += from for two neighbouring numbers, in one instruction.
+[[gnu::always_inline]] inline void add_two(Stat* to, const Stat* from) {
+    using Two = Stat __attribute__((vector_size(16), aligned(8)));
+    *reinterpret_cast<Two*>(to) += *reinterpret_cast<const Two*>(from);
 }
 
 /// The upper halves of numbers of at least 0.

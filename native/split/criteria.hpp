@@ -20,23 +20,6 @@ namespace spinney {
 /// Score of a split that is not allowed.
 constexpr double kImpossible = -std::numeric_limits<double>::infinity();
 
-/// Eight numbers that go through the same operations at once; each lane has the bits that a plain double
-/// would have.
-using Lanes = double __attribute__((vector_size(64)));
-using StatLanes = Stat __attribute__((vector_size(64)));
-inline constexpr Size kLanes = 8;
-
-inline double where(bool condition, double a, double b) { return condition ? a : b; }
-inline Lanes where(StatLanes condition, Lanes a, Lanes b) { return condition ? a : b; }
-
-inline void split_exponent(double x, double& e, double& m) {
-    split_exponent_as<std::uint64_t, std::int64_t>(x, e, m);
-}
-inline void split_exponent(Lanes x, Lanes& e, Lanes& m) {
-    using Bits = std::uint64_t __attribute__((vector_size(sizeof(Lanes))));
-    split_exponent_as<Bits, StatLanes>(x, e, m);
-}
-
 /// log2 of a positive normal number from additions, multiplications and one division only, so that every
 /// processor, compiler and C library gives the same bits. Error below 4 ulp.
 template <class V>

@@ -28,7 +28,7 @@ template <bool Bounded, class V>
     return from_bits(bits) - 0x1.0p52;
 }
 [[gnu::always_inline]] inline Register gradients_of(StatRegister sum) {
-    using Unsigned = std::uint64_t __attribute__((vector_size(sizeof(StatRegister))));
+    using Unsigned = VectorOf<std::uint64_t, kRegister>::type;
     const Unsigned upper = std::bit_cast<Unsigned>(sum) >> 32 ^ 0x80000000ull;  // as if 2^31 more
     const StatRegister bits = std::bit_cast<StatRegister>(upper) | bits_of(every<Register>(0x1.0p52));
     return from_bits(bits) - (0x1.0p52 + 0x1.0p31);

@@ -139,19 +139,6 @@ class SmallNodeSearch {
         return v;
     }
 
-    static StatRegister widened(const Number* from) {
-        if constexpr (std::is_same_v<Number, Stat>) {
-            return load_vector(from);
-        } else {
-            // Via 32 bits: GCC has no single conversion for both steps.
-            using Narrow = typename VectorOf<Number, kRegister>::type;
-            using Wider = std::int32_t __attribute__((vector_size(4 * kRegister)));
-            Narrow v;
-            std::memcpy(&v, from, sizeof v);
-            return __builtin_convertvector(__builtin_convertvector(v, Wider), StatRegister);
-        }
-    }
-
     /// sums_[w][lane] = Σ statistic w over the rows whose code is at most the code of the lane.
     void accumulate() {
         for (Size begin = 0; begin < n_; begin += lanes) {
@@ -335,7 +322,7 @@ struct RandomThreshold {
 /// One lane per feature of a tile: what random thresholds need, in one pass over the rows.
 class TileLanes {
   public:
-    using Bytes = std::uint8_t __attribute__((vector_size(kWideTileFeatures)));
+    using Bytes = VectorOf<std::uint8_t, kWideTileFeatures>::type;
 
     /// Smallest and largest code of every feature among some rows.
     static void ranges(Bytes& smallest, Bytes& largest, const Tile& tile, std::span<const Row> rows) {
