@@ -6,16 +6,27 @@
 
 namespace spinney {
 
-void read_values(double* out, Size step, const InputColumn& column, Size begin, Size n) {
+namespace {
+
+/// Step: a constant, or 0.
+template <class T, Size Step>
+void read_as(double* out, Size step, const InputColumn& column, Size begin, Size n) {
     const char* at =
         static_cast<const char*>(column.data) + static_cast<std::ptrdiff_t>(begin) * column.stride;
+    for (Size i = 0; i < n; ++i, at += column.stride) {
+        T value;  // memcpy: an input array need not be aligned
+        std::memcpy(&value, at, sizeof(T));
+        const bool missing = std::is_same_v<T, std::int32_t> && value < 0;
+        out[i * (Step ? Step : step)] =
+            missing ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(value);
+    }
+}
+
+}  // namespace
+
+void read_values(double* out, Size step, const InputColumn& column, Size begin, Size n) {
     const auto read = [&]<class T>(T) {
-        for (Size i = 0; i < n; ++i, at += column.stride) {
-            T value;  // memcpy: an input array need not be aligned
-            std::memcpy(&value, at, sizeof(T));
-            const bool missing = std::is_same_v<T, std::int32_t> && value < 0;
-            out[i * step] = missing ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(value);
-        }
+        step == 1 ? read_as<T, 1>(out, step, column, begin, n) : read_as<T, 0>(out, step, column, begin, n);
     };
     switch (column.type) {
         case InputColumn::Type::f32:

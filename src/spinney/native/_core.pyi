@@ -27,7 +27,7 @@ class CodeMatrix:
     def extend(self, other: CodeMatrix) -> None: ...
 
 class Predictor:
-    """The trees of an ensemble, packed for prediction at first use; columns that no tree reads may be None."""
+    """Trees of an ensemble, packed for prediction at first use; columns that no tree reads may be None."""
 
     def __init__(self, ensemble: object, per_round: int, n_classes: Sequence[int]) -> None: ...
     @property
