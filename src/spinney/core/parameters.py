@@ -215,7 +215,7 @@ def draw_seed(random_state: Any) -> int:
     True
     """
     if random_state is None or random_state is np.random:
-        random_state = np.random.mtrand._rand
+        random_state = np.random.mtrand._rand  # noqa: SLF001
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(0, 2**64, dtype=np.uint64))
     if isinstance(random_state, np.random.Generator):

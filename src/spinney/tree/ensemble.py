@@ -210,7 +210,7 @@ class TreeEnsemble(Persistent):
         >>> ensemble.tree(0).max_depth  # doctest: +SKIP
         """
         number = range(self.n_trees)[number]
-        return self[number : number + 1]._widen()
+        return self[number : number + 1].widen()
 
     def trees(self) -> Iterator[TreeArrays]:
         """Iterate over the trees.
@@ -219,7 +219,7 @@ class TreeEnsemble(Persistent):
         """
         return map(self.tree, range(self.n_trees))
 
-    def _widen(self) -> TreeArrays:
+    def widen(self) -> TreeArrays:
         """Return all nodes in the form of one tree, children numbered within their own tree."""
         n_children = np.where(self.kind == LEAF, 0, 2)
         n_children[self.kind == MULTIWAY] = self.branch_children
@@ -253,7 +253,7 @@ class TreeEnsemble(Persistent):
             limit = int(self.tree_begin[begin]) + _CHECKED_AT_ONCE
             end = max(begin + 1, int(np.searchsorted(self.tree_begin, limit, side="right")) - 1)
             part = self[begin:end]
-            check_trees(part._widen(), n_categories, part.tree_begin[:-1], begin)
+            check_trees(part.widen(), n_categories, part.tree_begin[:-1], begin)
             begin = end
 
     def _check_shapes(self) -> None:
