@@ -49,6 +49,10 @@ function(add_objects name)
     nanobind_disable_stack_protector(${name})
   endif()
   set_target_properties(${name} PROPERTIES CXX_VISIBILITY_PRESET hidden)
+  if(NOT CCACHE)  # which does not cache sources with precompiled headers by default
+    target_precompile_headers(${name} PRIVATE <algorithm> <array> <atomic> <bit> <cmath> <cstdint> <functional> <limits>
+                              <memory> <mutex> <numeric> <span> <string> <utility> <vector>)
+  endif()
 endfunction()
 
 # SPINNEY_NO_VECTORS keeps the vector types, whose width depends on the level, out of code that all levels share.
