@@ -12,6 +12,12 @@ def public(names):
     return {name for name in names if not name.startswith("_") or name in ("__len__",)}
 
 
+def members(node):
+    """The methods of a class of the stub, and its attributes, which are read-only."""
+    attributes = {item.target.id for item in node.body if isinstance(item, ast.AnnAssign)}
+    return attributes | {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
+
+
 def test_the_stub_has_the_names_of_the_core():
     stubbed = {node.name for node in STUB.body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
     assert stubbed == public(vars(native.core))
@@ -20,8 +26,7 @@ def test_the_stub_has_the_names_of_the_core():
 def test_every_class_of_the_stub_has_the_members_of_the_core():
     for node in STUB.body:
         if isinstance(node, ast.ClassDef):
-            members = {member.name for member in node.body if isinstance(member, ast.FunctionDef)}
-            assert public(members) == public(vars(getattr(native.core, node.name))), node.name
+            assert public(members(node)) == public(vars(getattr(native.core, node.name))), node.name
 
 
 def test_the_keywords_of_options_are_their_properties():
@@ -29,5 +34,5 @@ def test_the_keywords_of_options_are_their_properties():
         if isinstance(node, ast.ClassDef) and node.name.endswith("Options"):
             functions = {member.name: member for member in node.body if isinstance(member, ast.FunctionDef)}
             keywords = {argument.arg for argument in functions["__init__"].args.kwonlyargs}
-            assert keywords == public(functions) - {"replace"}
+            assert keywords == public(members(node)) - {"replace"}
             assert {argument.arg for argument in functions["replace"].args.kwonlyargs} <= keywords

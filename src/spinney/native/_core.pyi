@@ -1,26 +1,29 @@
 """Types of `spinney.native.core`; the modules `_core_<level>` all have them."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+_Floats: TypeAlias = NDArray[np.float64]
+_Int64s: TypeAlias = NDArray[np.int64]
+_Int32s: TypeAlias = NDArray[np.int32]
+_UInt64s: TypeAlias = NDArray[np.uint64]
+_Columns: TypeAlias = NDArray[Any] | Sequence[NDArray[Any] | None]
+
 class CodeMatrix:
     """Every column of a table as integer codes in rank order."""
 
-    @property
-    def n_rows(self) -> int: ...
-    @property
-    def n_columns(self) -> int: ...
-    @property
-    def nbytes(self) -> int: ...
+    n_rows: Final[int]
+    n_columns: Final[int]
+    nbytes: Final[int]
     def codes(self, column: int) -> NDArray[np.uint32]: ...
     def n_bins(self, column: int) -> int: ...
     def width(self, column: int) -> int: ...
     def has_missing(self, column: int) -> bool: ...
-    def lo(self, column: int) -> NDArray[np.float64]: ...
-    def hi(self, column: int) -> NDArray[np.float64]: ...
+    def lo(self, column: int) -> _Floats: ...
+    def hi(self, column: int) -> _Floats: ...
     def bin_of_category(self, column: int) -> NDArray[np.uint32]: ...
     def select(self, columns: Sequence[int]) -> CodeMatrix: ...
     def group_categories(self, column: int, groups: NDArray[np.uint32]) -> None: ...
@@ -30,44 +33,24 @@ class Predictor:
     """Trees of an ensemble, packed for prediction at first use; columns that no tree reads may be None."""
 
     def __init__(self, ensemble: object, per_round: int, n_classes: Sequence[int]) -> None: ...
-    @property
-    def used_features(self) -> list[int]: ...
+    used_features: Final[list[int]]
     def sum(
         self,
-        columns: NDArray[Any] | Sequence[NDArray[Any] | None],
+        columns: _Columns,
         n_threads: int,
         n_rows: int,
         first_tree: int,
         n_trees: int,
         n_stages: int,
-        weights: NDArray[np.float64] | None,
-        start: NDArray[np.float64] | None,
-    ) -> NDArray[np.float64]: ...
-    def apply(
-        self,
-        columns: NDArray[Any] | Sequence[NDArray[Any] | None],
-        n_threads: int,
-        n_rows: int,
-        n_trees: int,
-    ) -> NDArray[np.int32]: ...
-    def values(
-        self,
-        columns: NDArray[Any] | Sequence[NDArray[Any] | None],
-        n_threads: int,
-        n_rows: int,
-    ) -> NDArray[np.float64]: ...
-    def classes(
-        self,
-        columns: NDArray[Any] | Sequence[NDArray[Any] | None],
-        n_threads: int,
-        n_rows: int,
-    ) -> NDArray[np.int64]: ...
+        weights: _Floats | None,
+        start: _Floats | None,
+    ) -> _Floats: ...
+    def apply(self, columns: _Columns, n_threads: int, n_rows: int, n_trees: int) -> _Int32s: ...
+    def values(self, columns: _Columns, n_threads: int, n_rows: int) -> _Floats: ...
+    def classes(self, columns: _Columns, n_threads: int, n_rows: int) -> _Int64s: ...
     def decision_path(
-        self,
-        columns: NDArray[Any] | Sequence[NDArray[Any] | None],
-        n_threads: int,
-        n_rows: int,
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]: ...
+        self, columns: _Columns, n_threads: int, n_rows: int
+    ) -> tuple[_Int64s, _Int64s, _Floats]: ...
 
 class GrowOptions:
     """The parameters of a tree algorithm; None stands for the default."""
@@ -92,7 +75,7 @@ class GrowOptions:
         max_features: int | None = ...,
         cost_rule: Literal["tan", "tan-linear", "nunez"] | None = ...,
         omega: float = ...,
-        feature_costs: NDArray[np.float64] | None = ...,
+        feature_costs: _Floats | None = ...,
         monotonic_cst: NDArray[np.int8] | None = ...,
         seed: int = ...,
         tie_seed: int = ...,
@@ -108,115 +91,65 @@ class GrowOptions:
         n_threads: int = ...,
         ledger: bool | Literal["full"] = ...,
     ) -> GrowOptions: ...
-    @property
-    def criterion(self) -> str: ...
-    @property
-    def score(self) -> str: ...
-    @property
-    def splitter(self) -> str: ...
-    @property
-    def categorical_split(self) -> str: ...
-    @property
-    def missing(self) -> str: ...
-    @property
-    def use_categories_once(self) -> bool: ...
-    @property
-    def oblique_directions(self) -> int: ...
-    @property
-    def max_depth(self) -> int: ...
-    @property
-    def min_samples_split(self) -> int: ...
-    @property
-    def min_samples_leaf(self) -> int: ...
-    @property
-    def min_weight_leaf(self) -> float: ...
-    @property
-    def min_impurity_decrease(self) -> float: ...
-    @property
-    def min_gain(self) -> float: ...
-    @property
-    def max_leaf_nodes(self) -> int: ...
-    @property
-    def max_features(self) -> int: ...
-    @property
-    def cost_rule(self) -> str: ...
-    @property
-    def omega(self) -> float: ...
-    @property
-    def feature_costs(self) -> list[float]: ...
-    @property
-    def monotonic_cst(self) -> list[int]: ...
-    @property
-    def seed(self) -> int: ...
-    @property
-    def tie_seed(self) -> int: ...
-    @property
-    def n_threads(self) -> int: ...
-    @property
-    def ledger(self) -> bool | Literal["full"]: ...
+    criterion: Final[str]
+    score: Final[str]
+    splitter: Final[str]
+    categorical_split: Final[str]
+    missing: Final[str]
+    use_categories_once: Final[bool]
+    oblique_directions: Final[int]
+    max_depth: Final[int]
+    min_samples_split: Final[int]
+    min_samples_leaf: Final[int]
+    min_weight_leaf: Final[float]
+    min_impurity_decrease: Final[float]
+    min_gain: Final[float]
+    max_leaf_nodes: Final[int]
+    max_features: Final[int]
+    cost_rule: Final[str]
+    omega: Final[float]
+    feature_costs: Final[list[float]]
+    monotonic_cst: Final[list[int]]
+    seed: Final[int]
+    tie_seed: Final[int]
+    n_threads: Final[int]
+    ledger: Final[bool | Literal["full"]]
 
 class Candidates:
     """Split candidates in the order of their nodes, as columns of one length."""
 
     def __len__(self) -> int: ...
-    @property
-    def node(self) -> NDArray[np.int32]: ...
-    @property
-    def feature(self) -> NDArray[np.int32]: ...
-    @property
-    def threshold(self) -> NDArray[np.float64]: ...
-    @property
-    def gain(self) -> NDArray[np.float64]: ...
-    @property
-    def gain_ratio(self) -> NDArray[np.float64]: ...
-    @property
-    def score(self) -> NDArray[np.float64]: ...
-    @property
-    def chosen(self) -> NDArray[np.bool_]: ...
+    node: Final[_Int32s]
+    feature: Final[_Int32s]
+    threshold: Final[_Floats]
+    gain: Final[_Floats]
+    gain_ratio: Final[_Floats]
+    score: Final[_Floats]
+    chosen: Final[NDArray[np.bool_]]
 
 class GrownTree:
     """A fitted tree: the fields of `TreeArrays`, as read-only views that keep it alive."""
 
-    @property
-    def kind(self) -> NDArray[np.uint8]: ...
-    @property
-    def feature(self) -> NDArray[np.int32]: ...
-    @property
-    def threshold(self) -> NDArray[np.float64]: ...
-    @property
-    def first_child(self) -> NDArray[np.int32]: ...
-    @property
-    def n_children(self) -> NDArray[np.int32]: ...
-    @property
-    def missing(self) -> NDArray[np.int32]: ...
-    @property
-    def value(self) -> NDArray[np.float64]: ...
-    @property
-    def weight(self) -> NDArray[np.float64]: ...
-    @property
-    def n_samples(self) -> NDArray[np.int64]: ...
-    @property
-    def impurity(self) -> NDArray[np.float64]: ...
-    @property
-    def set_begin(self) -> NDArray[np.int64]: ...
-    @property
-    def set_bits(self) -> NDArray[np.uint64]: ...
-    @property
-    def branch_begin(self) -> NDArray[np.int64]: ...
-    @property
-    def branch(self) -> NDArray[np.int32]: ...
-    @property
-    def term_begin(self) -> NDArray[np.int64]: ...
-    @property
-    def term_feature(self) -> NDArray[np.int32]: ...
-    @property
-    def term_coefficient(self) -> NDArray[np.float64]: ...
-    @property
-    def term_fill(self) -> NDArray[np.float64]: ...
-    @property
-    def n_features(self) -> int: ...
-    @property
-    def candidates(self) -> Candidates: ...
+    kind: Final[NDArray[np.uint8]]
+    feature: Final[_Int32s]
+    threshold: Final[_Floats]
+    first_child: Final[_Int32s]
+    n_children: Final[_Int32s]
+    missing: Final[_Int32s]
+    value: Final[_Floats]
+    weight: Final[_Floats]
+    n_samples: Final[_Int64s]
+    impurity: Final[_Floats]
+    set_begin: Final[_Int64s]
+    set_bits: Final[_UInt64s]
+    branch_begin: Final[_Int64s]
+    branch: Final[_Int32s]
+    term_begin: Final[_Int64s]
+    term_feature: Final[_Int32s]
+    term_coefficient: Final[_Floats]
+    term_fill: Final[_Floats]
+    n_features: Final[int]
+    candidates: Final[Candidates]
 
 class BootstrapSampler:
     """Draws the rows of bootstrap samples, as a function of a seed."""
@@ -226,11 +159,11 @@ class BootstrapSampler:
         n_rows: int,
         n_draw: int,
         bootstrap: bool,
-        order: NDArray[np.int64] | None,
-        copies: NDArray[np.int64] | None,
-        chances: NDArray[np.float64] | None,
+        order: _Int64s | None,
+        copies: _Int64s | None,
+        chances: _Floats | None,
     ) -> None: ...
-    def draw(self, seed: int) -> NDArray[np.int64]: ...
+    def draw(self, seed: int) -> _Int64s: ...
 
 class Grower:
     """Grows trees on one coded table."""
@@ -238,103 +171,85 @@ class Grower:
     def __init__(self, matrix: CodeMatrix) -> None: ...
     def grow(
         self,
-        classes: NDArray[np.int32] | None,
+        classes: _Int32s | None,
         n_classes: Sequence[int],
-        values: NDArray[np.float64] | None,
-        weights: NDArray[np.float64] | None,
+        values: _Floats | None,
+        weights: _Floats | None,
         options: GrowOptions,
         n_threads: int,
     ) -> GrownTree: ...
     def grow_forest(
         self,
-        classes: NDArray[np.int32] | None,
+        classes: _Int32s | None,
         n_classes: Sequence[int],
-        values: NDArray[np.float64] | None,
+        values: _Floats | None,
         options: GrowOptions,
         sampler: BootstrapSampler,
-        sample_seeds: NDArray[np.uint64],
-        tree_seeds: NDArray[np.uint64],
-        factors: NDArray[np.float64] | None,
+        sample_seeds: _UInt64s,
+        tree_seeds: _UInt64s,
+        factors: _Floats | None,
         balanced: bool,
         take: Callable[[GrownTree], None],
         n_threads: int,
     ) -> None: ...
     def order_rows(
         self,
-        classes: NDArray[np.int32] | None,
-        values: NDArray[np.float64] | None,
-        category_keys: Sequence[NDArray[np.uint64]],
+        classes: _Int32s | None,
+        values: _Floats | None,
+        category_keys: Sequence[_UInt64s],
         n_threads: int,
-    ) -> NDArray[np.int64]: ...
+    ) -> _Int64s: ...
 
 class Stump:
     """The best stump of a round: node 0 is its root, 1 and 2 its leaves."""
 
-    @property
-    def kind(self) -> int: ...
-    @property
-    def feature(self) -> int: ...
-    @property
-    def threshold(self) -> float: ...
-    @property
-    def missing(self) -> int: ...
-    @property
-    def set_bits(self) -> NDArray[np.uint64]: ...
-    @property
-    def value(self) -> NDArray[np.float64]: ...
-    @property
-    def sums(self) -> NDArray[np.int64]: ...
-    @property
-    def n_samples(self) -> NDArray[np.int64]: ...
-    @property
-    def wrong(self) -> int: ...
-    @property
-    def total(self) -> int: ...
+    kind: Final[int]
+    feature: Final[int]
+    threshold: Final[float]
+    missing: Final[int]
+    set_bits: Final[_UInt64s]
+    value: Final[_Floats]
+    sums: Final[_Int64s]
+    n_samples: Final[_Int64s]
+    wrong: Final[int]
+    total: Final[int]
 
 class StumpBooster:
-    """The best stump under weights that shift every round."""
+    """Finds the best stump of every round, and reweights the rows."""
 
     def __init__(
         self,
         matrix: CodeMatrix,
-        classes: NDArray[np.int32],
+        classes: _Int32s,
         n_classes: int,
-        copies: NDArray[np.int64],
-        sizes: NDArray[np.float64],
+        copies: _Int64s,
+        sizes: _Floats,
         one_vs_rest: bool,
         n_threads: int,
     ) -> None: ...
     def learn(self) -> Stump: ...
     def reweight(self, factor: float, least: float, most: float, fresh: int) -> None: ...
-    def answers(self) -> NDArray[np.int64]: ...
-    def steps(self) -> NDArray[np.int64]: ...
+    def answers(self) -> _Int64s: ...
+    def steps(self) -> _Int64s: ...
 
 class StumpTables:
-    """Stumps added up into one table a feature: (feature, categorical, thresholds, lines) each."""
+    """Stumps summed into one table per feature: (feature, is_categorical, thresholds, scores)."""
 
     def __init__(
-        self,
-        base: NDArray[np.float64],
-        tables: list[tuple[int, bool, NDArray[np.float64], NDArray[np.float64]]],
-        n_features: int,
+        self, base: _Floats, tables: list[tuple[int, bool, _Floats, _Floats]], n_features: int
     ) -> None: ...
-    def sum(
-        self,
-        columns: NDArray[Any] | Sequence[NDArray[Any] | None],
-        n_threads: int = 1,
-        n_rows: int | None = None,
-    ) -> NDArray[np.float64]: ...
+    def sum(self, columns: _Columns, n_threads: int = 1, n_rows: int | None = None) -> _Floats: ...
 
 def build_codes(
     columns: NDArray[Any] | Sequence[NDArray[Any]],
     n_categories: Sequence[int],
-    weights: NDArray[np.float64] | None,
+    weights: _Floats | None,
     max_bins: int,
     n_threads: int,
 ) -> CodeMatrix: ...
 def available_cpus() -> int: ...
-def draw_seeds(random_states: NDArray[np.uint64]) -> NDArray[np.uint64]: ...
-def draw_words(seeds: NDArray[np.uint64], purposes: NDArray[np.uint32]) -> NDArray[np.uint64]: ...
+def draw_seeds(random_states: _UInt64s) -> _UInt64s: ...
+def draw_words(seeds: _UInt64s, purposes: NDArray[np.uint32]) -> _UInt64s: ...
 
 class BoostOptions:
     """The parameters of gradient boosting; None stands for the default."""
@@ -367,68 +282,40 @@ class BoostOptions:
         ledger: bool = ...,
     ) -> None: ...
     def replace(self, *, n_threads: int = ..., seed: int = ..., first_round: int = ...) -> BoostOptions: ...
-    @property
-    def n_threads(self) -> int: ...
-    @property
-    def seed(self) -> int: ...
-    @property
-    def first_round(self) -> int: ...
-    @property
-    def growth(self) -> str: ...
-    @property
-    def max_leaf_nodes(self) -> int: ...
-    @property
-    def max_depth(self) -> int: ...
-    @property
-    def min_samples_leaf(self) -> float: ...
-    @property
-    def min_hessian(self) -> float: ...
-    @property
-    def l2_regularization(self) -> float: ...
-    @property
-    def min_gain(self) -> float: ...
-    @property
-    def learning_rate(self) -> float: ...
-    @property
-    def sampling(self) -> str: ...
-    @property
-    def subsample(self) -> float: ...
-    @property
-    def top_fraction(self) -> float: ...
-    @property
-    def other_fraction(self) -> float: ...
-    @property
-    def colsample_bytree(self) -> float: ...
-    @property
-    def max_features(self) -> int: ...
-    @property
-    def monotonic_cst(self) -> list[int]: ...
-    @property
-    def interaction_cst(self) -> list[list[int]]: ...
-    @property
-    def categorical_split(self) -> str: ...
-    @property
-    def categorical_smoothing(self) -> float: ...
-    @property
-    def categorical_l2(self) -> float: ...
-    @property
-    def ledger(self) -> bool: ...
+    n_threads: Final[int]
+    seed: Final[int]
+    first_round: Final[int]
+    growth: Final[str]
+    max_leaf_nodes: Final[int]
+    max_depth: Final[int]
+    min_samples_leaf: Final[float]
+    min_hessian: Final[float]
+    l2_regularization: Final[float]
+    min_gain: Final[float]
+    learning_rate: Final[float]
+    sampling: Final[str]
+    subsample: Final[float]
+    top_fraction: Final[float]
+    other_fraction: Final[float]
+    colsample_bytree: Final[float]
+    max_features: Final[int]
+    monotonic_cst: Final[list[int]]
+    interaction_cst: Final[list[list[int]]]
+    categorical_split: Final[str]
+    categorical_smoothing: Final[float]
+    categorical_l2: Final[float]
+    ledger: Final[bool]
 
 class Booster:
     """Grows boosted trees on one matrix, round after round."""
 
     def __init__(self, matrix: CodeMatrix, options: BoostOptions) -> None: ...
-    def set_rows(
-        self, y: NDArray[np.float64], weights: NDArray[np.float64] | None, scores: NDArray[np.float64]
-    ) -> None: ...
+    def set_rows(self, y: _Floats, weights: _Floats | None, scores: _Floats) -> None: ...
     def run(self, loss: str, parameter: float, n_rounds: int) -> list[GrownTree]: ...
-    def step(self, gradient: NDArray[np.float64], hessian: NDArray[np.float64]) -> list[GrownTree]: ...
-    def loss(self, loss: str, parameter: float, weights: NDArray[np.float64] | None) -> float: ...
-    @property
-    def scores(self) -> NDArray[np.float64]: ...
-    @property
-    def times(self) -> dict[str, float]: ...
-    @property
-    def round(self) -> int: ...
+    def step(self, gradient: _Floats, hessian: _Floats) -> list[GrownTree]: ...
+    def loss(self, loss: str, parameter: float, weights: _Floats | None) -> float: ...
+    scores: Final[_Floats]
+    times: Final[dict[str, float]]
+    round: Final[int]
 
 def room(n_bytes: int) -> NDArray[np.uint8]: ...
