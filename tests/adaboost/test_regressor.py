@@ -9,7 +9,7 @@ from sklearn.neighbors import KNeighborsRegressor
 
 import spinney as sp
 from contracts.learners import mixed_data
-from spinney.adaboost.regressor import weighted_median
+from spinney.adaboost.rounds import weighted_median
 from spinney.io import dumps
 
 

@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 
 import spinney as sp
 from contracts.learners import mixed_data
-from spinney.adaboost.state import pack_members, unpack_members
+from spinney.adaboost.members import pack_members, unpack_members
 from spinney.io import ModelFileError, dumps, loads
 
 

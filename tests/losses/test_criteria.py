@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
 
-from spinney import DecisionTreeRegressor
-from spinney.losses.criteria import CRITERIA, find_criterion, impurity_scale
+from spinney import DecisionTreeClassifier, DecisionTreeRegressor
+from spinney.losses.criteria import CRITERIA, impurity_scale
 
 
 def test_criteria_are_found_by_task():
-    assert find_criterion("friedman_mse", "regression").core_name == "squared_error"
-    with pytest.raises(ValueError, match="'gini', 'entropy', 'log_loss'"):
-        find_criterion("squared_error", "classification")
+    assert CRITERIA["friedman_mse"].core_name == "squared_error"
+    with pytest.raises(ValueError, match="'gini' or 'entropy' or 'log_loss'"):
+        DecisionTreeClassifier(criterion="squared_error").fit([[0.0], [1.0]], [0, 1])
 
 
 def test_the_scale_of_squared_error_is_the_impurity_of_all_rows():

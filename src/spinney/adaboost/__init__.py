@@ -1,6 +1,5 @@
 """AdaBoost: every member is trained on rows reweighted towards the mistakes of those before it."""
 
-from spinney.adaboost.classifier import AdaBoostClassifier
-from spinney.adaboost.regressor import AdaBoostRegressor
+from spinney.adaboost.estimators import AdaBoostClassifier, AdaBoostRegressor
 
 __all__ = ["AdaBoostClassifier", "AdaBoostRegressor"]

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.adaboost.members import flatten, share_schema, shares_schema
+from spinney.adaboost.members import flatten, pack_members, share_schema, shares_schema, unpack_members
 from spinney.adaboost.rounds import Rounds
-from spinney.adaboost.state import pack_members, unpack_members
 from spinney.base import Estimator
 from spinney.core.early_stopping import EarlyStopping
 from spinney.core.errors import InputError

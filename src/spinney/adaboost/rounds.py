@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +28,15 @@ from spinney.adaboost.algorithms import (
     own_score,
     zero_scores,
 )
-from spinney.adaboost.ledger import RoundLedger, edge_bound, error_bound, exponential
 from spinney.adaboost.members import Members, SharedTrees, Task
+from spinney.core.ledger import Ledger
 from spinney.core.seeds import stream
+from spinney.io import Persistent
 from spinney.native import core
 from spinney.tree.tree_arrays import LEAF, TreeArrays
 from spinney.trees.cart import DecisionTreeClassifier
+
+Floats = NDArray[np.float64]
 
 # Parameters that must have their defaults for the only split to be the one with the largest gain.
 _PLAIN = {
@@ -52,6 +57,7 @@ _PLAIN = {
 MAX_SAMPLES_PER_ROUND = 100
 # The random stream of round t is number _FIRST_STREAM + t.
 _FIRST_STREAM = 16
+_MAX_EXPONENT = 700.0  # larger exponents overflow
 
 
 @dataclass
@@ -81,36 +87,181 @@ def draw_rows(steps: NDArray[np.int64], random: np.random.Generator) -> NDArray[
     return np.bincount(rows, minlength=len(steps))
 
 
+# ---- the ledger ----
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RoundLedger(Ledger, Persistent):
+    """Record of AdaBoost, one row per round.
+
+    Attributes
+    ----------
+    round : ndarray of shape (n_rounds,)
+        Number of the round, from 1.
+    error : ndarray of shape (n_rounds,)
+        Weighted error ε of the member.
+    weight : ndarray of shape (n_rounds,)
+        Weight α of the member.
+    z : ndarray of shape (n_rounds,)
+        Factor by which the round multiplied the exponential loss.
+    exponential_loss : ndarray of shape (n_rounds,)
+        Mean of exp(−y F) over the training rows.
+    train_error : ndarray of shape (n_rounds,)
+        Training error of the ensemble.
+    product_bound : ndarray of shape (n_rounds,)
+        Π 2√(ε(1 − ε)), an upper bound of the exponential loss, which with two classes is an upper bound of
+        the training error; NaN for algorithms without such a theorem.
+    edge_bound : ndarray of shape (n_rounds,)
+        exp(−2 Σ (½ − ε)²), a weaker bound; NaN likewise.
+
+    Examples
+    --------
+    >>> from spinney import AdaBoostClassifier
+    >>> from spinney.datasets import load_xor
+    >>> AdaBoostClassifier(algorithm="discrete", n_estimators=3, ledger=True).fit(*load_xor()).ledger_.round
+    array([1, 2, 3])
+    """
+
+    column_types: ClassVar[Mapping[str, type[np.generic]]] = {"round": np.int64} | dict.fromkeys(
+        ("error", "weight", "z", "exponential_loss", "train_error", "product_bound", "edge_bound"), np.float64
+    )
+    row_name = "rounds"
+
+    round: NDArray[np.int64]
+    error: Floats
+    weight: Floats
+    z: Floats
+    exponential_loss: Floats
+    train_error: Floats
+    product_bound: Floats
+    edge_bound: Floats
+
+    def __post_init__(self) -> None:
+        self.check_columns()
+
+    @classmethod
+    def from_rows(cls, rows: list[dict[str, float]]) -> RoundLedger:
+        """Build a ledger from one dict per round."""
+        columns: dict[str, Any] = {
+            name: np.array([row[name] for row in rows], dtype) for name, dtype in cls.column_types.items()
+        }
+        return cls(**columns)
+
+    def __getitem__(self, rounds: slice) -> RoundLedger:
+        columns: dict[str, Any] = {name: getattr(self, name)[rounds] for name in self.column_types}
+        return RoundLedger(**columns)
+
+
+def exponential(own_scores: Floats) -> Floats:
+    """Return the exponential loss of each row from the score of its true class.  (n_rows,)"""
+    return np.exp(np.clip(-own_scores, None, _MAX_EXPONENT))
+
+
+def error_bound(error: float, n_classes: int, log_odds: float) -> float:
+    """Upper bound of the factor by which a member multiplies the exponential loss: 2√(ε(1 − ε)) for K = 2.
+
+    ``log_odds`` is ν (ln((1 − ε)/ε) + ln(K − 1)).
+
+    >>> round(error_bound(0.25, 2, math.log(3.0)), 6), round(2 * math.sqrt(0.25 * 0.75), 6)
+    (0.866025, 0.866025)
+    """
+    k = n_classes
+    return (1 - error) * math.exp(-(k - 1) / k * log_odds) + error * math.exp(log_odds / k)
+
+
+def edge_bound(error: float, n_classes: int, learning_rate: float) -> float:
+    """Weaker bound from the edge γ = 1 − 1/K − ε alone, exp(−2γ²) (Pinsker); NaN for ν above 1.
+
+    The loss is convex in the step, so a fraction ν of the best step gains at least a fraction ν of its gain.
+    """
+    if learning_rate > 1:
+        return math.nan
+    edge = 1 - 1 / n_classes - error
+    return 1 - learning_rate * (1 - math.exp(-2 * edge * edge))
+
+
+# ---- rounds ----
+
+
 @dataclass
 class Attempt:
-    """A fitted member with its error and weight, its predictions for all rows, and its term of the scores."""
+    """A fitted member with its error and weight, its predictions for all rows, and what follows from them.
+
+    ``contribution`` is the term of the scores in classification, the loss of each row in regression.
+    """
 
     member: Any
     error: float
     weight: float
     output: NDArray[Any] | None = None
-    contribution: NDArray[np.float64] | None = None
+    contribution: Floats | None = None
 
 
 class Rounds:
-    """Rounds of boosting on the rows of one table: members, their weights and errors."""
+    """Rounds of boosting on the rows of one table: members, their weights and errors.
 
-    def __init__(self, draws: Draws, resample: bool) -> None:
-        self.draws, self.resample = draws, resample
+    ``initial`` are the row weights, 0 for rows that are held out.
+    """
+
+    # The weight of a first member that is no better than chance; there must be one to predict with.
+    useless_weight: ClassVar[float]
+    ends_when_perfect = True
+
+    def __init__(self, members: Members, initial: Floats, draws: Draws, resample: bool) -> None:
+        self.members, self.initial, self.draws, self.resample = members, initial, draws, resample
+        self.weights = RowWeights(initial)
         self.estimators: list[Any] = []
         self.estimator_weights: list[float] = []
         self.estimator_errors: list[float] = []
 
-    @abstractmethod
     def replay(self, estimators: list[Any], weights: list[float], errors: list[float]) -> None:
         """Repeat the rounds of an earlier fit, without fitting members."""
+        for member, weight, error in zip(estimators, weights, errors, strict=True):
+            self.accept(self.evaluate(member, weight, error))
 
-    @abstractmethod
     def step(self) -> bool:
         """Make one round; return False if boosting is complete."""
+        random = self.generator()
+        for _ in range(MAX_SAMPLES_PER_ROUND if self.resample else 1):
+            attempt = self.attempt(random)
+            perfect = attempt.error <= 0 and self.ends_when_perfect
+            if perfect or not self.is_useless(attempt):
+                self.accept(attempt)
+                return not perfect
+        if not self.estimators:
+            self.accept(self.evaluate(attempt.member, self.useless_weight, attempt.error))
+        return False
+
+    def generator(self) -> np.random.Generator | None:
+        """Return the random generator of the next round."""
+        return self.draws.of_round(len(self.estimators))
+
+    def fit(self, weights: RowWeights, task: Task, random: np.random.Generator | None) -> Any:
+        """Fit a member to weighted rows, or to rows drawn by their weight."""
+        assert random is not None
+        seed = self.draws.member_seed(random)
+        return self.members.fit(seed, draw_rows(weights.steps, random) if self.resample else weights, task)
 
     @abstractmethod
-    def error_on(self, weights: NDArray[np.float64]) -> float:
+    def attempt(self, random: np.random.Generator | None) -> Attempt:
+        """Fit a member to the rows with their current weights."""
+
+    @abstractmethod
+    def evaluate(self, member: Any, weight: float | None = None, error: float | None = None) -> Attempt:
+        """Predict all rows by a member; compute its weight and error unless they are known."""
+
+    @abstractmethod
+    def is_useless(self, attempt: Attempt) -> bool:
+        """Return True if a member is to be discarded."""
+
+    def accept(self, attempt: Attempt) -> None:
+        """Add a member to the ensemble."""
+        self.estimators.append(attempt.member)
+        self.estimator_weights.append(attempt.weight)
+        self.estimator_errors.append(attempt.error)
+
+    @abstractmethod
+    def error_on(self, weights: Floats) -> float:
         """Return the error of the ensemble on the rows with a weight (n_rows,) here."""
 
     def make_ledger(self, n_rounds: int) -> RoundLedger | None:
@@ -119,15 +270,105 @@ class Rounds:
 
     def is_complete(self) -> bool:
         """Return True if the last member made no error, so that there is nothing to add."""
-        return bool(self.estimator_errors) and self.estimator_errors[-1] <= 0
+        return bool(self.estimator_errors) and self.estimator_errors[-1] <= 0 and self.ends_when_perfect
+
+
+# ---- regression ----
+
+# Losses as functions of the absolute error, divided by the largest error.
+LOSSES: dict[str, Callable[[Floats], Floats]] = {
+    "linear": lambda error: error,
+    "square": np.square,
+    "exponential": lambda error: 1.0 - np.exp(-error),
+}
+_MIN_ERROR = float(np.finfo(np.float64).eps)
+
+
+class RegressionBoosting(Rounds):
+    """Rounds of AdaBoost.R2 (Drucker 1997)."""
+
+    useless_weight = 1.0  # as in scikit-learn
+
+    def __init__(
+        self,
+        members: Members,
+        y: Floats,
+        initial: Floats,
+        draws: Draws,
+        *,
+        loss: str,
+        learning_rate: float,
+        resample: bool,
+        keeps_predictions: bool,
+    ) -> None:
+        super().__init__(members, initial, draws, resample)
+        self._task, self._y, self._is_training = Task(y), y, initial > 0
+        self._loss, self._learning_rate = LOSSES[loss], learning_rate
+        self._predictions: list[Any] | None = [] if keeps_predictions else None
+
+    def attempt(self, random: np.random.Generator | None) -> Attempt:
+        """Fit a member to the rows with their current weights."""
+        return self.evaluate(self.fit(self.weights, self._task, random))
+
+    def evaluate(self, member: Any, weight: float | None = None, error: float | None = None) -> Attempt:
+        """Predict all rows by a member; compute its weight and error unless they are known."""
+        prediction = self.members.predict(member, "values", self._task)
+        distance = np.where(self._is_training, np.abs(prediction - self._y), 0.0)
+        largest = distance.max()
+        loss = self._loss(distance / largest if largest > 0 else distance)
+        if error is None:
+            error = self.weights.mean(loss)
+        if weight is None:
+            weight = 0.0 if error >= 1 else math.log((1 - error) / max(error, _MIN_ERROR))
+            weight *= self._learning_rate
+        return Attempt(member, error, weight, prediction, loss)
+
+    def is_useless(self, attempt: Attempt) -> bool:
+        """Return True if the mean loss is not below ½."""
+        return not attempt.error < 0.5
+
+    def accept(self, attempt: Attempt) -> None:
+        """Add a member to the ensemble, and reweight the rows."""
+        super().accept(attempt)
+        if self._predictions is not None:
+            self._predictions.append(attempt.output)
+        assert attempt.contribution is not None
+        # β^(1 − L) with β = ε/(1 − ε): rows that are predicted well lose weight.
+        self.weights.multiply(np.exp((attempt.contribution - 1.0) * attempt.weight))
+
+    def error_on(self, weights: Floats) -> float:
+        """Return the mean absolute error of the ensemble on the rows with a weight (n_rows,) here."""
+        rows = weights > 0
+        assert self._predictions is not None
+        values = np.stack([prediction[rows] for prediction in self._predictions], axis=1)
+        predicted = weighted_median(values, np.array(self.estimator_weights))
+        return float(np.average(np.abs(predicted - self._y[rows]), weights=weights[rows]))
+
+
+def weighted_median(values: Floats, weights: Floats) -> Floats:
+    """Weighted median per row: the smallest value with half of the weight up to it.  (n, t), (t,) -> (n,)
+
+    >>> weighted_median(np.array([[1.0, 5.0, 9.0]]), np.array([1.0, 1.0, 3.0])).tolist()
+    [9.0]
+    """
+    order = np.argsort(values, axis=1, kind="stable")
+    reached = np.cumsum(weights[order], axis=1)
+    middle = np.argmax(reached >= 0.5 * reached[:, -1:], axis=1)
+    rows = np.arange(len(values))
+    return np.asarray(values[rows, order[rows, middle]])
+
+
+# ---- classification ----
 
 
 class Boosting(Rounds):
-    """Rounds of a classifier; ``initial`` are the row weights, 0 for rows that are held out.
+    """Rounds of a classifier.
 
     ``task`` is what the ensemble learns, ``member_task`` what members learn; LogitBoost makes its own tasks
     every round. ``keeps_scores`` is False where the scores of the rows are not needed.
     """
+
+    useless_weight = 0.0
 
     def __init__(
         self,
@@ -135,101 +376,64 @@ class Boosting(Rounds):
         members: Members,
         task: Task,
         member_task: Task,
-        initial: NDArray[np.float64],
+        initial: Floats,
         draws: Draws,
         resample: bool = False,
         keeps_ledger: bool = False,
         keeps_scores: bool = True,
     ) -> None:
-        super().__init__(draws, resample)
+        super().__init__(members, initial, draws, resample)
         assert task.codes is not None
-        self.algorithm, self.members, self.codes = algorithm, members, task.codes
-        self.task, self.member_task, self.initial = task, member_task, initial
+        self.algorithm, self.codes, self.task, self.member_task = algorithm, task.codes, task, member_task
+        self.ends_when_perfect = algorithm.ends_when_perfect
         self.keeps_ledger, self.keeps_scores = keeps_ledger, keeps_scores
         self.ledger: list[dict[str, float]] = []
         self.start = RowWeights(initial)
-        self.weights = RowWeights(initial)
         self.scores = zero_scores(len(self.codes), algorithm.n_classes)
 
-    def replay(self, estimators: list[Any], weights: list[float], errors: list[float]) -> None:
-        """Repeat the rounds of an earlier fit, without fitting members."""
-        for member, weight, error in zip(estimators, weights, errors, strict=True):
-            self.accept(self._evaluate(member, weight, error))
-
-    def step(self) -> bool:
-        """Make one round; return False if boosting is complete."""
-        random = self.generator()
-        for _ in range(MAX_SAMPLES_PER_ROUND if self.resample else 1):
-            attempt = self.attempt(random)
-            perfect = attempt.error <= 0 and self.algorithm.ends_when_perfect
-            if perfect or not self.is_useless(attempt):
-                self.accept(attempt)
-                return not perfect
-        if not self.estimators:
-            # There must be a first member; one that is no better than chance gets weight 0.
-            self.accept(self._evaluate(attempt.member, 0.0, attempt.error))
-        return False
-
-    def generator(self) -> np.random.Generator | None:
-        """Return the random generator of the next round."""
-        return self.draws.of_round(len(self.estimators))
-
     def is_useless(self, attempt: Attempt) -> bool:
-        """Return True if a member is to be discarded."""
-        assert attempt.contribution is not None
-        return self.algorithm.is_useless(attempt.error, attempt.contribution[self.initial > 0])
+        """Return True if a member is no better than chance."""
+        added = attempt.contribution
+        return self.algorithm.is_useless(attempt.error, None if added is None else added[self.initial > 0])
 
     def attempt(self, random: np.random.Generator | None) -> Attempt:
         """Fit a member to the rows with their current weights."""
-        assert random is not None
-        if isinstance(self.algorithm, Logit):
-            member: Any = []
-            for response, curvature in self.algorithm.responses(self.scores, self.codes):
-                weights = self.start.scaled(curvature)
-                member.append(self._fit(weights, Task(response), random))
+        if not isinstance(self.algorithm, Logit):
+            return self.evaluate(self.fit(self.weights, self.member_task, random))
+        responses = self.algorithm.responses(self.scores, self.codes)
+        return self.evaluate([self.fit(self.start.scaled(w), Task(z), random) for z, w in responses])
+
+    def evaluate(self, member: Any, weight: float | None = None, error: float | None = None) -> Attempt:
+        """Predict all rows by a member; compute its weight and error unless they are known."""
+        if isinstance(member, list):
+            output = np.stack([self.members.predict(one, "values", self.task) for one in member], axis=1)
         else:
-            member = self._fit(self.weights, self.member_task, random)
-        return self._evaluate(member)
-
-    def _fit(self, weights: RowWeights, task: Task, random: np.random.Generator) -> Any:
-        seed = self.draws.member_seed(random)
-        return self.members.fit(seed, draw_rows(weights.steps, random) if self.resample else weights, task)
-
-    def _evaluate(self, member: Any, weight: float | None = None, error: float | None = None) -> Attempt:
-        output = self._output(member)
+            output = self.members.predict(member, self.algorithm.needs, self.task)
         if error is None:
             error = self.weights.fraction(self.algorithm.wrong(output, self.codes))
         if weight is None:
             weight = self.algorithm.weight(error)
         return Attempt(member, error, weight, output, self.algorithm.contribution(output, weight))
 
-    def _output(self, member: Any) -> NDArray[Any]:
-        if isinstance(member, list):
-            return np.stack([self.members.predict(one, "values", self.task) for one in member], axis=1)
-        return self.members.predict(member, self.algorithm.needs, self.task)
-
     def accept(self, attempt: Attempt) -> None:
         """Add a member to the ensemble, its term to the scores, and reweight the rows."""
-        assert attempt.output is not None and attempt.contribution is not None
-        self.scores += attempt.contribution
-        if not isinstance(self.algorithm, Logit):
-            wrong = self.algorithm.wrong(attempt.output, self.codes)
-            self.algorithm.reweight(self.weights, attempt.contribution, wrong, attempt.weight, self.codes)
-        self._record(attempt)
-
-    def _record(self, attempt: Attempt) -> None:
-        self.estimators.append(attempt.member)
-        self.estimator_weights.append(attempt.weight)
-        self.estimator_errors.append(attempt.error)
+        if attempt.contribution is not None:
+            self.scores += attempt.contribution
+        self.reweight(attempt)
+        super().accept(attempt)
         if self.keeps_ledger:
             self.ledger.append(self._ledger_row(attempt.error, attempt.weight))
 
+    def reweight(self, attempt: Attempt) -> None:
+        """Reweight the rows; LogitBoost computes weights from the scores instead."""
+        if not isinstance(self.algorithm, Logit):
+            assert attempt.output is not None and attempt.contribution is not None
+            wrong = self.algorithm.wrong(attempt.output, self.codes)
+            self.algorithm.reweight(self.weights, attempt.contribution, wrong, attempt.weight, self.codes)
+
     def _ledger_row(self, error: float, weight: float) -> dict[str, float]:
-        before = (
-            self.ledger[-1]
-            if self.ledger
-            else dict.fromkeys(("exponential_loss", "product_bound", "edge_bound"), 1.0)
-        )
+        ones = dict.fromkeys(("exponential_loss", "product_bound", "edge_bound"), 1.0)
+        before = self.ledger[-1] if self.ledger else ones
         loss = self.start.mean(exponential(own_score(self.scores, self.codes)))
         k, rate = self.algorithm.n_classes, self.algorithm.learning_rate
         bounds = np.nan, np.nan
@@ -241,7 +445,7 @@ class Boosting(Rounds):
             "weight": weight,
             "z": loss / before["exponential_loss"] if before["exponential_loss"] > 0 else 0.0,
             "exponential_loss": loss,
-            "train_error": self.train_error(),
+            "train_error": self.start.fraction(choose_class(self.scores) != self.codes),
             "product_bound": before["product_bound"] * bounds[0],
             "edge_bound": before["edge_bound"] * bounds[1],
         }
@@ -250,18 +454,10 @@ class Boosting(Rounds):
         """Return the ledger of the first rounds, None if none is kept."""
         return RoundLedger.from_rows(self.ledger[:n_rounds]) if self.keeps_ledger else None
 
-    def is_complete(self) -> bool:
-        """Return True if the last member made no error and the algorithm ends then."""
-        return super().is_complete() and self.algorithm.ends_when_perfect
-
-    def error_on(self, weights: NDArray[np.float64]) -> float:
+    def error_on(self, weights: Floats) -> float:
         """Return the error of the ensemble on the rows with a weight (n_rows,) here."""
         wrong = choose_class(self.scores) != self.codes
         return float(weights[wrong].sum() / weights.sum())
-
-    def train_error(self) -> float:
-        """Return the error of the ensemble on the training rows."""
-        return self.start.fraction(choose_class(self.scores) != self.codes)
 
 
 # ---- stumps in the core ----
@@ -314,20 +510,13 @@ class StumpBoosting(Boosting):
         output = self._core.answers()
         return Attempt(member, error, weight, output, self.algorithm.contribution(output, weight))
 
-    def is_useless(self, attempt: Attempt) -> bool:
-        """Return True if a stump is no better than chance."""
-        return self.algorithm.is_useless(attempt.error)
-
-    def accept(self, attempt: Attempt) -> None:
-        """Add a stump to the ensemble, and update the weights in the core."""
-        if self._core is None:
-            super().accept(attempt)
-            return
+    def reweight(self, attempt: Attempt) -> None:
+        """Reweight the rows in the core."""
+        if self._core is None:  # a round of an earlier fit
+            return super().reweight(attempt)
         assert isinstance(self.algorithm, Vote)
-        if attempt.contribution is not None:
-            self.scores += attempt.contribution
-        self._core.reweight(self.algorithm.factor(attempt.weight), MIN_TOTAL, MAX_TOTAL, RESCALED_EXPONENT)
-        self._record(attempt)
+        factor = self.algorithm.factor(attempt.weight)
+        return self._core.reweight(factor, MIN_TOTAL, MAX_TOTAL, RESCALED_EXPONENT)
 
 
 def _stump_tree(found: core.Stump, n_features: int, weight: float) -> TreeArrays:

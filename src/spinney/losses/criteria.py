@@ -5,8 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.core.errors import InputError
-
 
 @dataclass(frozen=True)
 class Criterion:
@@ -30,20 +28,6 @@ CRITERIA: dict[str, Criterion] = {
     "absolute_error": Criterion("absolute_error", "regression"),
     "poisson": Criterion("poisson", "regression", non_negative_target=True),
 }
-
-
-def find_criterion(name: str, task: str) -> Criterion:
-    """Look up a criterion for a task, ``"classification"`` or ``"regression"``.
-
-    >>> find_criterion("log_loss", "classification").core_name
-    'entropy'
-    """
-    known = [key for key, criterion in CRITERIA.items() if criterion.task == task]
-    if name not in known:
-        raise InputError(
-            f"criterion is {name!r}; for {task} it must be one of {', '.join(map(repr, known))}."
-        )
-    return CRITERIA[name]
 
 
 def impurity_scale(

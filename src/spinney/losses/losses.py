@@ -111,10 +111,12 @@ class Loss(Persistent):
     core_name: ClassVar[str] = ""
     link: ClassVar[Link | None] = None
 
+    _parameter_name: ClassVar[str] = ""
+
     @property
     def parameter(self) -> float:
         """The parameter of the loss, 0 for losses without one."""
-        return 0.0
+        return float(getattr(self, self._parameter_name)) if self._parameter_name else 0.0
 
     def gradient(self, y: Floats, score: Floats) -> Floats:
         """First derivative of the loss of each row with respect to its raw score.
@@ -234,11 +236,29 @@ class Loss(Persistent):
             self.__dict__.update(state)
 
 
+class _MeanLoss(Loss, persistent_name=""):
+    """Base of the losses whose optimal constant is the raw score of the mean."""
+
+    link: ClassVar[Link]
+
+    def constant(self, y: Floats, weights: Floats | None) -> Floats:
+        return self.link.score(np.array([np.average(y, weights=weights)]))
+
+
+class _ResidualLoss(Loss, persistent_name=""):
+    """Base of the losses of the residual y − score, with hessian 1."""
+
+    link = IDENTITY
+
+    def hessian(self, y: Floats, score: Floats) -> Floats:
+        return np.ones_like(score)
+
+
 # ---- regression ----
 
 
 @dataclass(frozen=True)
-class SquaredLoss(Loss):
+class SquaredLoss(_ResidualLoss, _MeanLoss):
     """Squared error ½ (y − score)²; the optimal constant is the mean.
 
     >>> SquaredLoss().gradient(np.array([1.0]), np.array([3.0])).tolist()
@@ -246,23 +266,16 @@ class SquaredLoss(Loss):
     """
 
     core_name = "squared"
-    link = IDENTITY
 
     def gradient(self, y: Floats, score: Floats) -> Floats:
         return score - y
 
-    def hessian(self, y: Floats, score: Floats) -> Floats:
-        return np.ones_like(score)
-
     def value(self, y: Floats, score: Floats) -> Floats:
         return 0.5 * (y - score) ** 2
 
-    def constant(self, y: Floats, weights: Floats | None) -> Floats:
-        return np.array([np.average(y, weights=weights)])
-
 
 @dataclass(frozen=True)
-class AbsoluteLoss(Loss):
+class AbsoluteLoss(_ResidualLoss):
     """Absolute error |y − score|; the optimal constant is the median.
 
     >>> AbsoluteLoss().constant(np.array([1.0, 2.0, 90.0]), None).tolist()
@@ -270,14 +283,10 @@ class AbsoluteLoss(Loss):
     """
 
     core_name = "absolute"
-    link = IDENTITY
 
     def gradient(self, y: Floats, score: Floats) -> Floats:
         gradient: Floats = np.sign(score - y)
         return gradient
-
-    def hessian(self, y: Floats, score: Floats) -> Floats:
-        return np.ones_like(score)
 
     def value(self, y: Floats, score: Floats) -> Floats:
         return np.abs(y - score)
@@ -287,7 +296,7 @@ class AbsoluteLoss(Loss):
 
 
 @dataclass(frozen=True)
-class HuberLoss(Loss):
+class HuberLoss(_ResidualLoss):
     """Huber loss: ½ r² for residuals |r| ≤ ``delta``, and delta·(|r| − ½ delta) beyond.
 
     >>> HuberLoss(delta=1.0).value(np.array([0.0, 0.0]), np.array([1.0, 3.0])).tolist()
@@ -295,22 +304,15 @@ class HuberLoss(Loss):
     """
 
     core_name = "huber"
-    link = IDENTITY
+    _parameter_name = "delta"
     delta: float
 
     def __post_init__(self) -> None:
         _check_parameter(0 < self.delta < np.inf, "delta", self.delta, "a positive number")
 
-    @property
-    def parameter(self) -> float:
-        return self.delta
-
     def gradient(self, y: Floats, score: Floats) -> Floats:
         gradient: Floats = np.clip(score - y, -self.delta, self.delta)
         return gradient
-
-    def hessian(self, y: Floats, score: Floats) -> Floats:
-        return np.ones_like(score)
 
     def value(self, y: Floats, score: Floats) -> Floats:
         distance = np.abs(y - score)
@@ -340,7 +342,7 @@ class HuberLoss(Loss):
 
 
 @dataclass(frozen=True)
-class QuantileLoss(Loss):
+class QuantileLoss(_ResidualLoss):
     """Pinball loss: quantile·(y − score) above the score, (1 − quantile)·(score − y) below it.
 
     >>> QuantileLoss(0.9).constant(np.arange(11.0), None).tolist()
@@ -348,21 +350,14 @@ class QuantileLoss(Loss):
     """
 
     core_name = "quantile"
-    link = IDENTITY
+    _parameter_name = "quantile"
     quantile: float = 0.5
 
     def __post_init__(self) -> None:
         _check_parameter(0 < self.quantile < 1, "quantile", self.quantile, "a number between 0 and 1")
 
-    @property
-    def parameter(self) -> float:
-        return self.quantile
-
     def gradient(self, y: Floats, score: Floats) -> Floats:
         return np.where(y > score, -self.quantile, np.where(y < score, 1.0 - self.quantile, 0.0))
-
-    def hessian(self, y: Floats, score: Floats) -> Floats:
-        return np.ones_like(score)
 
     def value(self, y: Floats, score: Floats) -> Floats:
         return np.where(y > score, self.quantile, self.quantile - 1.0) * (y - score)
@@ -371,14 +366,11 @@ class QuantileLoss(Loss):
         return np.array([weighted_quantile(y, weights, self.quantile)])
 
 
-class _LogLinkLoss(Loss):
+class _LogLinkLoss(_MeanLoss, persistent_name=""):
     """Base of the losses with a log link, whose optimal constant is the logarithm of the mean."""
 
     link = LOG
     _min_included: ClassVar[bool] = True
-
-    def constant(self, y: Floats, weights: Floats | None) -> Floats:
-        return np.log([np.average(y, weights=weights)])
 
     def check_target(self, y: Floats, weights: Floats | None) -> None:
         name = self.core_name.capitalize()
@@ -445,14 +437,11 @@ class TweedieLoss(_LogLinkLoss):
     """
 
     core_name = "tweedie"
+    _parameter_name = "power"
     power: float = 1.5
 
     def __post_init__(self) -> None:
         _check_parameter(1 < self.power < 2, "power", self.power, "a number between 1 and 2")
-
-    @property
-    def parameter(self) -> float:
-        return self.power
 
     def _parts(self, y: Floats, score: Floats) -> tuple[Floats, Floats]:
         return _exp((2 - self.power) * score), y * _exp((1 - self.power) * score)
@@ -474,7 +463,7 @@ class TweedieLoss(_LogLinkLoss):
 
 
 @dataclass(frozen=True)
-class LogLoss(Loss):
+class LogLoss(_MeanLoss):
     """Binary log loss: −log of the probability of the correct class.
 
     >>> LogLoss().gradient(np.array([1]), np.array([0.0])).tolist()
@@ -492,9 +481,6 @@ class LogLoss(Loss):
 
     def value(self, y: Floats, score: Floats) -> Floats:
         return np.logaddexp(0.0, score) - y * score
-
-    def constant(self, y: Floats, weights: Floats | None) -> Floats:
-        return LOGIT.score(np.array([np.average(y, weights=weights)]))
 
 
 @dataclass(frozen=True)
@@ -532,7 +518,7 @@ class SoftmaxLoss(Loss):
 
 
 @dataclass(frozen=True)
-class ExponentialLoss(Loss):
+class ExponentialLoss(_MeanLoss):
     """Exponential loss of AdaBoost for two classes: exp(−score) for the second class, exp(score) else.
 
     >>> ExponentialLoss().value(np.array([1, 0]), np.array([0.0, 0.0])).tolist()
@@ -550,9 +536,6 @@ class ExponentialLoss(Loss):
 
     def value(self, y: Floats, score: Floats) -> Floats:
         return _exp(-np.where(y > 0, 1.0, -1.0) * score)
-
-    def constant(self, y: Floats, weights: Floats | None) -> Floats:
-        return HALF_LOGIT.score(np.array([np.average(y, weights=weights)]))
 
 
 def weighted_quantile(values: Floats, weights: Floats | None, fraction: float) -> float:

@@ -7,21 +7,28 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin, is_classifier, is_regressor
-from sklearn.metrics import accuracy_score
+from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regressor
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from spinney.adaboost import algorithms
 from spinney.adaboost.algorithms import Algorithm, find_algorithm
 from spinney.adaboost.base import RULES, _BaseAdaBoost
-from spinney.adaboost.ledger import RoundLedger
 from spinney.adaboost.members import StumpTables, Task, flatten, open_members, predict_members
-from spinney.adaboost.rounds import Boosting, Draws, StumpBoosting
+from spinney.adaboost.rounds import (
+    LOSSES,
+    Boosting,
+    Draws,
+    RegressionBoosting,
+    RoundLedger,
+    StumpBoosting,
+    weighted_median,
+)
 from spinney.core.errors import InputError, show_value
 from spinney.core.parameters import OneOf, draw_seed
-from spinney.data.target import encode_classes, encode_like, read_target
+from spinney.data.target import encode_like, encode_values, read_target
 from spinney.io import require
-from spinney.members.tables import count_rows
+from spinney.members.tables import count_rows, encode_labels
 from spinney.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
 
 Floats = NDArray[np.float64]
@@ -152,14 +159,7 @@ class AdaBoostClassifier(ClassifierMixin, _BaseAdaBoost):  # type: ignore[misc]
     ) -> tuple[Boosting, Floats | None, dict[str, Any]]:
         estimator, seed = self._base_estimator(), draw_seed(self.random_state)
         members = open_members(estimator, X, self.resample, self._threads())
-        labels = read_target(y, members.n_rows)
-        if labels.ndim == 2:
-            raise InputError(
-                f"y has {labels.shape[1]} outputs, and AdaBoostClassifier learns one",
-                fix="Use sklearn.multioutput.MultiOutputClassifier.",
-            )
-        encoded = encode_classes(labels)
-        codes, classes = encoded.codes[:, 0], encoded.classes[0]
+        codes, classes = encode_labels(y, members.n_rows)
         weights, held_out = self._hold_out(sample_weight, members.n_rows, seed, codes)
         algorithm = find_algorithm(self.algorithm, len(classes), self.learning_rate)
         task = Task(classes[codes], codes, classes)
@@ -436,6 +436,184 @@ class AdaBoostClassifier(ClassifierMixin, _BaseAdaBoost):  # type: ignore[misc]
         for scores, weight in zip(self._staged_scores(X), self.estimator_weights_.tolist(), strict=True):
             total += algorithm.max_margin(weight)
             yield algorithms.score_margin(scores, codes) / (total or 1.0)
+
+
+class AdaBoostRegressor(RegressorMixin, _BaseAdaBoost):  # type: ignore[misc]
+    """AdaBoost.R2 for regression: the weighted median of the predictions of many members (Drucker 1997).
+
+    Parameters that scikit-learn's ``AdaBoostRegressor`` has keep their meaning and defaults.
+
+    Parameters
+    ----------
+    estimator : estimator or None, default=None
+        Base estimator. None is ``DecisionTreeRegressor(max_depth=3)``.
+    n_estimators : int, default=50
+        Maximum number of rounds.
+    learning_rate : float, default=1.0
+        Factor ν of the weight of every member.
+    loss : {"linear", "square", "exponential"}, default="linear"
+        Loss of a row as a function of its absolute error, divided by the largest error of the round.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of drawn samples, rows held out, and members that draw.
+    resample : bool, default=False
+        Draw rows by weight, as scikit-learn does, instead of fitting members to weighted rows.
+    warm_start : bool, default=False
+        Whether ``fit`` continues from the members of the last fit, up to `n_estimators`.
+    early_stopping : bool, default=False
+        Hold rows out, and stop when their mean absolute error has not improved for `n_iter_no_change` rounds;
+        members after the best round are dropped.
+    validation_fraction : float, default=0.1
+        Fraction of the rows held out for early stopping.
+    n_iter_no_change : int, default=10
+        Number of rounds without improvement after which boosting stops.
+    tol : float, default=0.0
+        Minimum decrease of the validation error that counts as an improvement.
+    verbose : int, default=0
+        Show a progress bar on standard error if positive.
+    n_jobs : int or None, default=None
+        Number of threads; -1 uses all cores, None is 1 unless a joblib context says otherwise. The ensemble
+        is bit-equal for any number.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The base estimator.
+    estimators_ : list of estimators
+        Fitted members, one per round.
+    estimator_weights_ : ndarray of shape (n_rounds,)
+        Weights of the members.
+    estimator_errors_ : ndarray of shape (n_rounds,)
+        Weighted mean losses of the members.
+    validation_errors_ : ndarray
+        Error of the held-out rows after every round, dropped rounds included; only with `early_stopping`.
+    feature_importances_ : ndarray of shape (n_features,)
+        Weighted mean of the importances of the members, if they have importances.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features; only if the input has column names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.linspace(0, 6, 100)[:, None]
+    >>> AdaBoostRegressor().fit(X, np.sin(X[:, 0])).score(X, np.sin(X[:, 0])) > 0.95
+    True
+    """
+
+    _parameter_rules = RULES | {"loss": (OneOf(*LOSSES),)}
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        n_estimators: int = 50,
+        learning_rate: float = 1.0,
+        loss: Literal["linear", "square", "exponential"] = "linear",
+        random_state: Any = None,
+        resample: bool = False,
+        warm_start: bool = False,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        tol: float = 0.0,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self._store_params(locals())
+
+    def _default_estimator(self) -> Any:
+        return DecisionTreeRegressor(max_depth=3)
+
+    def _start(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None
+    ) -> tuple[RegressionBoosting, Floats | None, dict[str, Any]]:
+        estimator, seed = self._base_estimator(), draw_seed(self.random_state)
+        if not is_regressor(estimator):
+            raise InputError(f"The estimator {type(estimator).__name__} is not a regressor.")
+        members = open_members(estimator, X, self.resample, self._threads())
+        values = encode_values(read_target(y, members.n_rows), non_negative=False)
+        if values.shape[1] != 1:
+            raise InputError(
+                f"y has {values.shape[1]} outputs, and AdaBoostRegressor learns one",
+                fix="Use sklearn.multioutput.MultiOutputRegressor.",
+            )
+        weights, held_out = self._hold_out(sample_weight, members.n_rows, seed)
+        members.prepare(weights)
+        boosting = RegressionBoosting(
+            members,
+            values[:, 0],
+            weights,
+            Draws(seed, seeds_members=self.random_state is not None),
+            loss=self.loss,
+            learning_rate=self.learning_rate,
+            resample=self.resample,
+            keeps_predictions=self.early_stopping,
+        )
+        return boosting, held_out, members.describe_features()
+
+    def _check_fitted(self) -> None:
+        super()._check_fitted()
+        require(all(map(is_regressor, self.estimators_)), "a member is not a regressor")
+
+    # ---- prediction ----
+
+    def _member_predictions(self, X: Any) -> Floats:
+        """Return the predictions of all members.  -> (n_rows, n_members)"""
+        self._check_rows(X)
+        return np.stack(list(predict_members(self.estimators_, X, "values", None, self._threads())), axis=1)
+
+    def predict(self, X: Any) -> Floats:
+        """Predict the target of each row by the weighted median of the members.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Predicted values.
+        """
+        return weighted_median(self._member_predictions(X), self.estimator_weights_)
+
+    def staged_predict(self, X: Any) -> Iterator[Floats]:
+        """Predict the target of each row after every round.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Features.
+
+        Yields
+        ------
+        ndarray of shape (n_rows,)
+            Predicted values.
+        """
+        predictions = self._member_predictions(X)
+        for n in range(1, len(self.estimators_) + 1):
+            yield weighted_median(predictions[:, :n], self.estimator_weights_[:n])
+
+    def staged_score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Iterator[float]:
+        """Compute the coefficient of determination after every round.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Features.
+        y : array-like of shape (n_rows,)
+            Target values.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Row weights.
+
+        Yields
+        ------
+        float
+            R².
+        """
+        for predicted in self.staged_predict(X):
+            yield float(r2_score(y, predicted, sample_weight=sample_weight))
 
 
 def _member_task(estimator: Any, algorithm: Algorithm, task: Task) -> Task:
