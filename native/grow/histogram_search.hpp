@@ -33,6 +33,7 @@ class HistogramSearch {
           n_threads_(n_threads),
           small_supported_(SmallNodeSearch<L>::supports(c.s)),
           small_weights_(c.s.max_weight < 256),
+          interchangeable_(c.options.monotonic_cst.empty() && c.options.feature_costs.empty()),
           bin_search_(static_cast<Size>(c.s.width)),
           left_(static_cast<Size>(c.s.width)),
           sums_(left_.size() * kRegister) {
@@ -146,6 +147,7 @@ class HistogramSearch {
                      std::span<const std::uint32_t> features) {
         bool varied = false;
         left_out_.clear();  // categorical features, and those with missing values
+        if (rows_.size() == 2 && interchangeable_) features = first_of_two_rows(node, features);
         if (c_.options.random_splitter())
             varied = search_random(out, node, s, features);
         else if (small_supported_ && small_.supports(rows_.size(), c_.s.weight_steps(node.total.data())))
@@ -154,6 +156,29 @@ class HistogramSearch {
             varied = search_marked(out, node, s, features);
         if (!left_out_.empty()) varied = search_marked(out, node, s, left_out_) || varied;
         return varied;
+    }
+
+    /// Every split of two rows makes the same two leaves: return the feature that wins the tie, or none.
+    /// Worth 15 % of a regression forest, a third of whose nodes have two rows.
+    std::span<const std::uint32_t> first_of_two_rows(const HistogramNode& node,
+                                                     std::span<const std::uint32_t> features) {
+        const std::uint32_t* first = features.data();
+        std::uint64_t smallest = ~std::uint64_t{0};
+        Size n = 0;
+        for (const std::uint32_t& f : features) {
+            const CodeColumn& column = c_.x.columns[f];
+            const Code a = codes_[f].at(rows_[0]), b = codes_[f].at(rows_[1]);
+            if (column.kind != ColumnKind::numeric || std::max(a, b) == column.n_bins) {
+                left_out_.push_back(f);
+            } else if (a != b) {
+                const std::uint64_t order =
+                    tie_order(c_.options, node.state.path, static_cast<std::int32_t>(f));
+                first = order < smallest ? &f : first;
+                smallest = std::min(smallest, order);
+                n = 1;
+            }
+        }
+        return {first, n};
     }
 
     /// Search features of a small node; categorical features and those with missing values go to left_out_.
@@ -236,7 +261,8 @@ class HistogramSearch {
     /// Compute the left sums of up to kRegister thresholds into sums_.
     void sum_left(const Tile& tile, std::span<const RandomThreshold> thresholds) {
         if constexpr (L == Layout::dense) {
-            if (c_.s.width == 2) return sum_left_lanes(tile, thresholds);
+            if (c_.s.width == 2) return sum_left_lanes<2>(tile, thresholds);
+            if (c_.s.width == 3) return sum_left_lanes<3>(tile, thresholds);
         }
         for (Size i = 0; i < thresholds.size(); ++i) {
             std::fill(left_.begin(), left_.end(), 0);
@@ -247,9 +273,9 @@ class HistogramSearch {
         }
     }
 
-    /// The same for one output: one threshold per lane and without branches, which would be mispredicted.
+    /// The same for regression: one threshold per lane and without branches, which would be mispredicted.
+    template <Size width>
     void sum_left_lanes(const Tile& tile, std::span<const RandomThreshold> thresholds) {
-        constexpr Size width = 2;
         std::array<std::uint32_t, kRegister> column{};
         StatRegister last_left = StatRegister{} - 1;  // below all codes: nothing goes left
         for (Size i = 0; i < thresholds.size(); ++i) {
@@ -433,6 +459,7 @@ class HistogramSearch {
     HistogramPool& pool_;
     int n_threads_;
     bool small_supported_, small_weights_;
+    bool interchangeable_;                        // features differ in nothing but their codes
     std::span<const Row> rows_;                   // of the current node
     std::vector<std::uint32_t> features_;         // all, ascending except while some are drawn
     std::vector<CodeTiles::FeatureCodes> codes_;  // (n_features,)
