@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from spinney.core.arrays import array_types
 from spinney.core.errors import ModelFileError
 from spinney.core.frames import to_frame
 from spinney.native import core
@@ -17,8 +18,8 @@ from spinney.native import core
 class Ledger:
     """Base class of the tables that fitting records.
 
-    A subclass is a frozen dataclass with one array field per entry of `column_types`; it calls
-    `check_columns` in ``__post_init__``. A ledger that is saved by itself inherits `Persistent` as well.
+    A subclass is a frozen dataclass whose columns are its fields of type NDArray; it calls `check_columns` in
+    ``__post_init__``. A ledger that is saved by itself inherits `Persistent` as well.
     """
 
     column_types: ClassVar[Mapping[str, type[np.generic]]]
@@ -28,6 +29,10 @@ class Ledger:
     counter: ClassVar[tuple[str, int] | None] = None
     """Name and first number of a column that numbers the rows, such as ``("round", 0)``."""
     row_name: ClassVar[str] = "rows"
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.column_types = {name: dtype for name, (dtype,) in array_types(cls).items()}
 
     def check_columns(self) -> None:
         """Raise ModelFileError unless every column is a 1-D array of its type, all of one length."""
@@ -124,17 +129,6 @@ class CandidateLedger(Ledger):
     'texture'
     """
 
-    column_types: ClassVar[Mapping[str, type[np.generic]]] = {
-        "node": np.int32,
-        "feature": np.int32,
-        "threshold": np.float64,
-        "gain": np.float64,
-        "gain_ratio": np.float64,
-        "score": np.float64,
-        "chosen": np.bool_,
-        "depth": np.int32,
-        "n_samples": np.int64,
-    }
     optional_columns = ("depth", "n_samples")
 
     feature_names: tuple[str, ...]
@@ -161,15 +155,13 @@ class CandidateLedger(Ledger):
         node = candidates.node
         return cls.from_columns(
             feature_names,
-            node=node,
-            feature=candidates.feature,
-            threshold=candidates.threshold,
-            gain=candidates.gain,
-            gain_ratio=candidates.gain_ratio,
-            score=candidates.score,
-            chosen=candidates.chosen,
             depth=depth[node],
             n_samples=n_samples[node],
+            **{
+                name: getattr(candidates, name)
+                for name in cls.column_types
+                if name not in cls.optional_columns
+            },
         )
 
     @classmethod

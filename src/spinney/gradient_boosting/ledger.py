@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,12 +37,6 @@ class GradientLedger(Ledger, Persistent):
     >>> model.ledger_.to_frame().plot(y=["train_loss", "validation_loss"])  # doctest: +SKIP
     """
 
-    column_types: ClassVar[Mapping[str, type[np.generic]]] = {
-        "train_loss": np.float64,
-        "validation_loss": np.float64,
-        "n_leaves": np.int64,
-        "gain": np.float64,
-    }
     optional_columns = ("validation_loss",)
     counter = ("round", 0)
 

@@ -377,7 +377,6 @@ class EpochLedger(Ledger, Persistent):
     ambiguity: Array
     validation: Array
 
-    column_types = dict.fromkeys(("members", "ensemble", "ambiguity", "validation"), np.float64)
     optional_columns = ("validation",)
     counter = ("epoch", 1)
     row_name = "epochs"

@@ -11,41 +11,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spinney.core.arrays import array_types
 from spinney.core.errors import ModelFileError
 from spinney.io import Persistent
 from spinney.native import core
-from spinney.tree.structure import check_feature_count, check_trees, check_types
-from spinney.tree.tree_arrays import CATEGORY_SET, LEAF, LINEAR, MULTIWAY, TreeArrays
+from spinney.tree.structure import (
+    LEAF,
+    MULTIWAY,
+    NODE_ARRAYS,
+    POOLS,
+    check_feature_count,
+    check_trees,
+    check_types,
+)
+from spinney.tree.tree_arrays import TreeArrays
 
-# The types each array may have, the first that holds its numbers, and its number of dimensions.
-ARRAY_TYPES: dict[str, tuple[tuple[type[np.generic], ...], int]] = {
-    "tree_begin": ((np.int64,), 1),
-    "kind": ((np.uint8,), 1),
-    "feature": ((np.int32,), 1),
-    "threshold": ((np.float64,), 1),
-    "missing": ((np.int8, np.int32), 1),
-    "value": ((np.float64,), 3),
-    "weight": ((np.float64,), 1),
-    "n_samples": ((np.int32, np.int64), 1),
-    "impurity": ((np.float64,), 1),
-    "set_begin": ((np.int64,), 1),
-    "set_bits": ((np.uint64,), 1),
-    "branch_begin": ((np.int64,), 1),
-    "branch_children": ((np.int32,), 1),
-    "branch": ((np.int32,), 1),
-    "term_begin": ((np.int64,), 1),
-    "term_feature": ((np.int32,), 1),
-    "term_coefficient": ((np.float64,), 1),
-    "term_fill": ((np.float64,), 1),
-}
-
-_NODE_ARRAYS = ("kind", "feature", "threshold", "missing", "value", "weight", "n_samples", "impurity")
-# The kind of split that each pool belongs to, and its arrays.
-_POOLS: dict[str, tuple[int, tuple[str, ...]]] = {
-    "set_begin": (CATEGORY_SET, ("set_bits",)),
-    "branch_begin": (MULTIWAY, ("branch",)),
-    "term_begin": (LINEAR, ("term_feature", "term_coefficient", "term_fill")),
-}
 # Maximum number of spare entries of a growing array.
 _MAX_SPARE = 1 << 16
 # Files are checked this many nodes at a time, because the wide form takes more memory.
@@ -93,7 +73,7 @@ class TreeEnsemble(Persistent):
     n_features: int
 
     def __post_init__(self) -> None:
-        for name, (dtypes, _) in ARRAY_TYPES.items():
+        for name, dtypes in ARRAY_TYPES.items():
             array = np.asarray(getattr(self, name))
             dtype = array.dtype if array.dtype in dtypes else dtypes[-1]
             array = np.ascontiguousarray(array, dtype=dtype).view()
@@ -139,7 +119,7 @@ class TreeEnsemble(Persistent):
         """Number of splits of the kind of each pool before each tree.  (n_trees + 1,)"""
         return {
             name: np.searchsorted(np.flatnonzero(self.kind == kind), self.tree_begin).astype(np.int64)
-            for name, (kind, _) in _POOLS.items()
+            for name, (kind, _) in POOLS.items()
         }
 
     # ---- adding and taking trees ----
@@ -159,22 +139,12 @@ class TreeEnsemble(Persistent):
 
     @staticmethod
     def from_tree(tree: TreeArrays) -> TreeEnsemble:
-        """Return an ensemble of one tree that shares its arrays.
+        """Return an ensemble of one tree that shares its larger arrays.
 
         >>> TreeEnsemble.from_tree(model.tree_).n_trees  # doctest: +SKIP
         1
         """
-        arrays: dict[str, Any] = {name: getattr(tree, name) for name in _NODE_ARRAYS}
-        for name, (kind, pool) in _POOLS.items():
-            offsets = getattr(tree, name)
-            arrays[name] = np.append(offsets[:-1][tree.kind == kind], offsets[-1])
-            arrays |= {array: getattr(tree, array) for array in pool}
-        return TreeEnsemble(
-            **arrays,
-            tree_begin=np.array([0, tree.node_count]),
-            branch_children=tree.n_children[tree.kind == MULTIWAY],
-            n_features=tree.n_features,
-        )
+        return TreeEnsemble(**_narrow(tree))
 
     def extend(self, other: TreeEnsemble) -> TreeEnsemble:
         """Return the ensemble of these trees followed by those of another.
@@ -192,9 +162,9 @@ class TreeEnsemble(Persistent):
         if step != 1 or begin >= end:
             raise ValueError("A slice of an ensemble has at least one tree and step 1.")
         first, last = int(self.tree_begin[begin]), int(self.tree_begin[end])
-        part: dict[str, Any] = {name: getattr(self, name)[first:last] for name in _NODE_ARRAYS}
+        part: dict[str, Any] = {name: getattr(self, name)[first:last] for name in NODE_ARRAYS}
         part["tree_begin"] = self.tree_begin[begin : end + 1] - first
-        for name, (_, pool) in _POOLS.items():
+        for name, (_, pool) in POOLS.items():
             splits = slice(*self._splits_before[name][[begin, end]].tolist())
             offsets = getattr(self, name)[splits.start : splits.stop + 1]
             part[name] = offsets - offsets[0]
@@ -226,8 +196,8 @@ class TreeEnsemble(Persistent):
         before = np.cumsum(n_children) - n_children
         roots = self.tree_begin[:-1]
         before -= np.repeat(before[roots], np.diff(self.tree_begin))
-        wide = {name: getattr(self, name) for name in _NODE_ARRAYS}
-        for name, (kind, pool) in _POOLS.items():
+        wide = {name: getattr(self, name) for name in NODE_ARRAYS}
+        for name, (kind, pool) in POOLS.items():
             length = np.zeros(self.node_count + 1, dtype=np.int64)
             length[1:][self.kind == kind] = np.diff(getattr(self, name))
             wide[name] = np.cumsum(length)
@@ -259,7 +229,7 @@ class TreeEnsemble(Persistent):
     def _check_shapes(self) -> None:
         """Check the lengths and offsets that slicing relies on."""
         n = self.node_count
-        for name in _NODE_ARRAYS:
+        for name in NODE_ARRAYS:
             if len(getattr(self, name)) != n:
                 raise ModelFileError(f"Array {name!r} has {len(getattr(self, name))} entries for {n} nodes.")
         if 0 in self.value.shape:
@@ -271,7 +241,7 @@ class TreeEnsemble(Persistent):
             raise ModelFileError(
                 "Array 'tree_begin': an ensemble has at least one tree, each of fewer than 2³¹ nodes."
             )
-        for name, (kind, pool) in _POOLS.items():
+        for name, (kind, pool) in POOLS.items():
             n_splits = int(np.count_nonzero(self.kind == kind))
             offsets = getattr(self, name)
             if len(offsets) != n_splits + 1:
@@ -295,21 +265,25 @@ class TreeEnsemble(Persistent):
             raise ModelFileError(f"The model has {self.n_features} features.")
         n_categories = np.zeros(self.n_features, dtype=np.int64)  # untouched zeros take no memory
         for name, codes_each in (("set_begin", 64), ("branch_begin", 1)):
-            feature = self.feature[self.kind == _POOLS[name][0]]
+            feature = self.feature[self.kind == POOLS[name][0]]
             if len(feature) and not (feature.min() >= 0 and feature.max() < self.n_features):
                 raise ModelFileError(f"Array 'feature': the model has {self.n_features} features.")
             np.maximum.at(n_categories, feature, codes_each * np.diff(getattr(self, name)))
         self.validate(n_categories)
 
 
+# The types each array may have, the first that holds its numbers.
+ARRAY_TYPES = array_types(TreeEnsemble)
+
+
 def _narrow(tree: TreeArrays) -> dict[str, Any]:
     """Return the arrays of one tree as an ensemble has them."""
-    narrow: dict[str, Any] = {name: getattr(tree, name) for name in _NODE_ARRAYS}
+    narrow: dict[str, Any] = {name: getattr(tree, name) for name in NODE_ARRAYS}
     for name in ("missing", "n_samples"):
-        narrow[name] = _fit_type(narrow[name], ARRAY_TYPES[name][0])
+        narrow[name] = _fit_type(narrow[name], ARRAY_TYPES[name])
     narrow["tree_begin"] = np.array([0, tree.node_count], dtype=np.int64)
     narrow["branch_children"] = tree.n_children[tree.kind == MULTIWAY]
-    for name, (kind, pool) in _POOLS.items():
+    for name, (kind, pool) in POOLS.items():
         begin: NDArray[np.int64] = getattr(tree, name)
         some = begin[-1] > 0  # most trees have splits of one kind only
         narrow[name] = np.append(begin[:-1][tree.kind == kind], begin[-1]) if some else begin[-1:]

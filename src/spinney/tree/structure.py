@@ -13,8 +13,16 @@ from spinney.core.errors import ModelFileError
 if TYPE_CHECKING:
     from spinney.tree.tree_arrays import TreeArrays
 
-_N_KINDS = 5
-_LEAF, _NUMERIC, _CATEGORY_SET, _MULTIWAY, _LINEAR = range(_N_KINDS)
+LEAF, NUMERIC, CATEGORY_SET, MULTIWAY, LINEAR = range(5)
+"""The kinds of nodes."""
+NODE_ARRAYS = ("kind", "feature", "threshold", "missing", "value", "weight", "n_samples", "impurity")
+"""The arrays with one entry per node, apart from the positions of children."""
+POOLS: dict[str, tuple[int, tuple[str, ...]]] = {
+    "set_begin": (CATEGORY_SET, ("set_bits",)),
+    "branch_begin": (MULTIWAY, ("branch",)),
+    "term_begin": (LINEAR, ("term_feature", "term_coefficient", "term_fill")),
+}
+"""Offsets into each pool -> the kind of split that it belongs to, and its arrays."""
 _WORD_BITS = 64
 
 
@@ -22,20 +30,18 @@ class _InvalidNodeError(Exception):
     """The array, the node and what is wrong with it; raised where the number of the tree is not known."""
 
 
-def check_types(
-    state: Mapping[str, Any], types: Mapping[str, tuple[tuple[type[np.generic], ...], int]]
-) -> None:
+def check_types(state: Mapping[str, Any], types: Mapping[str, tuple[type[np.generic], ...]]) -> None:
     """Raise ModelFileError unless a stored state has exactly these arrays, of these types, and n_features.
 
-    types: for each array the types it may have, and its number of dimensions.
+    types: for each array the types it may have.
     """
     unexpected = set(state) ^ {*types, "n_features"}
     if unexpected:
         raise ModelFileError(
             f"The tree's arrays are not the expected ones; missing or unknown: {sorted(unexpected)}."
         )
-    for name, (dtypes, n_dimensions) in types.items():
-        array = state[name]
+    for name, dtypes in types.items():
+        array, n_dimensions = state[name], 3 if name == "value" else 1
         is_array = isinstance(array, np.ndarray)
         if not is_array or array.dtype not in dtypes or array.ndim != n_dimensions:
             found = f"{array.dtype}, {array.ndim}-D" if is_array else type(array).__name__
@@ -116,44 +122,31 @@ def _check_lengths(tree: TreeArrays) -> None:
         raise ModelFileError("Array 'kind': a tree has at least one node, this one has none.")
     if n > np.iinfo(np.int32).max:
         raise ModelFileError(f"Array 'kind': {n} nodes are more than node numbers can count.")
-    for name in (
-        "feature",
-        "threshold",
-        "first_child",
-        "n_children",
-        "missing",
-        "value",
-        "weight",
-        "n_samples",
-        "impurity",
-    ):
+    for name in (*NODE_ARRAYS, "first_child", "n_children"):
         if len(getattr(tree, name)) != n:
             raise ModelFileError(f"Array {name!r} has {len(getattr(tree, name))} entries for {n} nodes.")
     if tree.value.ndim != 3 or 0 in tree.value.shape:
         raise ModelFileError(
             f"Array 'value' has shape {tree.value.shape}; it takes (n_nodes, n_outputs, width)."
         )
-    for name in ("set_begin", "branch_begin", "term_begin"):
+    for name, (_, pool) in POOLS.items():
         if len(getattr(tree, name)) != n + 1:
             raise ModelFileError(
                 f"Array {name!r} has {len(getattr(tree, name))} entries; {n} nodes take {n + 1}."
             )
-    n_terms = len(tree.term_feature)
-    for name in ("term_coefficient", "term_fill"):
-        if len(getattr(tree, name)) != n_terms:
-            raise ModelFileError(
-                f"Array {name!r} has {len(getattr(tree, name))} entries for {n_terms} terms."
-            )
+        size, *others = (len(getattr(tree, array)) for array in pool)
+        if any(other != size for other in others):
+            raise ModelFileError(f"Arrays {', '.join(pool)} have different lengths: {[size, *others]}.")
 
 
 def _check_children(tree: TreeArrays, roots: NDArray[np.int64]) -> None:
     """Check that the children are numbered breadth first, which also rules out cycles and shared children."""
-    _require_all(tree.kind < _N_KINDS, "kind", "no such kind of node")
-    leaf = tree.kind == _LEAF
+    _require_all(tree.kind < 5, "kind", "no such kind of node")
+    leaf = tree.kind == LEAF
     count = tree.n_children.astype(np.int64)
     _require_all(~leaf | (count == 0), "n_children", "a leaf has no children")
     _require_all(leaf | (count >= 2), "n_children", "a split has at least two children")
-    two_way = ~leaf & (tree.kind != _MULTIWAY)
+    two_way = ~leaf & (tree.kind != MULTIWAY)
     _require_all(~two_way | (count == 2), "n_children", "this kind of split has exactly two children")
     sizes = np.diff(roots, append=len(count))
     before = np.cumsum(count) - count  # children of earlier nodes, those of earlier trees too
@@ -173,8 +166,8 @@ def _check_children(tree: TreeArrays, roots: NDArray[np.int64]) -> None:
 
 
 def _check_fields(tree: TreeArrays, categories: NDArray[np.int64]) -> None:
-    leaf, linear = tree.kind == _LEAF, tree.kind == _LINEAR
-    numeric, by_category = tree.kind == _NUMERIC, (tree.kind == _CATEGORY_SET) | (tree.kind == _MULTIWAY)
+    leaf, linear = tree.kind == LEAF, tree.kind == LINEAR
+    numeric, by_category = tree.kind == NUMERIC, (tree.kind == CATEGORY_SET) | (tree.kind == MULTIWAY)
     no_feature = leaf | linear
     _require_all(
         ~no_feature | (tree.feature == -1), "feature", "a leaf or an oblique split has no single feature"
@@ -198,24 +191,24 @@ def _check_fields(tree: TreeArrays, categories: NDArray[np.int64]) -> None:
 
 def _check_pools(tree: TreeArrays, categories: NDArray[np.int64]) -> None:
     size = np.zeros(len(tree.kind), dtype=np.int64)
-    by_category = (tree.kind == _CATEGORY_SET) | (tree.kind == _MULTIWAY)
+    by_category = (tree.kind == CATEGORY_SET) | (tree.kind == MULTIWAY)
     size[by_category] = categories[tree.feature[by_category]]
 
-    words = _pool_lengths(tree, "set_begin", len(tree.set_bits), _CATEGORY_SET)
+    words = _pool_lengths(tree, "set_begin", len(tree.set_bits), CATEGORY_SET)
     _require_all(
         words <= (size + _WORD_BITS - 1) // _WORD_BITS,
         "set_bits",
         "more words than the feature has categories",
     )
 
-    branches = _pool_lengths(tree, "branch_begin", len(tree.branch), _MULTIWAY)
+    branches = _pool_lengths(tree, "branch_begin", len(tree.branch), MULTIWAY)
     _require_all(branches <= size, "branch", "more branches than the feature has categories")
     owner = np.repeat(np.arange(len(tree.kind)), branches)
     _require_all(
         (tree.branch >= -1) & (tree.branch < tree.n_children[owner]), "branch", "no such child", owner
     )
 
-    terms = _pool_lengths(tree, "term_begin", len(tree.term_feature), _LINEAR)
+    terms = _pool_lengths(tree, "term_begin", len(tree.term_feature), LINEAR)
     owner = np.repeat(np.arange(len(tree.kind)), terms)
     in_range = (tree.term_feature >= 0) & (tree.term_feature < tree.n_features)
     _require_all(in_range, "term_feature", f"the model has {tree.n_features} features", owner)
@@ -252,7 +245,7 @@ def _check_statistics(tree: TreeArrays, roots: NDArray[np.int64]) -> None:
     _require_all(tree.n_samples >= 0, "n_samples", "it must not be negative")
     # Fractional instances are multiplied by weight[child] / weight[node], which must not exceed 1.
     parent = np.repeat(np.arange(len(tree.kind)), tree.n_children)
-    splits_rows = (tree.missing[parent] == -1) & (tree.kind[parent] != _LINEAR)
+    splits_rows = (tree.missing[parent] == -1) & (tree.kind[parent] != LINEAR)
     child = np.delete(np.arange(len(tree.kind)), roots)  # in the order of their parents
     too_heavy = tree.weight[child] > tree.weight[parent] * (1 + 1e-6)
     _require_all(~(splits_rows & too_heavy), "weight", "a child is heavier than its parent", child)

@@ -10,36 +10,23 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from spinney.core.arrays import array_types
 from spinney.native import core
-from spinney.tree.structure import check_structure, check_types
+from spinney.tree.structure import (
+    CATEGORY_SET,
+    LEAF,
+    LINEAR,
+    MULTIWAY,
+    NODE_ARRAYS,
+    NUMERIC,
+    POOLS,
+    check_structure,
+    check_types,
+)
+
+__all__ = ["ARRAY_TYPES", "CATEGORY_SET", "LEAF", "LINEAR", "MULTIWAY", "NUMERIC", "TreeArrays"]
 
 T = TypeVar("T", bound=np.generic)
-
-LEAF, NUMERIC, CATEGORY_SET, MULTIWAY, LINEAR = range(5)
-"""The kinds of nodes."""
-
-# The exact type and number of dimensions of every array. int32 where the count is of nodes or features,
-# to keep a node in few cache lines; 64-bit where the count is of rows or of pool entries.
-ARRAY_TYPES: dict[str, tuple[type[np.generic], int]] = {
-    "kind": (np.uint8, 1),
-    "feature": (np.int32, 1),
-    "threshold": (np.float64, 1),
-    "first_child": (np.int32, 1),
-    "n_children": (np.int32, 1),
-    "missing": (np.int32, 1),
-    "value": (np.float64, 3),
-    "weight": (np.float64, 1),
-    "n_samples": (np.int64, 1),
-    "impurity": (np.float64, 1),
-    "set_begin": (np.int64, 1),
-    "set_bits": (np.uint64, 1),
-    "branch_begin": (np.int64, 1),
-    "branch": (np.int32, 1),
-    "term_begin": (np.int64, 1),
-    "term_feature": (np.int32, 1),
-    "term_coefficient": (np.float64, 1),
-    "term_fill": (np.float64, 1),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +92,7 @@ class TreeArrays:
         return cls(**{field.name: getattr(grown, field.name) for field in fields(cls)})
 
     def __post_init__(self) -> None:
-        for name, (dtype, _) in ARRAY_TYPES.items():
+        for name, (dtype,) in ARRAY_TYPES.items():
             array = np.ascontiguousarray(getattr(self, name), dtype=dtype).view()
             array.setflags(write=False)
             object.__setattr__(self, name, array)
@@ -193,7 +180,7 @@ class TreeArrays:
     @classmethod
     def from_state(cls, state: Mapping[str, Any], n_categories: Sequence[int]) -> TreeArrays:
         """Build a tree from unchecked plain data; ModelFileError if it is not a valid tree."""
-        check_types(state, {name: ((dtype,), n) for name, (dtype, n) in ARRAY_TYPES.items()})
+        check_types(state, ARRAY_TYPES)
         tree = cls(**{name: state[name] for name in ARRAY_TYPES}, n_features=int(state["n_features"]))
         tree.validate(n_categories)
         return tree
@@ -221,29 +208,16 @@ class TreeArrays:
         kept = np.flatnonzero(self.renumber(keep_as_leaf) >= 0)
         leaf = (self.is_leaf | keep_as_leaf)[kept]
         n_children = np.where(leaf, 0, self.n_children[kept])
-        first_child = np.where(leaf, -1, 1 + np.cumsum(n_children, dtype=np.int64) - n_children)
-        set_begin, set_entries = _gather_pool(self.set_begin, kept, leaf)
-        branch_begin, branch_entries = _gather_pool(self.branch_begin, kept, leaf)
-        term_begin, term_entries = _gather_pool(self.term_begin, kept, leaf)
+        arrays: dict[str, Any] = {name: getattr(self, name)[kept] for name in NODE_ARRAYS}
+        for name, none in (("kind", LEAF), ("feature", -1), ("threshold", np.nan), ("missing", -1)):
+            arrays[name][leaf] = none
+        for name, (_, pool) in POOLS.items():
+            arrays[name], entries = _gather_pool(getattr(self, name), kept, leaf)
+            arrays |= {array: getattr(self, array)[entries] for array in pool}
         return TreeArrays(
-            kind=np.where(leaf, np.uint8(LEAF), self.kind[kept]),
-            feature=np.where(leaf, -1, self.feature[kept]),
-            threshold=np.where(leaf, np.nan, self.threshold[kept]),
-            first_child=first_child,
+            **arrays,
+            first_child=np.where(leaf, -1, 1 + np.cumsum(n_children, dtype=np.int64) - n_children),
             n_children=n_children,
-            missing=np.where(leaf, -1, self.missing[kept]),
-            value=self.value[kept],
-            weight=self.weight[kept],
-            n_samples=self.n_samples[kept],
-            impurity=self.impurity[kept],
-            set_begin=set_begin,
-            set_bits=self.set_bits[set_entries],
-            branch_begin=branch_begin,
-            branch=self.branch[branch_entries],
-            term_begin=term_begin,
-            term_feature=self.term_feature[term_entries],
-            term_coefficient=self.term_coefficient[term_entries],
-            term_fill=self.term_fill[term_entries],
             n_features=self.n_features,
         )
 
@@ -340,6 +314,11 @@ class TreeArrays:
         if normalize and importances.sum() > 0:
             importances /= importances.sum()
         return importances
+
+
+# int32 where the count is of nodes or features, to keep a node in few cache lines; 64-bit where it is of rows
+# or of pool entries.
+ARRAY_TYPES = array_types(TreeArrays)
 
 
 def _frozen(array: NDArray[T]) -> NDArray[T]:
