@@ -12,7 +12,7 @@ import pytest
 from spinney.core.errors import InputError
 from spinney.data import Table, read_table, readers
 from spinney.data.columns import open_source
-from spinney.data.readers import as_small_frame
+from spinney.data.readers import open_small_frame
 
 GREAT = 2**53 + 1  # float64 has no such number
 
@@ -96,7 +96,7 @@ def test_an_infinity_is_named_by_its_column(make):
 
 def test_large_frames_are_not_copied_at_one_go():
     frame = pd.DataFrame({"a": np.zeros(1001)})
-    assert as_small_frame(frame, frame.shape) is None
+    assert open_small_frame(frame, frame.shape, ("a",)) is None
     column = read_table(frame).schema.read(frame).column(0)
     assert np.shares_memory(column, frame["a"].to_numpy())
 

@@ -90,7 +90,6 @@ class Real:
         return f"{kind} in {left}{self.min}, {self.max}{right}"
 
 
-@dataclass(frozen=True)
 class OneOf:
     """The listed values; True is not 1.
 
@@ -98,10 +97,8 @@ class OneOf:
     (True, "None or 'sqrt'")
     """
 
-    options: tuple[Any, ...]
-
     def __init__(self, *options: Any) -> None:
-        object.__setattr__(self, "options", options)
+        self.options = options
 
     def allows(self, value: Any) -> bool:
         """Return whether the value is valid."""
@@ -113,7 +110,6 @@ class OneOf:
         return " or ".join(map(repr, self.options))
 
 
-@dataclass(frozen=True)
 class Kind:
     """Instances of some types.
 
@@ -121,12 +117,8 @@ class Kind:
     (True, 'a mapping')
     """
 
-    text: str
-    types: tuple[type, ...]
-
     def __init__(self, text: str, *types: type) -> None:
-        object.__setattr__(self, "text", text)
-        object.__setattr__(self, "types", types)
+        self.text, self.types = text, types
 
     def allows(self, value: Any) -> bool:
         """Return whether the value is valid."""
@@ -136,7 +128,6 @@ class Kind:
         return self.text
 
 
-@dataclass(frozen=True)
 class ArrayLike:
     """Lists, tuples, arrays, series and frames, but not text.
 

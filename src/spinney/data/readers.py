@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from itertools import chain
-from typing import Any, NoReturn
+from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
@@ -16,6 +16,7 @@ from spinney.core.errors import InputError, InputTypeError, show_value
 from spinney.data.columns import (
     RESHAPE,
     Category,
+    Floats,
     LevelColumn,
     NumberColumn,
     ObjectColumn,
@@ -128,29 +129,12 @@ def _open_frame(X: Any, known: bool) -> Source:
     native = nw.to_native(X, pass_through=True)
     listed = native.column_names if hasattr(native, "column_names") else native.columns
     keys = listed.tolist() if hasattr(listed, "tolist") else list(listed)
-    names = _string_names(keys)
-    small = as_small_frame(native, (len(native), len(keys))) if known else None
+    names, shape = _string_names(keys), (len(native), len(keys))
+    small = open_small_frame(native, shape, names) if known else None
     if small is not None:
-        return _open_small_frame(small, (len(native), len(keys)), names)
-    frame = nw.from_native(native, eager_only=True)
-    if not keys:
-        return Source((len(frame), 0), None, _no_column)
-    series = list(frame.iter_columns())
-    return Source((len(frame), len(keys)), names, lambda j: _series_column(series[j], column_label(names, j)))
-
-
-def _open_small_frame(small: SmallFrame, shape: tuple[int, int], names: tuple[str, ...] | None) -> Source:
-    objects, numbers = small.objects, small.numbers
-    return Source(
-        shape,
-        names,
-        lambda j: ObjectColumn(objects()[:, j], column_label(names, j)),
-        block=None if numbers is None else lambda: checked_block(numbers(), names),
-    )
-
-
-def _no_column(j: int) -> NoReturn:
-    raise IndexError(j)
+        return small
+    series = list(nw.from_native(native, eager_only=True).iter_columns())
+    return Source(shape, names, lambda j: _series_column(series[j], column_label(names, j)))
 
 
 def _string_names(keys: list[Any]) -> tuple[str, ...] | None:
@@ -267,77 +251,54 @@ _MAX_ROWS = 1000
 _MAX_VALUES = 1 << 20
 
 
-class SmallFrame:
-    """A small frame of pandas or polars, read as a whole.
-
-    ``numbers`` returns all values as float64 (n_rows, n_columns), and is None unless all columns are numbers
-    or booleans; ``objects`` returns them as Python objects.
-    """
-
-    __slots__ = ("numbers", "objects")
-
-    def __init__(
-        self, numbers: Callable[[], NDArray[np.float64]] | None, objects: Callable[[], NDArray[Any]]
-    ) -> None:
-        self.numbers, self.objects = numbers, cache(objects)
-
-
-def as_small_frame(native: Any, shape: tuple[int, int]) -> SmallFrame | None:
-    """Return a frame to be read as a whole, None if it is large, of another library or has unusual types.
+def open_small_frame(native: Any, shape: tuple[int, int], names: tuple[str, ...] | None) -> Source | None:
+    """Open a frame to be read as a whole, None if it is large, of another library or has unusual types.
 
     >>> import polars as pl
-    >>> as_small_frame(pl.DataFrame({"a": [1, None], "b": ["u", "v"]}), (2, 2)).objects().tolist()
-    [[1, 'u'], [None, 'v']]
+    >>> source = open_small_frame(pl.DataFrame({"a": [1, None], "b": ["u", "v"]}), (2, 2), ("a", "b"))
+    >>> source.column(0).numbers().tolist(), source.block
+    ([1.0, nan], None)
     """
+    numbers: Callable[[], Any]
+    objects: Callable[[], NDArray[Any]]
     if shape[0] > _MAX_ROWS or shape[0] * shape[1] > _MAX_VALUES or not shape[1]:
         return None
     if nw.dependencies.is_pandas_dataframe(native):
-        return _small_pandas(native)
-    if nw.dependencies.is_polars_dataframe(native):
-        return _small_polars(native, shape)
-    return None
+        kinds = {_pandas_kind(dtype) for dtype in set(native.dtypes.tolist())}
+        numbers, objects = partial(native.to_numpy, np.float64), partial(native.to_numpy, object)
+    elif nw.dependencies.is_polars_dataframe(native):
+        kinds = {_polars_kind(dtype) for dtype in set(native.dtypes)}
+        numbers = native.to_numpy
 
+        def objects() -> NDArray[Any]:
+            return np.fromiter(chain.from_iterable(native.rows()), object, shape[0] * shape[1]).reshape(shape)
 
-def _small_pandas(frame: Any) -> SmallFrame | None:
-    plain = True
-    for dtype in set(frame.dtypes.tolist()):
-        if not isinstance(dtype, np.dtype) or dtype.kind not in "fiub":
-            plain = False
-            if not _reads_as_objects(dtype):
-                return None
+    else:
+        return None
 
-    def numbers() -> NDArray[np.float64]:
+    def block() -> Floats:
         with np.errstate(over="ignore"):  # what overflows becomes infinite, and is found as such
-            floats: NDArray[np.float64] = frame.to_numpy(np.float64)
-        return floats
+            return checked_block(np.asarray(numbers(), np.float64), names)
 
-    return SmallFrame(numbers if plain else None, lambda: frame.to_numpy(object))
+    made = cache(objects)
+    column = lambda j: ObjectColumn(made()[:, j], column_label(names, j))  # noqa: E731
+    return (
+        None if None in kinds else Source(shape, names, column, block=block if kinds == {"number"} else None)
+    )
 
 
-def _reads_as_objects(dtype: Any) -> bool:
-    """Return whether ``to_numpy(object)`` has the same values as reading the column alone."""
+def _pandas_kind(dtype: Any) -> Literal["number", "object"] | None:
+    """Return how a column is read: None if ``to_numpy(object)`` has other values than the column alone."""
     if isinstance(dtype, np.dtype) or dtype.kind != "O":
-        return dtype.kind in "fiubO"
+        plain = isinstance(dtype, np.dtype) and dtype.kind in "fiub"
+        return "number" if plain else "object" if dtype.kind in "fiubO" else None
     if hasattr(dtype, "categories"):
         # Text stays text; numbers with gaps would come as floats, which round large integers.
-        return bool(dtype.categories.dtype.kind == "O")
-    return str(dtype).removeprefix("large_").startswith("str")
+        return "object" if dtype.categories.dtype.kind == "O" else None
+    return "object" if str(dtype).removeprefix("large_").startswith("str") else None
 
 
-def _small_polars(frame: Any, shape: tuple[int, int]) -> SmallFrame | None:
-    plain = True
-    for dtype in set(frame.dtypes):
-        number = dtype.is_float() or (dtype.is_integer() and "128" not in str(dtype))
-        if not number:
-            plain = False
-            if not (str(dtype) in ("String", "Boolean", "Null") or str(dtype).startswith(("Cat", "Enum"))):
-                return None
-
-    def numbers() -> NDArray[np.float64]:
-        floats: NDArray[np.float64] = frame.to_numpy().astype(np.float64, copy=False)
-        return floats
-
-    def objects() -> NDArray[Any]:
-        return np.fromiter(chain.from_iterable(frame.rows()), object, shape[0] * shape[1]).reshape(shape)
-
-    return SmallFrame(numbers if plain else None, objects)
+def _polars_kind(dtype: Any) -> Literal["number", "object"] | None:
+    if dtype.is_float() or (dtype.is_integer() and "128" not in str(dtype)):
+        return "number"
+    return "object" if str(dtype).startswith(("String", "Boolean", "Null", "Cat", "Enum")) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,50 +43,34 @@ def schema_to_state(
 
 
 def schema_from_state(
-    state: object,
+    state: Any,
 ) -> tuple[list[str] | None, list[str], list[tuple[Category, ...]], list[bool]]:
     """Return names, dtypes, categories and has_missing of a state that may come from anyone.
 
     >>> schema_from_state(schema_to_state(None, ["float64"], [()], [True]))
     (None, ['float64'], [()], [True])
     """
-    if not isinstance(state, dict) or set(state) != _KEYS:
-        _damaged("it does not have the parts of a schema")
-    n_features = state["n_features"]
-    if type(n_features) is not int or n_features < 1:
-        _damaged(f"the number of features is {show_value(n_features)}")
-    positions = state["dtypes"]
-    if not isinstance(positions, np.ndarray) or positions.dtype != np.uint8:
-        _damaged("the types are not an array of small numbers")
-    if positions.shape != (n_features,) or positions.max() >= len(_DTYPES):
-        _damaged(f"the types do not describe {n_features} features")
+    _require(isinstance(state, dict) and set(state) == _KEYS, "it does not have the parts of a schema")
+    n_features, names, positions = state["n_features"], state["names"], state["dtypes"]
+    stored, has_missing = state["categories"], state["has_missing"]
+    valid = type(n_features) is int and n_features >= 1
+    _require(valid, f"the number of features is {show_value(n_features)}")
+    valid = isinstance(positions, np.ndarray) and positions.dtype == np.uint8
+    valid = valid and positions.shape == (n_features,) and positions.max() < len(_DTYPES)
+    _require(valid, f"the types do not describe {n_features} features")
     dtypes = [_DTYPES[position] for position in positions]
-    names = _names_from_state(state["names"], n_features)
-    stored = state["categories"]
-    if not isinstance(stored, list) or len(stored) != dtypes.count("int32"):
-        _damaged("the lists of categories are not one for each categorical feature")
+    if names is not None:
+        valid = isinstance(names, list) and all(type(name) is str for name in names)
+        _require(valid and len(names) == n_features, f"the names are not {n_features} texts")
+        _require(len(set(names)) == n_features, "two features have the same name")
+    valid = isinstance(stored, list) and len(stored) == dtypes.count("int32")
+    _require(valid, "the lists of categories are not one for each categorical feature")
     following = iter(stored)
     categories = [_categories_from_state(next(following)) if dtype == "int32" else () for dtype in dtypes]
-    has_missing = state["has_missing"]
-    if not isinstance(has_missing, np.ndarray) or has_missing.dtype != np.bool_:
-        _damaged("which features had missing values is no array of truth values")
-    if has_missing.shape != (n_features,):
-        _damaged(f"which features had missing values is not told for {n_features} features")
+    valid = isinstance(has_missing, np.ndarray) and has_missing.dtype == np.bool_
+    valid = valid and has_missing.shape == (n_features,)
+    _require(valid, f"which features had missing values is no array of {n_features} truth values")
     return names, dtypes, categories, has_missing.tolist()
-
-
-def _names_from_state(names: object, n_features: int) -> list[str] | None:
-    if names is None:
-        return None
-    if (
-        not isinstance(names, list)
-        or len(names) != n_features
-        or not all(type(name) is str for name in names)
-    ):
-        _damaged(f"the names are not {n_features} texts")
-    if len(set(names)) != n_features:
-        _damaged("two features have the same name")
-    return names
 
 
 def _categories_to_state(values: Sequence[Category]) -> NDArray[Any] | list[Category]:
@@ -102,19 +86,21 @@ def _categories_to_state(values: Sequence[Category]) -> NDArray[Any] | list[Cate
     return list(values)
 
 
-def _categories_from_state(stored: object) -> tuple[Category, ...]:
+def _categories_from_state(stored: Any) -> tuple[Category, ...]:
     if isinstance(stored, np.ndarray):
-        if stored.dtype not in (np.dtype(np.int64), np.dtype(np.float64)) or stored.ndim != 1:
-            _damaged("an array of categories holds neither int64 nor float64 numbers")
+        valid = stored.dtype in (np.dtype(np.int64), np.dtype(np.float64)) and stored.ndim == 1
+        _require(valid, "an array of categories holds neither int64 nor float64 numbers")
         stored = stored.tolist()
-    if not isinstance(stored, list) or not all(type(value) in _CATEGORY_TYPES for value in stored):
-        _damaged("a list of categories holds something that is no category")
-    if not all(math.isfinite(value) for value in stored if type(value) is float):
-        _damaged("a category is not a finite number")
-    if len(set(stored)) != len(stored):
-        _damaged("a category is listed twice")
+    valid = isinstance(stored, list) and all(type(value) in _CATEGORY_TYPES for value in stored)
+    _require(valid, "a list of categories holds something that is no category")
+    finite = all(math.isfinite(value) for value in stored if type(value) is float)
+    _require(finite, "a category is not a finite number")
+    _require(len(set(stored)) == len(stored), "a category is listed twice")
     return tuple(stored)
 
 
-def _damaged(reason: str) -> NoReturn:
-    raise ModelFileError(f"The schema in the model file is damaged: {reason}", fix="Save the model again.")
+def _require(condition: object, reason: str) -> None:
+    if not condition:
+        raise ModelFileError(
+            f"The schema in the model file is damaged: {reason}", fix="Save the model again."
+        )

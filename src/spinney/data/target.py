@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,20 +14,15 @@ from sklearn.exceptions import DataConversionWarning
 from spinney.core.errors import InputError, InputTypeError, show_value
 
 _SMALL_RANGE = 1 << 16
+_FLOATS = (float, np.floating)
 _EXACT_INTEGER = 2.0**53
 
 
-@dataclass(frozen=True)
-class Labels:
+class Labels(NamedTuple):
     """Class codes (n_rows, n_outputs) and the classes of every output."""
 
     codes: NDArray[np.int32]
     classes: tuple[NDArray[Any], ...]
-
-    @property
-    def n_classes(self) -> tuple[int, ...]:
-        """Number of classes of every output."""
-        return tuple(map(len, self.classes))
 
 
 def read_target(y: Any, n_rows: int) -> NDArray[Any]:
@@ -92,7 +86,7 @@ def _check_present(array: NDArray[Any]) -> None:
         bad = np.isnat(array)
     elif kind == "O":
         items = array.ravel().tolist()
-        if not any(map(_may_be_missing, set(map(type, items)))):
+        if not any(_is_missing_type(kind) or issubclass(kind, _FLOATS) for kind in set(map(type, items))):
             return
         bad = np.array([_is_missing(item) for item in items], bool).reshape(array.shape)
     else:
@@ -100,7 +94,7 @@ def _check_present(array: NDArray[Any]) -> None:
     if bad.any():
         position = np.argwhere(bad)[0]
         value = array[tuple(position)]
-        infinite = isinstance(value, float | np.floating) and np.isinf(value)
+        infinite = isinstance(value, _FLOATS) and np.isinf(value)
         what = "infinity" if infinite else "NaN or another missing value"
         raise InputError(
             f"Input y contains {what}: {show_value(value)}",
@@ -109,18 +103,12 @@ def _check_present(array: NDArray[Any]) -> None:
         )
 
 
-def _may_be_missing(kind: type) -> bool:
-    return _is_missing_type(kind) or issubclass(kind, float | np.floating)
-
-
 def _is_missing_type(kind: type) -> bool:
     return kind is type(None) or kind.__name__ in ("NAType", "NaTType")
 
 
 def _is_missing(item: object) -> bool:
-    if _is_missing_type(type(item)):
-        return True
-    return isinstance(item, float | np.floating) and not np.isfinite(item)
+    return _is_missing_type(type(item)) or (isinstance(item, _FLOATS) and not np.isfinite(item))
 
 
 # ---- classification ----
@@ -154,16 +142,15 @@ def encode_like(y: NDArray[Any], classes: Sequence[NDArray[Any]]) -> NDArray[np.
 
 
 def _encode_one(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    if y.dtype.kind == "f":
-        _check_discrete(y)
+    if y.dtype.kind == "f" and np.any(y != np.trunc(y)):
+        _raise_continuous()
     if y.dtype.kind in "biuf" and len(y):
         low, high = y.min(), y.max()
         if float(high) - float(low) < _SMALL_RANGE and abs(float(low)) < _EXACT_INTEGER:
             return _encode_small_range(y, low)
     if y.dtype.kind == "O":
         return _encode_objects(y)
-    classes, codes = np.unique(y, return_inverse=True)
-    return classes, codes
+    return np.unique(y, return_inverse=True)
 
 
 def _encode_small_range(y: NDArray[Any], low: Any) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -191,11 +178,6 @@ def _encode_objects(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     classes = np.empty(len(distinct), dtype=object)
     classes[:] = distinct
     return classes, np.fromiter(map(code_of.__getitem__, items), np.int32, len(items))
-
-
-def _check_discrete(y: NDArray[Any]) -> None:
-    if np.any(y != np.trunc(y)):
-        _raise_continuous()
 
 
 def _raise_continuous() -> None:

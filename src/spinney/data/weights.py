@@ -45,21 +45,13 @@ def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None
         raise InputError(
             f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}: X has {n_rows} rows."
         )
-    bad = ~np.isfinite(weights)
+    bad = ~np.isfinite(weights) | (weights < 0)
     if bad.any():
         row = int(np.argmax(bad))
-        what = "NaN" if np.isnan(weights[row]) else "infinity"
-        raise InputError(
-            f"Input sample_weight contains {what}", row=row, fix="Weights are finite numbers of at least 0."
-        )
-    bad = weights < 0
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise InputError(
-            f"Negative values in data passed to `sample_weight`: found {weights[row]}",
-            row=row,
-            fix="Weights are finite numbers of at least 0.",
-        )
+        what = "Input sample_weight contains " + ("NaN" if np.isnan(weights[row]) else "infinity")
+        if np.isfinite(weights[row]):
+            what = f"Negative values in data passed to `sample_weight`: found {weights[row]}"
+        raise InputError(what, row=row, fix="Weights are finite numbers of at least 0.")
     with np.errstate(over="ignore"):
         total = weights.sum()
     if np.isinf(total):

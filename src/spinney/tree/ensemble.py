@@ -20,7 +20,7 @@ from spinney.tree.structure import (
     MULTIWAY,
     NODE_ARRAYS,
     POOLS,
-    check_feature_count,
+    check_lengths,
     check_trees,
     check_types,
 )
@@ -216,7 +216,6 @@ class TreeEnsemble(Persistent):
 
         ``n_categories[j]`` is the number of categories of feature j, 0 for a numeric one.
         """
-        check_feature_count(self.n_features, n_categories)
         self._check_shapes()
         begin = 0
         while begin < self.n_trees:
@@ -229,13 +228,7 @@ class TreeEnsemble(Persistent):
     def _check_shapes(self) -> None:
         """Check the lengths and offsets that slicing relies on."""
         n = self.node_count
-        for name in NODE_ARRAYS:
-            if len(getattr(self, name)) != n:
-                raise ModelFileError(f"Array {name!r} has {len(getattr(self, name))} entries for {n} nodes.")
-        if 0 in self.value.shape:
-            raise ModelFileError(
-                f"Array 'value' has shape {self.value.shape}; it takes (n, n_outputs, width)."
-            )
+        check_lengths(self)
         _check_offsets("tree_begin", self.tree_begin, n, min_step=1)
         if self.n_trees == 0 or np.diff(self.tree_begin).max() > np.iinfo(np.int32).max:
             raise ModelFileError(

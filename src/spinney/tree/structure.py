@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from spinney.core.errors import ModelFileError
 
 if TYPE_CHECKING:
+    from spinney.tree.ensemble import TreeEnsemble
     from spinney.tree.tree_arrays import TreeArrays
 
 LEAF, NUMERIC, CATEGORY_SET, MULTIWAY, LINEAR = range(5)
@@ -52,60 +53,37 @@ def check_types(state: Mapping[str, Any], types: Mapping[str, tuple[type[np.gene
         raise ModelFileError(f"n_features must be an integer; the file has {type(n_features).__name__}.")
 
 
-def check_structure(tree: TreeArrays, n_categories: Sequence[int]) -> None:
-    """Raise ModelFileError unless prediction can rely on every number in the tree.
-
-    Time and memory are linear in the size of the arrays. Later checks rely on earlier ones, so their order
-    matters.
-    """
-    categories = check_feature_count(tree.n_features, n_categories)
-    _check_lengths(tree)
-    try:
-        _check_nodes(tree, categories, np.zeros(1, dtype=np.int64))
-    except _InvalidNodeError as invalid:
-        array, node, problem = invalid.args
-        raise ModelFileError(f"Array {array!r}, node {node}: {problem}.") from None
-
-
 def check_trees(
     trees: TreeArrays,
     n_categories: Sequence[int] | NDArray[np.int64],
-    roots: NDArray[np.int64],
-    first_tree: int,
+    roots: NDArray[np.int64] | None = None,
+    first_tree: int = 0,
 ) -> None:
-    """Check several trees, one after the other in arrays of matching lengths, as `check_structure` does.
+    """Raise ModelFileError unless prediction can rely on every number in one tree, or several in sequence.
 
     Children are numbered within their tree, offsets into the pools over all trees. roots (n_trees,) is where
-    each tree begins, rising from 0; first_tree is the number of the first in errors.
+    each tree begins, rising from 0; None is a single tree, which errors do not number. first_tree is the
+    number of the first in errors. Time and memory are linear in the size of the arrays, whose lengths were
+    checked before. Later checks rely on earlier ones, so their order matters.
     """
-    categories = check_feature_count(trees.n_features, n_categories)
+    categories = np.asarray(n_categories, dtype=np.int64).reshape(-1)
+    n_features, begins = trees.n_features, np.zeros(1, dtype=np.int64) if roots is None else roots
+    if n_features != len(categories):
+        raise ModelFileError(f"The tree was made for {n_features} features; the model has {len(categories)}.")
     try:
-        _check_nodes(trees, categories, roots)
+        _check_children(trees, begins)
+        _check_fields(trees, categories)
+        _check_pools(trees, categories)
+        _check_statistics(trees, begins)
     except _InvalidNodeError as invalid:
         array, node, problem = invalid.args
-        tree = int(np.searchsorted(roots, node, side="right")) - 1
-        where = f"tree {first_tree + tree}, node {node - int(roots[tree])}"
+        tree = int(np.searchsorted(begins, node, side="right")) - 1
+        where = f"node {node - int(begins[tree])}"
+        where = where if roots is None else f"tree {first_tree + tree}, {where}"
         raise ModelFileError(f"Array {array!r}, {where}: {problem}.") from None
 
 
-def check_feature_count(
-    n_features: int, n_categories: Sequence[int] | NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Return the number of categories of each feature as an array, checked against the tree's."""
-    categories = np.asarray(n_categories, dtype=np.int64).reshape(-1)
-    if n_features != len(categories):
-        raise ModelFileError(f"The tree was made for {n_features} features; the model has {len(categories)}.")
-    return categories
-
-
-def _check_nodes(tree: TreeArrays, categories: NDArray[np.int64], roots: NDArray[np.int64]) -> None:
-    _check_children(tree, roots)
-    _check_fields(tree, categories)
-    _check_pools(tree, categories)
-    _check_statistics(tree, roots)
-
-
-def _require_all(ok: NDArray[np.bool_], array: str, problem: str, nodes: NDArray[Any] | None = None) -> None:
+def _check(ok: NDArray[np.bool_], array: str, problem: str, nodes: NDArray[Any] | None = None) -> None:
     """Raise for the first False in ok; nodes are the nodes that ok refers to, if not all."""
     if not ok.all():
         first = int(np.argmin(ok))
@@ -116,19 +94,24 @@ def _refuse(array: str, node: int, problem: str) -> NoReturn:
     raise _InvalidNodeError(array, node, problem)
 
 
-def _check_lengths(tree: TreeArrays) -> None:
-    n = len(tree.kind)
-    if n == 0:
-        raise ModelFileError("Array 'kind': a tree has at least one node, this one has none.")
-    if n > np.iinfo(np.int32).max:
-        raise ModelFileError(f"Array 'kind': {n} nodes are more than node numbers can count.")
-    for name in (*NODE_ARRAYS, "first_child", "n_children"):
-        if len(getattr(tree, name)) != n:
-            raise ModelFileError(f"Array {name!r} has {len(getattr(tree, name))} entries for {n} nodes.")
-    if tree.value.ndim != 3 or 0 in tree.value.shape:
+def check_lengths(trees: TreeArrays | TreeEnsemble, names: Sequence[str] = NODE_ARRAYS) -> None:
+    """Raise ModelFileError unless the arrays have one entry per node, and values have outputs."""
+    n = len(trees.kind)
+    for name in names:
+        if len(getattr(trees, name)) != n:
+            raise ModelFileError(f"Array {name!r} has {len(getattr(trees, name))} entries for {n} nodes.")
+    if 0 in trees.value.shape[1:]:
         raise ModelFileError(
-            f"Array 'value' has shape {tree.value.shape}; it takes (n_nodes, n_outputs, width)."
+            f"Array 'value' has shape {trees.value.shape}; it takes (n_nodes, n_outputs, width)."
         )
+
+
+def check_tree_lengths(tree: TreeArrays) -> None:
+    """Raise ModelFileError unless the arrays of one tree have matching lengths."""
+    n = len(tree.kind)
+    if not 0 < n <= np.iinfo(np.int32).max:
+        raise ModelFileError(f"Array 'kind' has {n} entries; a tree has from 1 to 2³¹ − 1 nodes.")
+    check_lengths(tree, (*NODE_ARRAYS, "first_child", "n_children"))
     for name, (_, pool) in POOLS.items():
         if len(getattr(tree, name)) != n + 1:
             raise ModelFileError(
@@ -141,24 +124,24 @@ def _check_lengths(tree: TreeArrays) -> None:
 
 def _check_children(tree: TreeArrays, roots: NDArray[np.int64]) -> None:
     """Check that the children are numbered breadth first, which also rules out cycles and shared children."""
-    _require_all(tree.kind < 5, "kind", "no such kind of node")
+    _check(tree.kind < 5, "kind", "no such kind of node")
     leaf = tree.kind == LEAF
     count = tree.n_children.astype(np.int64)
-    _require_all(~leaf | (count == 0), "n_children", "a leaf has no children")
-    _require_all(leaf | (count >= 2), "n_children", "a split has at least two children")
+    _check(~leaf | (count == 0), "n_children", "a leaf has no children")
+    _check(leaf | (count >= 2), "n_children", "a split has at least two children")
     two_way = ~leaf & (tree.kind != MULTIWAY)
-    _require_all(~two_way | (count == 2), "n_children", "this kind of split has exactly two children")
+    _check(~two_way | (count == 2), "n_children", "this kind of split has exactly two children")
     sizes = np.diff(roots, append=len(count))
     before = np.cumsum(count) - count  # children of earlier nodes, those of earlier trees too
     expected = np.where(leaf, -1, 1 + before - np.repeat(before[roots], sizes))
-    _require_all(
+    _check(
         tree.first_child == expected,
         "first_child",
         "the children are not where breadth-first order puts them",
     )
     # Children come after their parent: without this, two nodes may be each other's child.
     number = np.arange(len(count)) - np.repeat(roots, sizes)
-    _require_all(leaf | (expected > number), "first_child", "a child comes before its parent")
+    _check(leaf | (expected > number), "first_child", "a child comes before its parent")
     nodes = 1 + np.add.reduceat(count, roots)
     for tree_number in np.flatnonzero(nodes != sizes)[:1].tolist():
         problem = f"the children add up to {nodes[tree_number]} nodes; the tree has {sizes[tree_number]}"
@@ -169,24 +152,18 @@ def _check_fields(tree: TreeArrays, categories: NDArray[np.int64]) -> None:
     leaf, linear = tree.kind == LEAF, tree.kind == LINEAR
     numeric, by_category = tree.kind == NUMERIC, (tree.kind == CATEGORY_SET) | (tree.kind == MULTIWAY)
     no_feature = leaf | linear
-    _require_all(
-        ~no_feature | (tree.feature == -1), "feature", "a leaf or an oblique split has no single feature"
-    )
+    _check(~no_feature | (tree.feature == -1), "feature", "a leaf or an oblique split has no single feature")
     in_range = (tree.feature >= 0) & (tree.feature < tree.n_features)
-    _require_all(no_feature | in_range, "feature", f"the model has {tree.n_features} features")
+    _check(no_feature | in_range, "feature", f"the model has {tree.n_features} features")
     size = np.zeros(len(leaf), dtype=np.int64)
     size[~no_feature] = categories[tree.feature[~no_feature]]
-    _require_all(~numeric | (size == 0), "feature", "a numeric split is on a categorical feature")
-    _require_all(~by_category | (size > 0), "feature", "a categorical split is on a numeric feature")
+    _check(~numeric | (size == 0), "feature", "a numeric split is on a categorical feature")
+    _check(~by_category | (size > 0), "feature", "a categorical split is on a numeric feature")
     has_threshold = numeric | linear
-    _require_all(~has_threshold | np.isfinite(tree.threshold), "threshold", "it must be finite")
-    _require_all(
-        has_threshold | np.isnan(tree.threshold), "threshold", "it must be NaN where the split has none"
-    )
+    _check(~has_threshold | np.isfinite(tree.threshold), "threshold", "it must be finite")
+    _check(has_threshold | np.isnan(tree.threshold), "threshold", "it must be NaN where the split has none")
     # Not read at a leaf, where 0 is as good as −1.
-    _require_all(
-        (tree.missing >= -1) & (tree.missing < np.maximum(tree.n_children, 1)), "missing", "no such child"
-    )
+    _check((tree.missing >= -1) & (tree.missing < np.maximum(tree.n_children, 1)), "missing", "no such child")
 
 
 def _check_pools(tree: TreeArrays, categories: NDArray[np.int64]) -> None:
@@ -195,57 +172,53 @@ def _check_pools(tree: TreeArrays, categories: NDArray[np.int64]) -> None:
     size[by_category] = categories[tree.feature[by_category]]
 
     words = _pool_lengths(tree, "set_begin", len(tree.set_bits), CATEGORY_SET)
-    _require_all(
+    _check(
         words <= (size + _WORD_BITS - 1) // _WORD_BITS,
         "set_bits",
         "more words than the feature has categories",
     )
 
     branches = _pool_lengths(tree, "branch_begin", len(tree.branch), MULTIWAY)
-    _require_all(branches <= size, "branch", "more branches than the feature has categories")
+    _check(branches <= size, "branch", "more branches than the feature has categories")
     owner = np.repeat(np.arange(len(tree.kind)), branches)
-    _require_all(
-        (tree.branch >= -1) & (tree.branch < tree.n_children[owner]), "branch", "no such child", owner
-    )
+    _check((tree.branch >= -1) & (tree.branch < tree.n_children[owner]), "branch", "no such child", owner)
 
     terms = _pool_lengths(tree, "term_begin", len(tree.term_feature), LINEAR)
     owner = np.repeat(np.arange(len(tree.kind)), terms)
     in_range = (tree.term_feature >= 0) & (tree.term_feature < tree.n_features)
-    _require_all(in_range, "term_feature", f"the model has {tree.n_features} features", owner)
-    _require_all(
+    _check(in_range, "term_feature", f"the model has {tree.n_features} features", owner)
+    _check(
         categories[tree.term_feature] == 0,
         "term_feature",
         "an oblique split takes numeric features only",
         owner,
     )
-    _require_all(np.isfinite(tree.term_coefficient), "term_coefficient", "it must be finite", owner)
-    _require_all(np.isfinite(tree.term_fill), "term_fill", "it must be finite", owner)
+    _check(np.isfinite(tree.term_coefficient), "term_coefficient", "it must be finite", owner)
+    _check(np.isfinite(tree.term_fill), "term_fill", "it must be finite", owner)
 
 
 def _pool_lengths(tree: TreeArrays, name: str, pool_size: int, kind: int) -> NDArray[np.int64]:
     """Return the number of pool entries of each node, after checking the offsets.  -> (n_nodes,)"""
     begin: NDArray[np.int64] = getattr(tree, name)
-    _require_all((begin >= 0) & (begin <= pool_size), name, f"the offset is outside the pool of {pool_size}")
+    _check((begin >= 0) & (begin <= pool_size), name, f"the offset is outside the pool of {pool_size}")
     length = np.diff(begin)  # both ends are in [0, pool_size], so no difference can overflow
-    _require_all(length >= 0, name, "the offsets go back")
+    _check(length >= 0, name, "the offsets go back")
     if begin[0] != 0 or begin[-1] != pool_size:
         _refuse(name, 0, f"the offsets cover [{begin[0]}, {begin[-1]}) of a pool of {pool_size} entries")
     has_pool = tree.kind == kind
-    _require_all(~has_pool | (length > 0), name, "this kind of split needs at least one entry")
-    _require_all(has_pool | (length == 0), name, "this kind of node has no entries here")
+    _check(~has_pool | (length > 0), name, "this kind of split needs at least one entry")
+    _check(has_pool | (length == 0), name, "this kind of node has no entries here")
     return length
 
 
 def _check_statistics(tree: TreeArrays, roots: NDArray[np.int64]) -> None:
-    _require_all(np.asarray(np.isfinite(tree.value).all(axis=(1, 2))), "value", "it must be finite")
-    _require_all(
-        np.isfinite(tree.weight) & (tree.weight >= 0), "weight", "it must be finite and not negative"
-    )
-    _require_all(np.isfinite(tree.impurity), "impurity", "it must be finite")
-    _require_all(tree.n_samples >= 0, "n_samples", "it must not be negative")
+    _check(np.asarray(np.isfinite(tree.value).all(axis=(1, 2))), "value", "it must be finite")
+    _check(np.isfinite(tree.weight) & (tree.weight >= 0), "weight", "it must be finite and not negative")
+    _check(np.isfinite(tree.impurity), "impurity", "it must be finite")
+    _check(tree.n_samples >= 0, "n_samples", "it must not be negative")
     # Fractional instances are multiplied by weight[child] / weight[node], which must not exceed 1.
     parent = np.repeat(np.arange(len(tree.kind)), tree.n_children)
     splits_rows = (tree.missing[parent] == -1) & (tree.kind[parent] != LINEAR)
     child = np.delete(np.arange(len(tree.kind)), roots)  # in the order of their parents
     too_heavy = tree.weight[child] > tree.weight[parent] * (1 + 1e-6)
-    _require_all(~(splits_rows & too_heavy), "weight", "a child is heavier than its parent", child)
+    _check(~(splits_rows & too_heavy), "weight", "a child is heavier than its parent", child)

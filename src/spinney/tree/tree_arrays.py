@@ -20,7 +20,8 @@ from spinney.tree.structure import (
     NODE_ARRAYS,
     NUMERIC,
     POOLS,
-    check_structure,
+    check_tree_lengths,
+    check_trees,
     check_types,
 )
 
@@ -171,7 +172,8 @@ class TreeArrays:
 
         ``n_categories[j]`` is the number of categories of feature j, 0 for a numeric one.
         """
-        check_structure(self, n_categories)
+        check_tree_lengths(self)
+        check_trees(self, n_categories)
 
     def to_state(self) -> dict[str, NDArray[Any] | int]:
         """Return the arrays by name, as a model file stores them."""
