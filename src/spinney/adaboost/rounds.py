@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -122,9 +122,6 @@ class RoundLedger(Ledger, Persistent):
     array([1, 2, 3])
     """
 
-    column_types: ClassVar[Mapping[str, type[np.generic]]] = {"round": np.int64} | dict.fromkeys(
-        ("error", "weight", "z", "exponential_loss", "train_error", "product_bound", "edge_bound"), np.float64
-    )
     row_name = "rounds"
 
     round: NDArray[np.int64]
