@@ -1,4 +1,4 @@
-// Registers what has no data: thread counts and seeds.
+// Registers what has no data: thread counts, seeds and the interrupt of tests.
 #include "bindings/arrays.hpp"
 #include "bindings/register.hpp"
 #include "core/seeds.hpp"
@@ -29,6 +29,10 @@ auto draw_words(const Vector<std::uint64_t>& seeds, const Vector<std::uint32_t>&
 void register_core(nb::module_& m) {
     m.def("available_cpus", &spinney::available_cpus,
           "Return the number of CPUs that the affinity mask and the container's quota allow.");
+    m.def("interrupt_at_poll", &spinney::interrupt_at_poll, nb::arg("n"),
+          "Test hook: raise SIGINT at the n-th poll from now, counted from 1; 0 switches it off.");
+    m.def("polls_until_interrupt", &spinney::polls_until_interrupt,
+          "Test hook: return the polls left until the one that interrupt_at_poll chose; 0: none.");
     m.def("draw_seeds", &draw_seeds, nb::arg("random_states"),
           "Return SeedSequence(random_state).generate_state(1, uint64)[0] of each number (n,).");
     m.def("draw_words", &draw_words, nb::arg("seeds"), nb::arg("purposes"),

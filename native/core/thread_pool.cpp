@@ -14,6 +14,14 @@ namespace spinney {
 
 namespace detail {
 
+std::atomic<std::int64_t> polls_left{0};
+
+bool count_poll() {
+    if (polls_left.fetch_sub(1, std::memory_order_relaxed) != 1) return false;
+    raise(SIGINT);
+    return true;
+}
+
 int quota_cpus(double quota, double period) {
     if (!(quota > 0) || !(period > 0)) return 0;
     const double cpus = quota / period;
@@ -100,6 +108,12 @@ struct InsideGuard {
 };
 
 }  // namespace
+
+void interrupt_at_poll(std::int64_t n) { detail::polls_left.store(n, std::memory_order_relaxed); }
+
+std::int64_t polls_until_interrupt() {
+    return std::max<std::int64_t>(0, detail::polls_left.load(std::memory_order_relaxed));
+}
 
 void make_room_to_throw() {
     static thread_local bool made = false;

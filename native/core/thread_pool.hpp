@@ -23,6 +23,23 @@ struct Interrupted : std::exception {
     const char* what() const noexcept override { return "interrupted"; }
 };
 
+/// Test hook: raise SIGINT at the n-th poll from now by the thread that owns the Interrupt; 0: off.
+void interrupt_at_poll(std::int64_t n);
+
+/// Polls left until the one that `interrupt_at_poll` chose; 0 when none is chosen.
+std::int64_t polls_until_interrupt();
+
+namespace detail {
+
+extern std::atomic<std::int64_t> polls_left;  // 0 or less: no interrupt to inject
+
+/// Count a poll; true, and SIGINT is raised, when it is the chosen one.
+bool count_poll();
+
+inline bool interrupt_injected() { return polls_left.load(std::memory_order_relaxed) > 0 && count_poll(); }
+
+}  // namespace detail
+
 /// A request to stop. Any thread may poll; only the thread that made it calls `check`, every 50 ms at most.
 struct Interrupt {
     static constexpr std::chrono::milliseconds period{50};
@@ -42,8 +59,9 @@ struct Interrupt {
     /// Like `poll`, but only record the request: for places that must not throw.
     void ask() {
         if (!check || stop.load(std::memory_order_relaxed) || owner_ != std::this_thread::get_id()) return;
+        const bool injected = detail::interrupt_injected();
         const auto now = Clock::now();
-        if (now - last_ < period) return;
+        if (!injected && now - last_ < period) return;
         last_ = now;
         if (check()) stop.store(true, std::memory_order_relaxed);
     }
