@@ -1,6 +1,7 @@
 """Ctrl-C stops a fit at once and leaves no half-fitted model; threads and forked processes get along."""
 
 import gc
+import itertools
 import multiprocessing
 import os
 import signal
@@ -13,9 +14,135 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import spinney as sp
-from contracts.learners import EACH_CLASS, OF_TREES, fewer, mixed_data
+from contracts.learners import DEFAULTS, EACH_CLASS, OF_TREES, fewer, mixed_data
+from spinney.native import core
+from spinney.perturb import networks
+from spinney.tree.ensemble import TreeEnsemble
 
 each_default = pytest.mark.parametrize("learner", EACH_CLASS, ids=lambda learner: learner.name)
+
+
+NETWORKS = [learner for learner in EACH_CLASS if learner.name.startswith("NegativeCorrelation")]
+POLLING = [learner for learner in EACH_CLASS if learner not in NETWORKS]
+OF_MEMBERS = [learner for learner in POLLING if learner not in OF_TREES and learner.has("n_jobs")]
+FAR = 2**40
+
+
+def small_problem(learner, n_rows=None):
+    n_rows = n_rows or fewer(learner, 2000)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_rows, 5))
+    y = rng.integers(0, 3, n_rows) if learner.kind == "classifier" else rng.normal(size=n_rows)
+    if learner.make is sp.ID3Classifier:
+        X = np.floor(4 * X)
+    return X, y
+
+
+def count_polls(model, X, y):
+    core.interrupt_at_poll(FAR)
+    try:
+        model.fit(X, y)
+        return FAR - core.polls_until_interrupt()
+    finally:
+        core.interrupt_at_poll(0)
+
+
+def spread(n):
+    """Return the first, the last, and some moments between of n."""
+    return sorted({1, max(n // 4, 1), max(n // 2, 1), max(n - n // 4, 1), n})
+
+
+def is_unfitted(model):
+    return not any(name.endswith("_") for name in vars(model))
+
+
+@pytest.mark.parametrize(
+    ("learner", "n_jobs"),
+    [(learner, n_jobs) for learner in POLLING for n_jobs in ((1, 2) if learner in OF_TREES else (1,))],
+    ids=lambda part: part if isinstance(part, int) else part.name,
+)
+def test_ctrl_c_stops_a_fit_at_any_poll(learner, n_jobs):
+    """The interrupt is injected at a poll of the core; `core.interrupt_at_poll` needs no clock."""
+    X, y = small_problem(learner)
+    whole = learner.with_threads(n_jobs)
+    n_polls = count_polls(whole, X, y)
+    assert n_polls > 1
+    for at in spread(n_polls):
+        model = learner.with_threads(n_jobs)
+        core.interrupt_at_poll(at)
+        try:
+            model.fit(X, y)
+        except KeyboardInterrupt:
+            assert is_unfitted(model)
+        else:  # with two threads, how many polls the calling thread makes depends on what it has to do
+            assert n_jobs > 1
+            assert at > 1
+            assert core.polls_until_interrupt() > 0
+        finally:
+            core.interrupt_at_poll(0)
+        assert_array_equal(model.fit(X, y).predict(X), whole.predict(X))
+
+
+@pytest.mark.parametrize("learner", NETWORKS, ids=lambda learner: learner.name)
+def test_ctrl_c_stops_networks_in_the_middle_of_their_training(learner, monkeypatch):
+    X, y = small_problem(learner)
+    original, moments = networks.product, itertools.count(1)
+    stop_at = None
+
+    def product(*args, **kwargs):
+        if next(moments) == stop_at:
+            raise KeyboardInterrupt
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(networks, "product", product)
+    whole = learner(max_iter=10).fit(X, y)
+    for at in spread(next(moments) - 1):
+        stop_at, moments = at, itertools.count(1)
+        model = learner(max_iter=10)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X, y)
+        assert is_unfitted(model)
+        stop_at = None
+        assert_array_equal(model.fit(X, y).predict(X), whole.predict(X))
+
+
+@pytest.mark.parametrize("learner", DEFAULTS, ids=lambda learner: learner.name)
+def test_every_split_polls(learner):
+    """Every split has its poll. That one comes every 200 ms needs a clock: see the long test below."""
+    model = learner.with_threads(1)
+    n_polls = count_polls(model, *small_problem(learner, 1000))
+    trees = TreeEnsemble.from_tree(model.tree_) if hasattr(model, "tree_") else model.ensemble_
+    assert n_polls >= (trees.node_count - trees.n_trees) // 2 > 0
+
+
+@pytest.fixture
+def no_hooks():
+    """Remove the callbacks that other libraries registered with the garbage collector.
+
+    An interrupt would be lost in them.
+    """
+    hooks = gc.callbacks[:]
+    gc.callbacks.clear()
+    yield
+    gc.callbacks.extend(hooks)
+
+
+@pytest.mark.usefixtures("no_hooks")
+@pytest.mark.parametrize("learner", OF_MEMBERS, ids=lambda learner: learner.name)
+def test_ctrl_c_stops_a_fit_whose_members_are_on_other_threads(learner):
+    X, y = small_problem(learner)
+    model = learner(n_jobs=2)
+    core.interrupt_at_poll(1)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X, y)
+    finally:
+        core.interrupt_at_poll(0)
+    assert is_unfitted(model)
+    model.fit(X, y).predict(X)
+
+
+# ---- the promise of 200 ms, by the clock ----
 
 
 def slow_problem(learner):
@@ -41,15 +168,7 @@ def slow_model(learner, n_jobs):
     return learner(n_jobs=n_jobs, **({"n_estimators": 1000} if learner.has("n_estimators") else {}))
 
 
-@pytest.fixture
-def no_hooks():
-    """Take away what other libraries have the collector of garbage call: an interrupt would be lost in it."""
-    hooks = gc.callbacks[:]
-    gc.callbacks.clear()
-    yield
-    gc.callbacks.extend(hooks)
-
-
+@pytest.mark.long
 @pytest.mark.usefixtures("no_hooks")
 @pytest.mark.parametrize(
     "learner, n_jobs",

@@ -5,7 +5,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ import spinney as sp
 from spinney import GradientBoostingClassifier, GradientBoostingRegressor
 from spinney.gradient_boosting import Checkpoint
 from spinney.io import dumps
+from spinney.native import core
 
 
 def problem(n=300):
@@ -136,9 +136,11 @@ def test_the_wrong_rows_or_file_are_refused(tmp_path):
 
 _TRAIN = """
 import os, signal, sys
+import spinney.io.files as files
 from gradient_boosting.test_checkpoint import LONG, problem
 from spinney import GradientBoostingClassifier
 from spinney.gradient_boosting import Checkpoint
+from spinney.native import core
 
 path, where, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 calls = [0]
@@ -152,32 +154,26 @@ def deadly(module, name):
         return original(*args, **kwargs)
     setattr(module, name, call)
 
-if where != "anywhere":
-    import spinney.io.files as files
+if where == "poll":
+    signal.signal(signal.SIGINT, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+    core.interrupt_at_poll(count)
+else:
     deadly(*{"sync": (os, "fsync"), "rename": (files.Path, "replace")}[where])
-X, y = problem(2000)
-print("ready", flush=True)
-GradientBoostingClassifier(**LONG).fit(X, y, callbacks=Checkpoint(path, every=1))
+GradientBoostingClassifier(**LONG).fit(*problem(), callbacks=Checkpoint(path, every=1))
 """
-LONG = {"n_estimators": 60, "random_state": 1, "early_stopping": True, "n_iter_no_change": 60, "n_jobs": 2}
+LONG = {"n_estimators": 60, "random_state": 1, "early_stopping": True, "n_iter_no_change": 60}
 
 
-def train_and_kill(path, where, count, delay):
-    """Train in a process of its own and kill it, after a delay or at the given call inside a write."""
+def train_and_kill(path, where, count):
+    """Train in another process, killed at the given call inside a write or the given poll of the core."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     arguments = [sys.executable, "-c", _TRAIN, str(path), where, str(count)]
-    with subprocess.Popen(arguments, env=environment, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout.readline() == "ready\n"
-        if where == "anywhere":
-            time.sleep(delay)
-            process.send_signal(signal.SIGKILL)
-        return process.wait(timeout=120)
+    return subprocess.run(arguments, env=environment, timeout=120, check=False).returncode
 
 
-def check_survival(path, whole, where, count, delay):
-    ended = train_and_kill(path, where, count, delay)
-    assert ended in (-signal.SIGKILL, 0)
-    X, y = problem(2000)
+def check_survival(path, whole, where, count):
+    assert train_and_kill(path, where, count) in (-signal.SIGKILL, 0)
+    X, y = problem()
     if not path.exists():  # killed before the first round was kept: begin anew
         return 0
     resumed = GradientBoostingClassifier.resume(path, X, y)
@@ -186,10 +182,10 @@ def check_survival(path, whole, where, count, delay):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs kill")
-@pytest.mark.parametrize("where", ["sync", "rename"])
-def test_killed_inside_a_write(where, tmp_path):
-    whole = GradientBoostingClassifier(**LONG).fit(*problem(2000))
-    assert check_survival(tmp_path / "run.spinney", whole, where, 12, 0) == 1
+@pytest.mark.parametrize(("where", "count"), [("sync", 12), ("rename", 12), ("poll", 200)])
+def test_killed_inside_a_write_or_a_round(where, count, tmp_path):
+    whole = GradientBoostingClassifier(**LONG).fit(*problem())
+    assert check_survival(tmp_path / "run.spinney", whole, where, count) == 1
 
 
 @pytest.mark.long
@@ -197,14 +193,12 @@ def test_killed_inside_a_write(where, tmp_path):
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs kill")
 def test_killed_at_fifty_moments(tmp_path):
     draw = random.Random(0)
-    began = time.monotonic()
-    whole = GradientBoostingClassifier(**LONG).fit(
-        *problem(2000), callbacks=Checkpoint(tmp_path / "whole.spinney", every=1)
-    )
-    took = time.monotonic() - began
+    core.interrupt_at_poll(2**40)
+    whole = GradientBoostingClassifier(**LONG).fit(*problem())
+    n_polls = 2**40 - core.polls_until_interrupt()
+    core.interrupt_at_poll(0)
     survived = 0
     for trial in range(50):
-        where = draw.choice(["anywhere", "anywhere", "sync", "rename"])
-        path = tmp_path / f"run{trial}.spinney"
-        survived += check_survival(path, whole, where, draw.randint(1, 80), draw.uniform(0, took))
+        where, n = draw.choice([("poll", n_polls), ("poll", n_polls), ("sync", 80), ("rename", 80)])
+        survived += check_survival(tmp_path / f"run{trial}.spinney", whole, where, draw.randint(1, n))
     assert survived >= 40

@@ -108,6 +108,6 @@ def test_a_ledger_that_is_unsound_is_refused():
             with pytest.raises(AttributeError):
                 dumps(damaged)
             continue
-        with pytest.raises(ModelFileError, match="[Ll]edger"):
+        with pytest.raises(ModelFileError, match=r"[Ll]edger"):
             loads(dumps(damaged))
     assert SquaredLoss() == loads(dumps(SquaredLoss()))

@@ -434,7 +434,7 @@ def test_wrong_calls_are_errors() -> None:
     booster.set_rows(np.full(100, 7.0), None, np.zeros((100, 3)))
     with pytest.raises(ValueError, match="out of range"):
         booster.run("softmax", 0.0, 1)
-    with pytest.raises(ValueError, match="hinge.*not one of"):
+    with pytest.raises(ValueError, match=r"hinge.*not one of"):
         booster.run("hinge", 0.0, 1)
     booster.set_rows(np.full(100, np.inf), None, np.zeros((100, 1)))
     with pytest.raises(ValueError, match="not finite"):

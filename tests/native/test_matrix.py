@@ -1,10 +1,7 @@
 import multiprocessing
-import os
-import signal
 import subprocess
 import sys
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -78,16 +75,47 @@ def test_wrong_inputs_are_named(columns, options, error, message):
         build([np.zeros(1)]).codes(1)
 
 
-def test_the_lock_is_released_and_a_signal_stops_the_work():
+def polls_of(work):
+    core.interrupt_at_poll(2**40)
+    try:
+        work()
+        return 2**40 - core.polls_until_interrupt()
+    finally:
+        core.interrupt_at_poll(0)
+
+
+def test_a_signal_stops_the_work_at_any_poll():
+    columns = list(np.random.default_rng(0).normal(size=(20, 3000)))
+    n_polls = polls_of(lambda: build(columns, max_bins=0))
+    assert n_polls >= 20
+    for n_threads, moments in ((1, range(1, n_polls + 1)), (2, [1])):
+        for n in moments:
+            core.interrupt_at_poll(n)
+            with pytest.raises(KeyboardInterrupt):
+                build(columns, max_bins=0, n_threads=n_threads)
+            assert core.polls_until_interrupt() == 0
+
+
+def test_polls_bound_the_rows_between_them():
     x = np.random.default_rng(0).normal(size=400_000)
-    columns = [x] * 200  # some seconds of exact ranking
-    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    start = time.process_time()
-    with pytest.raises(KeyboardInterrupt):
-        build(columns, max_bins=0, n_threads=2)
-    assert time.process_time() - start < 1.5
-    timer.join()
+    few, many = (polls_of(lambda rows=rows: build([x[:rows]], max_bins=0)) for rows in (40_000, 400_000))
+    assert many > 5 * few
+
+
+def test_the_lock_is_released_during_the_work():
+    """The interpreter never takes the lock away here: another thread gets it from the core or not at all."""
+    columns = list(np.random.default_rng(0).normal(size=(20, 3000)))
+    begin, done = threading.Event(), threading.Event()
+    thread = threading.Thread(target=lambda: (begin.wait(), done.set()))
+    thread.start()
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e6)
+    try:
+        begin.set()
+        assert any(build(columns, max_bins=0) and done.is_set() for _ in range(2000))
+    finally:
+        sys.setswitchinterval(interval)
+        thread.join()
 
 
 def _codes_on_threads(x):
