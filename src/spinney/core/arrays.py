@@ -1,15 +1,17 @@
 """Types of arrays, read from the annotations of the classes that have them as fields."""
 
 from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, TypeAlias, get_args, get_origin, get_type_hints
 
 import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
 
 
 def array_types(cls: type) -> dict[str, tuple[type[np.generic], ...]]:
     """Return the element types that each field annotated as an NDArray may have; other fields are left out.
 
-    >>> from numpy.typing import NDArray
     >>> class Path:
     ...     node: NDArray[np.int32]
     ...     share: NDArray[np.float32] | NDArray[np.float64]

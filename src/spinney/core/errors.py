@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 from itertools import islice
 from typing import Any
@@ -30,6 +31,16 @@ def show_values(values: Sequence[object]) -> str:
     if len(values) > _MAX_VALUES:
         shown.append(f"… ({len(values)} in all)")
     return ", ".join(shown)
+
+
+def suggest_columns(name: object, columns: Sequence[str]) -> str:
+    """Return how to fix the name of a column that does not exist.
+
+    >>> suggest_columns("colour", ["color", "size"]), suggest_columns(3, ["color", "size"])
+    ("Did you mean 'color'?", "Columns: 'color', 'size'.")
+    """
+    near = difflib.get_close_matches(name, columns, n=3) if isinstance(name, str) else []
+    return f"Did you mean {show_values(near)}?" if near else f"Columns: {show_values(columns)}."
 
 
 def show_column(column: str | int) -> str:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spinney.core.arrays import array_types
+from spinney.core.arrays import Floats, array_types
 from spinney.core.errors import ModelFileError
 from spinney.core.frames import to_frame
 from spinney.native import core
@@ -134,10 +134,10 @@ class CandidateLedger(Ledger):
     feature_names: tuple[str, ...]
     node: NDArray[np.int32]
     feature: NDArray[np.int32]
-    threshold: NDArray[np.float64]
-    gain: NDArray[np.float64]
-    gain_ratio: NDArray[np.float64]
-    score: NDArray[np.float64]
+    threshold: Floats
+    gain: Floats
+    gain_ratio: Floats
+    score: Floats
     chosen: NDArray[np.bool_]
     depth: NDArray[np.int32]
     n_samples: NDArray[np.int64]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from spinney.core.errors import InputError, InputTypeError, UnseenCategoryError, show_value, show_values
+from spinney.core.errors import InputError, InputTypeError, UnseenCategoryError, show_value, suggest_columns
 from spinney.data.columns import Category, Codes, RawColumn, Source
 
 # How to convert a column back to the type that it had during fit.
@@ -130,10 +129,9 @@ def _position(item: Any, names: tuple[str, ...] | None, n_features: int) -> int:
             )
         if item in names:
             return names.index(item)
-        near = difflib.get_close_matches(item, names, n=3)
         raise InputError(
             f"categorical_features names {show_value(item)}, which is not a column of X",
-            fix=f"Did you mean {show_values(near)}?" if near else f"Columns: {show_values(names)}.",
+            fix=suggest_columns(item, names),
         )
     if isinstance(item, int | np.integer) and not isinstance(item, bool | np.bool_):
         if 0 <= item < n_features:

@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
 from spinney.data.schema import LazyColumns, Table
 from spinney.data.splits import folds, hold_out
@@ -39,8 +40,8 @@ class Target:
 
     classes: NDArray[np.int32] | None = None
     n_classes: tuple[int, ...] = ()
-    values: NDArray[np.float64] | None = None
-    weights: NDArray[np.float64] | None = None
+    values: Floats | None = None
+    weights: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ class TrainingSet:
     table: Table
     y: NDArray[Any]
     classes: tuple[NDArray[Any], ...] = ()
-    weights: NDArray[np.float64] | None = None
+    weights: Floats | None = None
     seed: int = 0
     n_threads: int = 1
     labels: NDArray[Any] | None = None
@@ -173,7 +174,7 @@ class TrainingSet:
         return self.n_rows if self.weights is None else int(np.count_nonzero(self.weights))
 
     @property
-    def full_weights(self) -> NDArray[np.float64]:
+    def full_weights(self) -> Floats:
         """Row weights, 1 where none were given.  (n_rows,)"""
         return np.ones(self.n_rows) if self.weights is None else self.weights
 
@@ -182,7 +183,7 @@ class TrainingSet:
         """Class codes that splits of the rows are stratified by; None in regression or with many outputs."""
         return self.y[:, 0] if len(self.classes) == 1 else None
 
-    def target(self, weights: NDArray[np.float64] | None) -> Target:
+    def target(self, weights: Floats | None) -> Target:
         """Return the target with other row weights, as growers take it.
 
         Parameters
@@ -298,9 +299,7 @@ class TrainingSet:
         return values
 
 
-def code_table(
-    table: Table, weights: NDArray[np.float64] | None, max_bins: int | None, n_threads: int
-) -> core.CodeMatrix:
+def code_table(table: Table, weights: Floats | None, max_bins: int | None, n_threads: int) -> core.CodeMatrix:
     """Code every column of a table.
 
     Parameters

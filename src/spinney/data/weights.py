@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_sample_weight
 
+from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
 
 
-def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
+def check_weights(sample_weight: Any, n_rows: int) -> Floats | None:
     """Read row weights, which are finite, at least 0, and not all 0.
 
     Parameters
@@ -63,7 +64,7 @@ def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None
     return np.ascontiguousarray(weights)
 
 
-def class_weights(class_weight: Any, y: NDArray[Any]) -> NDArray[np.float64] | None:
+def class_weights(class_weight: Any, y: NDArray[Any]) -> Floats | None:
     """Return the weight that each row has by its class, None without class weights.
 
     Parameters
@@ -93,7 +94,7 @@ def class_weights(class_weight: Any, y: NDArray[Any]) -> NDArray[np.float64] | N
 
 def class_weights_like(
     class_weight: Any, labels: NDArray[Any], codes: NDArray[np.int32], other: NDArray[np.int32]
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the weights that other rows have by the class weights of the training rows.
 
     Parameters
@@ -127,9 +128,7 @@ def class_weights_like(
     return weights
 
 
-def apply_class_weights(
-    weights: NDArray[np.float64] | None, class_weight: Any, labels: NDArray[Any]
-) -> NDArray[np.float64] | None:
+def apply_class_weights(weights: Floats | None, class_weight: Any, labels: NDArray[Any]) -> Floats | None:
     """Multiply row weights by the class weights; None stands for weights of 1.
 
     Parameters
@@ -157,7 +156,7 @@ def apply_class_weights(
     return check_total(by_class if weights is None else weights * by_class, "the rows")
 
 
-def check_total(weights: NDArray[np.float64], where: str) -> NDArray[np.float64]:
+def check_total(weights: Floats, where: str) -> Floats:
     """Return the weights; raise InputError if their sum is 0 or infinite."""
     if not 0 < weights.sum() < np.inf:
         raise InputError(f"The sum of class_weight times sample_weight over {where} is 0 or infinite.")

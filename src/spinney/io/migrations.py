@@ -33,8 +33,11 @@ def _patience(value: Any) -> dict[str, Any]:
     return {"early_stopping": False} if value is None else {"early_stopping": True, "n_iter_no_change": value}
 
 
+def _subset(value: Any) -> dict[str, Any]:
+    return {"categorical_split": "subset" if value else "multiway"}
+
+
 _TREE: dict[str, Change] = {"ledger": _values("ledger", thresholds="full")}
-_ADABOOST: dict[str, Change] = {"verbose": _verbose, "n_iter_no_change": _patience}
 _GRADIENT_BOOSTING: dict[str, Change] = {
     "row_fraction": "subsample",
     "column_fraction": "colsample_bytree",
@@ -42,30 +45,20 @@ _GRADIENT_BOOSTING: dict[str, Change] = {
     "growth": _values("growth", best="leaf-wise", level="level-wise"),
     "ledger": _values("ledger", candidates="full"),
 }
-_SELECTION: dict[str, Change] = {"bag_fraction": "max_samples", "verbose": _verbose}
 _COMBINED: dict[str, Change] = {"verbose": _verbose}
-
-RENAMED_PARAMETERS: dict[str, Mapping[str, Change]] = {
-    "C45Classifier": {
-        "subset": lambda value: {"categorical_split": "subset" if value else "multiway"},
-        **_TREE,
-    },
-    "DecisionTreeClassifier": _TREE,
-    "DecisionTreeRegressor": _TREE,
-    "ID3Classifier": _TREE,
-    "ObliqueTreeClassifier": _TREE,
-    "ObliqueTreeRegressor": _TREE,
-    "AdaBoostClassifier": _ADABOOST,
-    "AdaBoostRegressor": _ADABOOST,
-    "GradientBoostingClassifier": _GRADIENT_BOOSTING,
-    "GradientBoostingRegressor": _GRADIENT_BOOSTING,
-    "EnsembleSelectionClassifier": _SELECTION,
-    "EnsembleSelectionRegressor": _SELECTION,
-    "StackingClassifier": _COMBINED,
-    "StackingRegressor": _COMBINED,
-    "VotingClassifier": _COMBINED,
-    "VotingRegressor": _COMBINED,
+_PAIRS: dict[str, Mapping[str, Change]] = {
+    "DecisionTree": _TREE,
+    "ObliqueTree": _TREE,
+    "AdaBoost": {"verbose": _verbose, "n_iter_no_change": _patience},
+    "GradientBoosting": _GRADIENT_BOOSTING,
+    "EnsembleSelection": {"bag_fraction": "max_samples", **_COMBINED},
+    "Stacking": _COMBINED,
+    "Voting": _COMBINED,
 }
+RENAMED_PARAMETERS: dict[str, Mapping[str, Change]] = {
+    "C45Classifier": {"subset": _subset, **_TREE},
+    "ID3Classifier": _TREE,
+} | {name + task: changes for name, changes in _PAIRS.items() for task in ("Classifier", "Regressor")}
 """Class name -> {parameter in files of version 1: its change}. Subclasses follow their base class."""
 
 

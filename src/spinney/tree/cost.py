@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from spinney.core.arrays import Floats
 from spinney.tree.tree_arrays import LINEAR, TreeArrays
 
 
-def path_costs(tree: TreeArrays, costs: ArrayLike) -> NDArray[np.float64]:
+def path_costs(tree: TreeArrays, costs: ArrayLike) -> Floats:
     """Return the cost of the features tested on the path to each node, each paid once.  -> (n_nodes,)
 
     costs (n_features,). At a leaf this is the cost of its prediction.

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.core.arrays import array_types
+from spinney.core.arrays import Floats, array_types
 from spinney.core.errors import ModelFileError
 from spinney.io import Persistent
 from spinney.native import core
@@ -55,12 +55,12 @@ class TreeEnsemble(Persistent):
     tree_begin: NDArray[np.int64]
     kind: NDArray[np.uint8]
     feature: NDArray[np.int32]
-    threshold: NDArray[np.float64]
+    threshold: Floats
     missing: NDArray[np.int8] | NDArray[np.int32]
-    value: NDArray[np.float64]
-    weight: NDArray[np.float64]
+    value: Floats
+    weight: Floats
     n_samples: NDArray[np.int32] | NDArray[np.int64]
-    impurity: NDArray[np.float64]
+    impurity: Floats
     set_begin: NDArray[np.int64]
     set_bits: NDArray[np.uint64]
     branch_begin: NDArray[np.int64]
@@ -68,8 +68,8 @@ class TreeEnsemble(Persistent):
     branch: NDArray[np.int32]
     term_begin: NDArray[np.int64]
     term_feature: NDArray[np.int32]
-    term_coefficient: NDArray[np.float64]
-    term_fill: NDArray[np.float64]
+    term_coefficient: Floats
+    term_fill: Floats
     n_features: int
 
     def __post_init__(self) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from spinney.core.arrays import Floats
 from spinney.native import core
 from spinney.tree.ensemble import TreeEnsemble
 from spinney.tree.tree_arrays import TreeArrays
@@ -104,7 +105,7 @@ class Predictor:
 
     # ---- one tree ----
 
-    def value(self, table: Rows, n_threads: int = 1) -> NDArray[np.float64]:
+    def value(self, table: Rows, n_threads: int = 1) -> Floats:
         """Return the value of each row: class proportions, or the mean.  -> (n_rows, n_outputs, width)
 
         For an ensemble of one tree.
@@ -112,7 +113,7 @@ class Predictor:
         >>> predictor.value(table)[:, 0]  # doctest: +SKIP
         """
         packed = self._core or self._pack()
-        out: NDArray[np.float64] = packed.values(used_columns(table, self._used), n_threads, table.n_rows)
+        out: Floats = packed.values(used_columns(table, self._used), n_threads, table.n_rows)
         return out
 
     def classes(self, table: Rows, n_threads: int = 1) -> NDArray[np.int64]:
@@ -133,10 +134,10 @@ class Predictor:
         table: Rows,
         n_threads: int = 1,
         *,
-        weights: Sequence[float] | NDArray[np.float64] | None = None,
+        weights: Sequence[float] | Floats | None = None,
         n_trees: int | None = None,
-        start: NDArray[np.float64] | None = None,
-    ) -> NDArray[np.float64]:
+        start: Floats | None = None,
+    ) -> Floats:
         """Return `start` plus the weighted sum of the values of the trees.  -> (n_rows, n_outputs, width)
 
         weights (n_trees,); n_trees: only the first so many trees; start (result's shape) is not changed.
@@ -151,9 +152,9 @@ class Predictor:
         table: Rows,
         n_threads: int = 1,
         *,
-        weights: Sequence[float] | NDArray[np.float64] | None = None,
+        weights: Sequence[float] | Floats | None = None,
         n_trees: int | None = None,
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Return the weighted mean of the values of the trees.  -> (n_rows, n_outputs, width)
 
         >>> predictor.mean(table)[:, 0]  # doctest: +SKIP
@@ -167,10 +168,10 @@ class Predictor:
         table: Rows,
         n_threads: int = 1,
         *,
-        weights: Sequence[float] | NDArray[np.float64] | None = None,
+        weights: Sequence[float] | Floats | None = None,
         n_trees: int | None = None,
-        start: NDArray[np.float64] | None = None,
-    ) -> Iterator[NDArray[np.float64]]:
+        start: Floats | None = None,
+    ) -> Iterator[Floats]:
         """Yield the result of `sum` after one round of trees, after two, and so on.
 
         >>> for stage in predictor.staged_sum(table): ...  # doctest: +SKIP
@@ -189,9 +190,9 @@ class Predictor:
         table: Rows,
         n_threads: int = 1,
         *,
-        weights: Sequence[float] | NDArray[np.float64] | None = None,
+        weights: Sequence[float] | Floats | None = None,
         n_trees: int | None = None,
-    ) -> Iterator[NDArray[np.float64]]:
+    ) -> Iterator[Floats]:
         """Yield the result of `mean` for the first tree, the first two, and so on.
 
         >>> for stage in predictor.staged_mean(table): ...  # doctest: +SKIP
@@ -234,7 +235,7 @@ class Predictor:
             raise ValueError(f"n_trees={n_trees}: there are {all_trees} trees, {self._step} per round.")
         return n_trees
 
-    def _total_weights(self, weights: Any, n_trees: int | None) -> NDArray[np.float64]:
+    def _total_weights(self, weights: Any, n_trees: int | None) -> Floats:
         n_trees = self._count(n_trees)
         if weights is None:
             return np.arange(1.0, n_trees + 1.0)
@@ -242,7 +243,7 @@ class Predictor:
 
     def _sums(
         self, table: Rows, n_threads: int, weights: Any, trees: range, start: Any, n_stages: int
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Add trees to the start in equal stages; return the sums after each.  -> (n_stages, n_rows, …)"""
         if weights is not None:
             weights = np.ascontiguousarray(weights, dtype=np.float64)
@@ -250,7 +251,7 @@ class Predictor:
             start = np.ascontiguousarray(start, dtype=np.float64)
         packed = self._core or self._pack()
         columns = used_columns(table, self._used)
-        sums: NDArray[np.float64] = packed.sum(
+        sums: Floats = packed.sum(
             columns, n_threads, table.n_rows, trees.start, len(trees), n_stages, weights, start
         )
         return sums.reshape(n_stages, table.n_rows, *self._shape)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 from scipy.special import betaincinv, chdtri
 
+from spinney.core.arrays import Floats
 from spinney.tree.tree_arrays import TreeArrays
 
 Reach = Any
@@ -25,7 +26,7 @@ _MIN_SAVING = 0.1
 # ---- cost-complexity ----
 
 
-def cost_complexity_path(tree: TreeArrays) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def cost_complexity_path(tree: TreeArrays) -> tuple[Floats, Floats]:
     """Return the α at which each subtree of the path is pruned, and the impurity of the leaves from there on.
 
     The first entry is the full tree at α = 0, the last the root alone; as scikit-learn's
@@ -52,7 +53,7 @@ def cost_complexity(tree: TreeArrays, alpha: float) -> TreeArrays:
     return tree.subset(marked)
 
 
-def _risk(tree: TreeArrays) -> NDArray[np.float64]:
+def _risk(tree: TreeArrays) -> Floats:
     """Return R(t), a node's impurity times its share of the weight.  -> (n_nodes,)"""
     total = float(tree.weight[0])
     return tree.weight / total * tree.impurity if total > 0 else np.zeros(tree.node_count)
@@ -143,9 +144,9 @@ def leaf_losses(
     tree: TreeArrays,
     reach: Reach,
     y: NDArray[Any],
-    weight: NDArray[np.float64] | None = None,
+    weight: Floats | None = None,
     task: Literal["classification", "regression"] = "classification",
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return each node's validation loss if it predicted all rows that reach it.  -> (n_nodes,)
 
     reach (n_rows, n_nodes) sparse; y (n_rows,) or (n_rows, n_outputs), class codes or values;
@@ -180,9 +181,7 @@ def staying(tree: TreeArrays, reach: Reach) -> csr_array[np.float64, tuple[int, 
     return left
 
 
-def reduced_error(
-    tree: TreeArrays, leaf_loss: NDArray[np.float64], staying_loss: NDArray[np.float64] | None = None
-) -> TreeArrays:
+def reduced_error(tree: TreeArrays, leaf_loss: Floats, staying_loss: Floats | None = None) -> TreeArrays:
     """Replace, bottom-up, each subtree that is no better on the validation rows than a leaf in its place.
 
     leaf_loss, staying_loss (n_nodes,), from `leaf_losses`. The result is the smallest of the best subtrees.
@@ -193,9 +192,7 @@ def reduced_error(
     return tree.subset(_no_worse_as_leaf(tree, np.asarray(leaf_loss, dtype=np.float64), stay, slack=0.0))
 
 
-def pre(
-    tree: TreeArrays, leaf_loss: NDArray[np.float64], staying_loss: NDArray[np.float64] | None = None
-) -> TreeArrays:
+def pre(tree: TreeArrays, leaf_loss: Floats, staying_loss: Floats | None = None) -> TreeArrays:
     """Keep, top-down, only the splits whose children as leaves have less validation loss than the node.
 
     The same tree as when deciding during growth, because no split depends on those below it.
@@ -209,7 +206,7 @@ def pre(
 
 
 def _no_worse_as_leaf(
-    tree: TreeArrays, leaf_loss: NDArray[np.float64], staying_loss: NDArray[np.float64], slack: float
+    tree: TreeArrays, leaf_loss: Floats, staying_loss: Floats, slack: float
 ) -> NDArray[np.bool_]:
     """Mark, bottom-up, the nodes whose loss as a leaf is at most that of the pruned subtree + slack."""
     best = leaf_loss.copy()
@@ -231,7 +228,7 @@ def _no_worse_as_leaf(
 # ---- pessimistic ----
 
 
-def upper_error_rate(errors: ArrayLike, n: ArrayLike, confidence: float = 0.25) -> NDArray[np.float64]:
+def upper_error_rate(errors: ArrayLike, n: ArrayLike, confidence: float = 0.25) -> Floats:
     """Return the upper limit of a binomial error rate, C4.5's U_CF(E, N); E and N may be fractional.
 
     It is the rate at which E or fewer errors among N have the probability CF; 1 if all are errors.

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.core.arrays import array_types
+from spinney.core.arrays import Floats, array_types
 from spinney.native import core
 from spinney.tree.structure import (
     CATEGORY_SET,
@@ -69,22 +69,22 @@ class TreeArrays:
 
     kind: NDArray[np.uint8]
     feature: NDArray[np.int32]
-    threshold: NDArray[np.float64]
+    threshold: Floats
     first_child: NDArray[np.int32]
     n_children: NDArray[np.int32]
     missing: NDArray[np.int32]
-    value: NDArray[np.float64]
-    weight: NDArray[np.float64]
+    value: Floats
+    weight: Floats
     n_samples: NDArray[np.int64]
-    impurity: NDArray[np.float64]
+    impurity: Floats
     set_begin: NDArray[np.int64]
     set_bits: NDArray[np.uint64]
     branch_begin: NDArray[np.int64]
     branch: NDArray[np.int32]
     term_begin: NDArray[np.int64]
     term_feature: NDArray[np.int32]
-    term_coefficient: NDArray[np.float64]
-    term_fill: NDArray[np.float64]
+    term_coefficient: Floats
+    term_fill: Floats
     n_features: int
 
     @classmethod
@@ -157,7 +157,7 @@ class TreeArrays:
         first = int(self.first_child[node])
         return range(first, first + int(self.n_children[node]))
 
-    def sum_over_children(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def sum_over_children(self, values: Floats) -> Floats:
         """Return the sum of the children's values per node, 0 for a leaf.  values (n_nodes,) -> (n_nodes,)"""
         total = np.zeros(self.node_count)
         internal = np.flatnonzero(self.n_children)
@@ -267,7 +267,7 @@ class TreeArrays:
         return self.n_samples
 
     @property
-    def weighted_n_node_samples(self) -> NDArray[np.float64]:
+    def weighted_n_node_samples(self) -> Floats:
         """Total weight of the training rows in each node."""
         return self.weight
 
@@ -296,7 +296,7 @@ class TreeArrays:
         """Width of ``value`` per output.  (n_outputs,)"""
         return np.full(self.n_outputs, self.max_n_classes, dtype=np.intp)
 
-    def compute_feature_importances(self, normalize: bool = True) -> NDArray[np.float64]:
+    def compute_feature_importances(self, normalize: bool = True) -> Floats:
         """Return the impurity decrease by the splits of each feature, per root weight.  -> (n_features,)
 
         The terms of an oblique split share its decrease in proportion to their absolute coefficients.

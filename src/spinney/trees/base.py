@@ -13,6 +13,7 @@ from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.metadata_routing import UNUSED
 
 from spinney.base import TableEstimator
+from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
 from spinney.core.ledger import CandidateLedger
 from spinney.core.parameters import Rule, draw_seed, thread_count
@@ -104,9 +105,10 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
         >>> DecisionTreeClassifier().fit([[0.0], [1.0]], ["a", "b"]).predict([[0.2]]).tolist()
         ['a']
         """
-        self._check_params()
-        n_threads, seed = thread_count(self.n_jobs), draw_seed(self.random_state)
-        training = self._read_rows(X, y, sample_weight, self.class_weight, n_threads, seed)
+        training = self.read_training_set(
+            X, y, sample_weight, class_weight=self.class_weight,
+            n_threads=thread_count(self.n_jobs), seed=draw_seed(self.random_state),
+        )  # fmt: skip
         validation = None if eval_set is None else self._read_eval_set(eval_set, training)
         return self._fit_rows(training, validation, None)
 
@@ -142,8 +144,10 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
         TrainingSet
             The rows, not coded yet.
         """
-        self._check_params()
-        return self._read_rows(X, y, sample_weight, class_weight, n_threads, seed)
+        return TrainingSet.read(
+            self.read_training_table(X), y, sample_weight, task=self._task, class_weight=class_weight,
+            non_negative=self._non_negative_target, n_threads=n_threads, seed=seed,
+        )  # fmt: skip
 
     def read_training_table(self, X: Any) -> Table:
         """Check the parameters and read the features of training rows as ``fit`` does.
@@ -183,15 +187,6 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
         self._check_params()
         return self._fit_rows(training, validation, grower)
 
-    def _read_rows(
-        self, X: Any, y: Any, sample_weight: Any, class_weight: Any, n_threads: int, seed: int
-    ) -> TrainingSet:
-        table = self._read_training_table(X)
-        return TrainingSet.read(
-            table, y, sample_weight, task=self._task, class_weight=class_weight,
-            non_negative=self._non_negative_target, n_threads=n_threads, seed=seed,
-        )  # fmt: skip
-
     def _fit_rows(
         self, training: TrainingSet, validation: ValidationRows | None, grower: Grower | None
     ) -> Self:
@@ -201,7 +196,7 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
         grower = Grower(training.codes) if grower is None else grower
         plan, schema = self.grow_plan(training), training.table.schema
 
-        def regrow(weights: NDArray[np.float64] | None, plan: GrowPlan) -> Grown:
+        def regrow(weights: Floats | None, plan: GrowPlan) -> Grown:
             return grower.grow(training.target(weights), plan, training.n_threads)
 
         grown = regrow(training.weights, plan)
@@ -412,7 +407,7 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
         table = self._read_table(X)
         return self.predictor_.decision_path(table, self._threads_for(table))
 
-    def _values(self, X: Any) -> NDArray[np.float64]:
+    def _values(self, X: Any) -> Floats:
         """Return the values of the leaves of the rows.  -> (n_rows, n_outputs, width)"""
         table = self._read_table(X)
         return self.predictor_.value(table, self._threads_for(table))
@@ -504,7 +499,7 @@ class RegressorTree(RegressorMixin, BaseTree, persistent_name=""):  # type: igno
     def _non_negative_target(self) -> bool:
         return CRITERIA[self.criterion].non_negative_target
 
-    def predict(self, X: Any, check_input: bool = True) -> NDArray[np.float64]:
+    def predict(self, X: Any, check_input: bool = True) -> Floats:
         """Predict the value of each row.
 
         Parameters

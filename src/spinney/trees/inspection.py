@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
+from spinney.core.arrays import Floats
 from spinney.data.schema import Schema
 from spinney.inspect.rules import RuleSet, rules
 from spinney.tree import cost, pruning
@@ -64,7 +65,7 @@ class TreeInspection:
         return self.tree_.n_leaves
 
     @property
-    def feature_importances_(self) -> NDArray[np.float64]:
+    def feature_importances_(self) -> Floats:
         """Impurity decrease by the splits of each feature, normalized to sum 1.  (n_features,)"""
         check_is_fitted(self)
         return self.tree_.compute_feature_importances()
@@ -115,7 +116,7 @@ class TreeInspection:
         inner = ~self.tree_.is_leaf
         # A row that ends at an inner node, which has no branch for it, has paid for the test of that node.
         paid[inner] = paid[self.tree_.first_child[inner]]
-        ends: NDArray[np.float64] = pruning.staying(self.tree_, reach).sum(axis=0) + np.where(
+        ends: Floats = pruning.staying(self.tree_, reach).sum(axis=0) + np.where(
             inner, 0.0, reach.sum(axis=0)
         )
         return float(paid @ ends) / int(reach.shape[0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -11,7 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.core.errors import InputError, show_value, show_values
+from spinney.core.arrays import Floats
+from spinney.core.errors import InputError, show_value, show_values, suggest_columns
 from spinney.core.parameters import FLAG, NONE, ArrayLike, Integer, Kind, OneOf, Real, Rule
 from spinney.data.schema import Schema
 from spinney.data.training_set import Task, TrainingSet
@@ -224,7 +224,7 @@ def features_to_try(max_features: int | float | str | None, n_features: int) -> 
     return int(max_features) if Integer(1).allows(max_features) else max(1, int(max_features * n_features))
 
 
-def read_costs(feature_costs: Any, cost_rule: str, schema: Schema) -> NDArray[np.float64] | None:
+def read_costs(feature_costs: Any, cost_rule: str, schema: Schema) -> Floats | None:
     """Return the cost of each feature, None if none are given.  -> (n_features,)
 
     A dict gives costs by feature name; features that it leaves out cost 1.
@@ -256,10 +256,9 @@ def _by_name(parameter: str, given: Mapping[Any, Any], names: tuple[str, ...], o
     """Return a value per feature, ``other`` for those that the dict leaves out.  -> (n_features,)"""
     unknown = [name for name in given if name not in names]
     if unknown:
-        near = difflib.get_close_matches(unknown[0], names, n=3) if isinstance(unknown[0], str) else []
         raise InputError(
             f"{parameter} names {show_value(unknown[0])}, which is not a column of X",
-            fix=f"Did you mean {show_values(near)}?" if near else f"Columns: {show_values(names)}.",
+            fix=suggest_columns(unknown[0], names),
         )
     return [given.get(name, other) for name in names]
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spinney.core.arrays import Floats
 from spinney.data.schema import Table
 from spinney.data.training_set import Task
 from spinney.tree import pruning
@@ -32,12 +33,10 @@ class ValidationRows:
 
     table: Table
     y: NDArray[Any]
-    weights: NDArray[np.float64]
+    weights: Floats
 
 
-def losses(
-    tree: TreeArrays, validation: ValidationRows, task: Task, n_threads: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def losses(tree: TreeArrays, validation: ValidationRows, task: Task, n_threads: int) -> tuple[Floats, Floats]:
     """Return each node's loss as a leaf, and that of the rows it has no branch for.  -> two (n_nodes,)"""
     reach = Predictor(tree).decision_path(validation.table, n_threads)
     as_leaf = pruning.leaf_losses(tree, reach, validation.y, validation.weights, task)
@@ -47,7 +46,7 @@ def losses(
 
 def cross_validated_alpha(
     tree: TreeArrays,
-    regrow: Callable[[NDArray[np.float64]], TreeArrays],
+    regrow: Callable[[Floats], TreeArrays],
     everything: ValidationRows,
     fold: NDArray[np.int64],
     task: Task,
@@ -79,10 +78,10 @@ def cross_validated_alpha(
 
 def _losses_along_path(
     tree: TreeArrays,
-    as_leaf: NDArray[np.float64],
-    staying: NDArray[np.float64],
-    alphas: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    as_leaf: Floats,
+    staying: Floats,
+    alphas: Floats,
+) -> Floats:
     """Return the loss of the tree pruned at each α, by one walk over the path.  -> (n_alphas,)"""
     below = np.where(tree.is_leaf, as_leaf, staying).tolist()  # loss of the subtree as pruned so far
     parent = tree.parent.tolist()
