@@ -19,10 +19,6 @@ LIMITS = {
     spinney.AdaBoostClassifier: 15,
     spinney.C45Classifier: 13,
 }
-# Classes above their limit for now; remove a class from here when it is reached.
-UNFINISHED = {
-    spinney.C45Classifier,
-}
 
 
 def files_run(function: Callable[[], Any]) -> set[str]:
@@ -58,8 +54,6 @@ def test_a_file_counts_once_its_functions_run() -> None:
 
 
 @pytest.mark.parametrize("cls", LIMITS, ids=lambda cls: cls.__name__)
-def test_few_files_run_from_fit_to_predict_proba(cls: Any, request: pytest.FixtureRequest) -> None:
-    if cls in UNFINISHED:
-        request.applymarker(pytest.mark.xfail(reason="above its limit for now", strict=False))
+def test_few_files_run_from_fit_to_predict_proba(cls: Any) -> None:
     files = files_of(cls)
     assert len(files) <= LIMITS[cls], "\n".join(sorted(files))

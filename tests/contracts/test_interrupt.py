@@ -111,7 +111,7 @@ def test_every_split_polls(learner):
     """Every split has its poll. That one comes every 200 ms needs a clock: see the long test below."""
     model = learner.with_threads(1)
     n_polls = count_polls(model, *small_problem(learner, 1000))
-    trees = TreeEnsemble.from_tree(model.tree_) if hasattr(model, "tree_") else model.ensemble_
+    trees = TreeEnsemble.from_trees([model.tree_]) if hasattr(model, "tree_") else model.ensemble_
     assert n_polls >= (trees.node_count - trees.n_trees) // 2 > 0
 
 

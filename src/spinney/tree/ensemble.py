@@ -137,15 +137,6 @@ class TreeEnsemble(Persistent):
             builder.add(tree)
         return builder.build()
 
-    @staticmethod
-    def from_tree(tree: TreeArrays) -> TreeEnsemble:
-        """Return an ensemble of one tree that shares its larger arrays.
-
-        >>> TreeEnsemble.from_tree(model.tree_).n_trees  # doctest: +SKIP
-        1
-        """
-        return TreeEnsemble(**_narrow(tree))
-
     def extend(self, other: TreeEnsemble) -> TreeEnsemble:
         """Return the ensemble of these trees followed by those of another.
 
@@ -269,28 +260,6 @@ class TreeEnsemble(Persistent):
 ARRAY_TYPES = array_types(TreeEnsemble)
 
 
-def _narrow(tree: TreeArrays) -> dict[str, Any]:
-    """Return the arrays of one tree as an ensemble has them."""
-    narrow: dict[str, Any] = {name: getattr(tree, name) for name in NODE_ARRAYS}
-    for name in ("missing", "n_samples"):
-        narrow[name] = _fit_type(narrow[name], ARRAY_TYPES[name])
-    narrow["tree_begin"] = np.array([0, tree.node_count], dtype=np.int64)
-    narrow["branch_children"] = tree.n_children[tree.kind == MULTIWAY]
-    for name, (kind, pool) in POOLS.items():
-        begin: NDArray[np.int64] = getattr(tree, name)
-        some = begin[-1] > 0  # most trees have splits of one kind only
-        narrow[name] = np.append(begin[:-1][tree.kind == kind], begin[-1]) if some else begin[-1:]
-        narrow |= {array: getattr(tree, array) for array in pool}
-    return narrow | {"n_features": tree.n_features}
-
-
-def _fit_type(numbers: NDArray[Any], types: tuple[type[np.generic], ...]) -> NDArray[Any]:
-    """Return integers in the first type that can hold them."""
-    narrow = np.iinfo(types[0])  # type: ignore[type-var]
-    fits = len(numbers) == 0 or (narrow.min <= numbers.min() and numbers.max() <= narrow.max)
-    return numbers.astype(types[0 if fits else -1])
-
-
 class EnsembleBuilder:
     """Builds an ensemble by appending trees.
 
@@ -316,7 +285,7 @@ class EnsembleBuilder:
 
     def add(self, tree: TreeArrays) -> None:
         """Append a tree."""
-        self.append(_narrow(tree))
+        self.append(tree.to_ensemble())
 
     def build(self) -> TreeEnsemble:
         """Return the ensemble of all trees added; nothing can be added afterwards."""

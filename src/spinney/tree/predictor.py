@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
 from typing import Any, Protocol
 
 import numpy as np
@@ -63,8 +64,8 @@ class Predictor:
 
     __slots__ = (
         "_core",
-        "_ensemble",
         "_n_classes",
+        "_n_trees",
         "_outputs_per_round",
         "_shape",
         "_step",
@@ -78,12 +79,12 @@ class Predictor:
         outputs_per_round: int | None = None,
         n_classes: Sequence[int] | None = None,
     ) -> None:
-        n_trees = trees.n_trees if isinstance(trees, TreeEnsemble) else 1
+        n_trees = 1 if isinstance(trees, TreeArrays) else trees.n_trees
         if outputs_per_round is not None and trees.value.shape[1:] != (1, 1):
             raise ValueError("outputs_per_round is for trees with one value per node.")
         if outputs_per_round is not None and n_trees % outputs_per_round:
             raise ValueError(f"{n_trees} trees are no rounds of {outputs_per_round}.")
-        self._trees, self._outputs_per_round = trees, outputs_per_round
+        self._trees, self._n_trees, self._outputs_per_round = trees, n_trees, outputs_per_round
         self._n_classes = [] if n_classes is None else [int(k) for k in n_classes]
         self._step = outputs_per_round or 1  # trees per round
         self._shape = (outputs_per_round,) if outputs_per_round else trees.value.shape[1:]
@@ -96,9 +97,10 @@ class Predictor:
     def _pack(self) -> core.Predictor:
         """Return the compiled predictor, made at first use."""
         if self._core is None:
-            trees = self._trees
-            self._ensemble = trees if isinstance(trees, TreeEnsemble) else TreeEnsemble.from_tree(trees)
-            packed = core.Predictor(self._ensemble, self._outputs_per_round or 0, self._n_classes)
+            trees: Any = self._trees
+            if isinstance(trees, TreeArrays):
+                trees = SimpleNamespace(**trees.to_ensemble())
+            packed = core.Predictor(trees, self._outputs_per_round or 0, self._n_classes)
             self._used: list[int] = packed.used_features
             self._core = packed
         return self._core
@@ -227,12 +229,10 @@ class Predictor:
         return csr_array((fractions, indices, indptr), shape=(table.n_rows, len(self._trees.kind)))
 
     def _count(self, n_trees: int | None) -> int:
-        self._pack()
-        all_trees = self._ensemble.n_trees
         if n_trees is None:
-            return all_trees
-        if not 0 <= n_trees <= all_trees or n_trees % self._step:
-            raise ValueError(f"n_trees={n_trees}: there are {all_trees} trees, {self._step} per round.")
+            return self._n_trees
+        if not 0 <= n_trees <= self._n_trees or n_trees % self._step:
+            raise ValueError(f"n_trees={n_trees}: there are {self._n_trees} trees, {self._step} per round.")
         return n_trees
 
     def _total_weights(self, weights: Any, n_trees: int | None) -> Floats:

@@ -187,6 +187,20 @@ class TreeArrays:
         tree.validate(n_categories)
         return tree
 
+    def to_ensemble(self) -> dict[str, Any]:
+        """Return the arrays of a `TreeEnsemble` of this one tree, those of nodes and pools not copied."""
+        arrays: dict[str, Any] = {name: getattr(self, name) for name in NODE_ARRAYS}
+        arrays["missing"] = _fit_type(self.missing, np.int8)
+        arrays["n_samples"] = _fit_type(self.n_samples, np.int32)
+        arrays["tree_begin"] = np.array([0, self.node_count], dtype=np.int64)
+        arrays["branch_children"] = self.n_children[self.kind == MULTIWAY]
+        for name, (kind, pool) in POOLS.items():
+            begin: NDArray[np.int64] = getattr(self, name)
+            some = begin[-1] > 0  # most trees have splits of one kind only
+            arrays[name] = np.append(begin[:-1][self.kind == kind], begin[-1]) if some else begin[-1:]
+            arrays |= {array: getattr(self, array) for array in pool}
+        return arrays | {"n_features": self.n_features}
+
     def renumber(self, keep_as_leaf: NDArray[np.bool_]) -> NDArray[np.int32]:
         """Return each node's number after `subset`, −1 if removed.  keep_as_leaf (n_nodes,) -> (n_nodes,)"""
         alive = np.ones(self.node_count, dtype=np.bool_)
@@ -326,6 +340,13 @@ ARRAY_TYPES = array_types(TreeArrays)
 def _frozen(array: NDArray[T]) -> NDArray[T]:
     array.setflags(write=False)
     return array
+
+
+def _fit_type(integers: NDArray[Any], narrow: type[np.signedinteger[Any]]) -> NDArray[Any]:
+    """Return integers in the narrow type if it can hold them."""
+    limits = np.iinfo(narrow)
+    fits = len(integers) == 0 or (limits.min <= integers.min() and integers.max() <= limits.max)
+    return integers.astype(narrow) if fits else integers
 
 
 def _gather_pool(
