@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "data/bin_learning.hpp"
 #include "data/binning.hpp"
 #include "tests/check.hpp"
 
