@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 
@@ -12,16 +13,10 @@ def to_frame(columns: Mapping[str, Sequence[Any]]) -> Any:
     >>> to_frame({"node": [0, 1]}).shape
     (2, 1)
     """
-    try:
-        import pandas as pd
-    except ImportError:
-        pass
-    else:
-        return pd.DataFrame(dict(columns))
-    try:
-        import polars as pl
-    except ImportError:
-        raise ImportError(
-            "to_frame needs pandas or polars; pip install one of them, or call to_records instead."
-        ) from None
-    return pl.DataFrame(dict(columns))
+    for library in ("pandas", "polars"):
+        try:
+            module = import_module(library)
+        except ImportError:
+            continue
+        return module.DataFrame(dict(columns))
+    raise ImportError("to_frame needs pandas or polars; pip install one of them, or call to_records instead.")

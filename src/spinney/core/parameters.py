@@ -73,13 +73,15 @@ class Real:
 
     def allows(self, value: Any) -> bool:
         """Return whether the value is valid."""
-        if not isinstance(value, numbers.Real) or isinstance(value, bool | np.bool_):
+        excluded = (bool, np.bool_, numbers.Integral) if self.fraction else (bool, np.bool_)
+        if (
+            not isinstance(value, numbers.Real)
+            or isinstance(value, excluded)
+            or not np.isfinite(float(value))
+        ):
             return False
-        if (self.fraction and isinstance(value, numbers.Integral)) or not np.isfinite(float(value)):
-            return False
-        number = float(value)
+        number, upper = float(value), np.inf if self.max is None else self.max
         above = number > self.min if "(" in self.open_ends else number >= self.min
-        upper = np.inf if self.max is None else self.max
         return above and (number < upper if ")" in self.open_ends else number <= upper)
 
     def __str__(self) -> str:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NoReturn, TypeAlias, overload
+from typing import Any, Literal, NoReturn, TypeAlias, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -191,17 +191,16 @@ class Schema:
 
     def _check_names(self, names: tuple[str, ...] | None, estimator_name: str) -> None:
         """Compare the names as scikit-learn does: the same names in the same order, else an error."""
-        message = None
-        if names is None and self.has_names:
-            message = (
-                f"X does not have valid feature names, but {estimator_name} was fitted with feature names"
+        if (names is not None) != self.has_names:
+            found = "does not have valid" if self.has_names else "has"
+            fitted = "with" if self.has_names else "without"
+            warnings.warn(
+                f"X {found} feature names, but {estimator_name} was fitted {fitted} feature names",
+                UserWarning,
+                stacklevel=4,
             )
-        elif names is not None and not self.has_names:
-            message = f"X has feature names, but {estimator_name} was fitted without feature names"
         elif names is not None and names != self.names:
             _raise_name_mismatch(names, self.names)
-        if message is not None:
-            warnings.warn(message, UserWarning, stacklevel=4)
 
     def with_missing(self, has_missing: Sequence[bool]) -> Schema:
         """Return the schema with other `has_missing` flags of its features.
@@ -378,7 +377,8 @@ class Table:
     def columns(self) -> Sequence[Column]:
         """One array (n_rows,) per feature: floats with NaN, or int32 category codes with −1, for missing."""
         if self._columns is None:
-            self._columns = LazyColumns(self.n_features, self._column_of_block)
+            block = cast("NDArray[Any]", self.block)
+            self._columns = LazyColumns(self.n_features, lambda j: block[:, j])
         return self._columns
 
     def column(self, j: int) -> Column:
@@ -464,10 +464,6 @@ class Table:
         columns: Sequence[Column] = LazyColumns(schema.n_features, make)
         lazy = isinstance(self.columns, LazyColumns)
         return Table(schema, self.n_rows, None, columns if lazy else list(columns))
-
-    def _column_of_block(self, j: int) -> Column:
-        assert self.block is not None
-        return self.block[:, j]
 
     def __repr__(self) -> str:
         return f"Table(n_rows={self.n_rows}, n_features={self.n_features})"

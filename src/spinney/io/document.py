@@ -208,20 +208,12 @@ class _Reader:
         begin = self.advance(n)
         return bytes(self.data[begin : begin + n])
 
-    def get_integer(self, _depth: int) -> int:
-        value: int = _INT64.unpack_from(self.data, self.advance(8))[0]
-        return value
-
     def get_big_integer(self, _depth: int) -> int:
         data = self.get_raw()
         value = int.from_bytes(data, "little", signed=True)
         is_valid = 8 < len(data) <= MAX_INT_BYTES and _bytes_needed(value) == len(data)
         require(is_valid, "a long integer is not in its shortest form, or is too long")
         self.long_integers.append(value)
-        return value
-
-    def get_float(self, _depth: int) -> float:
-        value: float = _FLOAT64.unpack_from(self.data, self.advance(8))[0]
         return value
 
     def get_string(self, _depth: int) -> str:
@@ -249,24 +241,20 @@ class _Reader:
             raise CorruptModelFile("The document refers to more arrays than the file has.")
         return array
 
-    def get_tagged(self, depth: int) -> Tagged:
-        name = self.get_string(depth)
-        return Tagged(name, self.read(depth + 1))
-
 
 # Indexed by tag.
 _READERS: tuple[Callable[[_Reader, int], Document], ...] = (
     lambda _reader, _depth: None,
     lambda _reader, _depth: False,
     lambda _reader, _depth: True,
-    _Reader.get_integer,
+    lambda reader, _depth: _INT64.unpack_from(reader.data, reader.advance(8))[0],
     _Reader.get_big_integer,
-    _Reader.get_float,
+    lambda reader, _depth: _FLOAT64.unpack_from(reader.data, reader.advance(8))[0],
     _Reader.get_string,
     lambda reader, _depth: reader.get_raw(),
     _Reader.get_list,
     lambda reader, depth: tuple(reader.get_list(depth)),
     _Reader.get_dict,
     _Reader.get_array,
-    _Reader.get_tagged,
+    lambda reader, depth: Tagged(reader.get_string(depth), reader.read(depth + 1)),
 )

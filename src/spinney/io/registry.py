@@ -1,6 +1,8 @@
 """The registry of classes by their names in model files, filled as classes are defined."""
 
+from collections.abc import Mapping
 from itertools import count
+from types import MappingProxyType
 from weakref import WeakKeyDictionary
 
 from spinney.io.errors import UnknownClass
@@ -32,7 +34,7 @@ def register(cls: type, name: str | None = None) -> None:
 def _enter(cls: type, name: str) -> None:
     known = _CLASSES.get(name)
     # The same class may be defined again: by a notebook cell, a reload, or dataclass(slots=True).
-    if known is not None and _identity(known) != _identity(cls):
+    if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
         raise TypeError(
             f"{known.__module__}.{known.__qualname__} and {cls.__module__}.{cls.__qualname__} would both be "
             f"called {name!r} in model files; rename one of them."
@@ -55,20 +57,15 @@ def name_of(cls: type) -> str | None:
     return name
 
 
-def is_registered(name: str) -> bool:
-    """Return whether a class of this name in model files is defined."""
-    return name in _CLASSES
-
-
-def find_class(name: str) -> type:
-    """Return the class of a name in a model file; never imports anything.
+def find_class(name: str, renamed: Mapping[str, str] = MappingProxyType({})) -> type:
+    """Return the class of a name, or of its new name, in a model file; never imports anything.
 
     >>> find_class("Larch")
     Traceback (most recent call last):
     ...
     spinney.io.errors.UnknownClass: The file has a 'Larch', a class that is not defined. ...
     """
-    cls = _CLASSES.get(name)
+    cls = _CLASSES.get(name) or _CLASSES.get(renamed.get(name, name))
     if cls is not None:
         return cls
     module, colon, _ = name.partition(":")
@@ -79,10 +76,6 @@ def find_class(name: str) -> type:
         f"The file has a {name[:200]!r}, a class that is not defined.",
         fix=f"{fix}; loading a file does not import any code.",
     )
-
-
-def _identity(cls: type) -> tuple[str, str]:
-    return cls.__module__, cls.__qualname__
 
 
 def _name(cls: type) -> str | None:

@@ -15,7 +15,7 @@ from spinney.io.container import DTYPES, MAX_AXES, MAX_ELEMENTS, VERSION
 from spinney.io.document import MAX_DEPTH, MAX_EQUAL_HASHES, Document, Tagged
 from spinney.io.errors import CorruptModelFile, UnsavableValue, require
 from spinney.io.migrations import RENAMED_CLASSES, migrate_state
-from spinney.io.registry import find_class, is_registered, name_of
+from spinney.io.registry import find_class, name_of
 
 FORMAT = "spinney model"
 _ROOT_KEYS = ["format", "spinney_version", "class", "state"]
@@ -217,7 +217,7 @@ class _Unpacker:
     def build(self, name: Document, state: Document) -> Any:
         """Build an object from the name of its class and its state."""
         require(type(name) is str, "an object has no class name")
-        cls: Any = self._given.get(name) or self._find_class(name)
+        cls: Any = self._given.get(name) or find_class(name, RENAMED_CLASSES if self._version == 1 else {})
         require(type(state) is dict, f"a {name} has no state")
         values = {key: self.unpack(item) for key, item in state.items()}
         try:
@@ -231,12 +231,6 @@ class _Unpacker:
         except _BROKEN as error:
             raise CorruptModelFile(f"The file has no valid {name}: {_printable(error)}") from error
         return model
-
-    def _find_class(self, name: str) -> type:
-        """Look up a class; files of version 1 may have its old name."""
-        if self._version == 1 and not is_registered(name):
-            name = RENAMED_CLASSES.get(name, name)
-        return find_class(name)
 
     def unpack(self, document: Document) -> Any:
         kind = type(document)

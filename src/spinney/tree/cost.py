@@ -23,20 +23,13 @@ def path_costs(tree: TreeArrays, costs: ArrayLike) -> Floats:
         feature = int(np.argmin(np.isfinite(cost) & (cost >= 0)))
         raise ValueError(f"costs[{feature}] is {cost[feature]}; it takes a finite number of at least 0.")
     total = np.zeros(tree.node_count)
-    paid: set[int] = set()
-    # Depth first: entering a node pays for its features, leaving it refunds them.
-    walk: list[tuple[int, list[int] | None]] = [(0, None)]
-    while walk:
-        node, refund = walk.pop()
-        if refund is not None:
-            paid.difference_update(refund)
-            continue
-        new = [feature for feature in _features_tested(tree, node) if feature not in paid]
-        paid.update(new)
-        walk.append((node, new))
+    paid: dict[int, frozenset[int]] = {0: frozenset()}  # features tested above the nodes still to come
+    for node in range(tree.node_count):
+        known = paid.pop(node)
+        new = [feature for feature in _features_tested(tree, node) if feature not in known]
+        below = known.union(new) if new else known
         for child in tree.children(node):
-            total[child] = total[node] + cost[new].sum()
-            walk.append((child, None))
+            paid[child], total[child] = below, total[node] + cost[new].sum()
     return total
 
 
