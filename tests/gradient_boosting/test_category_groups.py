@@ -4,7 +4,7 @@ import numpy as np
 
 import spinney as sp
 from loops import for_each
-from spinney.gradient_boosting.category_groups import group_levels
+from spinney.gradient_boosting.categories import group_levels
 
 
 @for_each("seed", range(20))

@@ -98,7 +98,7 @@ def test_a_checkpoint_is_a_model_and_says_how_often(tmp_path):
 def test_checkpoints_by_the_clock(tmp_path, monkeypatch):
     X, y = problem()
     clock = [0.0]
-    monkeypatch.setattr("spinney.gradient_boosting.checkpoint.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("spinney.gradient_boosting.callbacks.time.monotonic", lambda: clock[0])
     path, written = tmp_path / "run.spinney", []
 
     def tick(round):

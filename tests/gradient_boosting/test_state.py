@@ -5,7 +5,7 @@ import pytest
 
 from contracts.learners import mixed_data
 from spinney import GradientBoostingClassifier, GradientBoostingRegressor
-from spinney.gradient_boosting.ledger import GradientLedger
+from spinney.gradient_boosting.rounds import GradientLedger
 from spinney.io import ModelFileError, dumps, loads
 from spinney.losses.losses import SquaredLoss
 

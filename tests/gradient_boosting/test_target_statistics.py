@@ -9,7 +9,7 @@ from scipy import sparse
 from spinney import GradientBoostingClassifier, GradientBoostingRegressor
 from spinney.core.seeds import stream
 from spinney.data.schema import read_table
-from spinney.gradient_boosting.target_statistics import TargetStatistics, many_levels
+from spinney.gradient_boosting.categories import TargetStatistics, many_levels
 from spinney.io import ModelFileError, dumps, loads
 
 

@@ -19,10 +19,11 @@ from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, Integer, Real, Rule, thread_count
 from spinney.core.progress import ProgressBar
 from spinney.data.splits import hold_out
+from spinney.data.target import read_target
 from spinney.data.weights import check_weights
 from spinney.io import require
 from spinney.members.base_estimators import base_estimator_tags
-from spinney.members.tables import check_described, check_input
+from spinney.members.tables import check_described, check_input, is_array
 
 Floats = NDArray[np.float64]
 
@@ -182,6 +183,16 @@ class _BaseAdaBoost(Estimator):
         """Raise InputError if the last fit does not match the data."""
         check_input(self, X)
 
+    def _read_labels(self, y: Any, n_rows: int) -> NDArray[Any]:
+        """Read the target; raise InputError if it has several outputs."""
+        labels = read_target(y, n_rows)
+        if labels.ndim == 2:
+            raise InputError(
+                f"y has {labels.shape[1]} outputs, and {type(self).__name__} learns one",
+                fix="Use MultiOutputClassifier or MultiOutputRegressor of sklearn.multioutput.",
+            )
+        return labels
+
     def _hold_out(
         self, given: ArrayLike | None, n_rows: int, seed: int, strata: NDArray[np.int32] | None = None
     ) -> tuple[Floats, Floats | None]:
@@ -255,8 +266,7 @@ class _BaseAdaBoost(Estimator):
         rounds = self.estimators_
         require(type(rounds) is list and len(rounds) > 0, "the ensemble has no members")
         for values in (self.estimator_weights_, self.estimator_errors_):
-            valid = isinstance(values, np.ndarray) and values.dtype == np.float64
-            require(valid and values.shape == (len(rounds),), "weights or errors do not match the members")
+            require(is_array(values, np.float64, len(rounds)), "weights or errors do not match the members")
             require(np.isfinite(values).all(), "weights or errors are not finite")
         members = self._members()
         require(len(members) % len(rounds) == 0, "rounds differ in their number of members")

@@ -26,9 +26,9 @@ from spinney.adaboost.rounds import (
 )
 from spinney.core.errors import InputError, show_value
 from spinney.core.parameters import OneOf, draw_seed
-from spinney.data.target import encode_like, encode_values, read_target
+from spinney.data.target import encode_classes, encode_like, encode_values, read_target
 from spinney.io import require
-from spinney.members.tables import count_rows, encode_labels
+from spinney.members.tables import check_labels, count_rows
 from spinney.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
 
 Floats = NDArray[np.float64]
@@ -159,7 +159,8 @@ class AdaBoostClassifier(ClassifierMixin, _BaseAdaBoost):  # type: ignore[misc]
     ) -> tuple[Boosting, Floats | None, dict[str, Any]]:
         estimator, seed = self._base_estimator(), draw_seed(self.random_state)
         members = open_members(estimator, X, self.resample, self._threads())
-        codes, classes = encode_labels(y, members.n_rows)
+        encoded = encode_classes(self._read_labels(y, members.n_rows))
+        codes, classes = encoded.codes[:, 0], encoded.classes[0]
         weights, held_out = self._hold_out(sample_weight, members.n_rows, seed, codes)
         algorithm = find_algorithm(self.algorithm, len(classes), self.learning_rate)
         task = Task(classes[codes], codes, classes)
@@ -202,9 +203,7 @@ class AdaBoostClassifier(ClassifierMixin, _BaseAdaBoost):  # type: ignore[misc]
     def _check_fitted(self) -> None:
         super()._check_fitted()
         classes = self.classes_
-        valid = isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) > 0
-        require(valid, "classes_ is not a 1-D array of labels")
-        require(len(set(classes.tolist())) == len(classes), "a class is listed twice")
+        check_labels(classes)
         require(self.algorithm_ in algorithms.NAMES, "the algorithm is not known")
         needs_regressors = self._fitted_algorithm().needs == "values"
         for member in self._members():
@@ -532,12 +531,7 @@ class AdaBoostRegressor(RegressorMixin, _BaseAdaBoost):  # type: ignore[misc]
         if not is_regressor(estimator):
             raise InputError(f"The estimator {type(estimator).__name__} is not a regressor.")
         members = open_members(estimator, X, self.resample, self._threads())
-        values = encode_values(read_target(y, members.n_rows), non_negative=False)
-        if values.shape[1] != 1:
-            raise InputError(
-                f"y has {values.shape[1]} outputs, and AdaBoostRegressor learns one",
-                fix="Use sklearn.multioutput.MultiOutputRegressor.",
-            )
+        values = encode_values(self._read_labels(y, members.n_rows), non_negative=False)
         weights, held_out = self._hold_out(sample_weight, members.n_rows, seed)
         members.prepare(weights)
         boosting = RegressionBoosting(

@@ -40,7 +40,7 @@ from spinney.data.target import (
 from spinney.data.weights import check_weights
 from spinney.io import require
 from spinney.members.base_estimators import AnyEstimator, base_estimator_tags
-from spinney.members.tables import check_input, count_training_rows, describe_input, take_rows
+from spinney.members.tables import check_classes, check_input, count_training_rows, describe_input, take_rows
 from spinney.trees.base import BaseTree
 
 # Rules of the parameters that forests have too.
@@ -327,16 +327,6 @@ def _row_order(X: Any, y: Array, table: Table | None) -> NDArray[np.int64] | Non
 
 
 # ---- checks of model files ----
-
-
-def check_classes(classes: Any) -> list[Any]:
-    """Return the classes of each output; raise ModelFileError unless they are arrays of distinct labels."""
-    outputs = by_output(classes)
-    require(len(outputs) >= 1, "a classifier has no classes")
-    for labels in outputs:
-        valid = isinstance(labels, np.ndarray) and labels.ndim == 1 and len(labels) >= 1
-        require(valid and len(set(labels.tolist())) == len(labels), "the classes are not distinct labels")
-    return outputs
 
 
 def check_out_of_bag(fitted: Mapping[str, Any], n_rows: int, classes: Sequence[Any] | None) -> None:

@@ -13,7 +13,7 @@ from sklearn.base import MultiOutputMixin
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.bagging.base import SAMPLING_RULES, check_classes, check_out_of_bag
+from spinney.bagging.base import SAMPLING_RULES, check_out_of_bag
 from spinney.bagging.predictions import out_of_bag_attributes, out_of_bag_mean, out_of_bag_parts
 from spinney.bagging.sampling import BootstrapSamples, category_keys, sample_size
 from spinney.base import TableEstimator
@@ -35,6 +35,7 @@ from spinney.forests.importances import permutation_importances
 from spinney.forests.leaf_targets import LeafTargets
 from spinney.io import require
 from spinney.losses.criteria import CRITERIA
+from spinney.members.tables import check_classes
 from spinney.tree import pruning
 from spinney.tree.ensemble import EnsembleBuilder, TreeEnsemble
 from spinney.tree.grower import Grower

@@ -1,7 +1,6 @@
 """Gradient boosting: a sum of trees, each fitted to the gradient of a loss."""
 
-from spinney.gradient_boosting.callbacks import Progress, Round, StopAfter
-from spinney.gradient_boosting.checkpoint import Checkpoint
+from spinney.gradient_boosting.callbacks import Checkpoint, Progress, Round, StopAfter
 from spinney.gradient_boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
 
 __all__ = [

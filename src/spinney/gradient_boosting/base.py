@@ -20,16 +20,28 @@ from spinney.data.schema import Table, read_table
 from spinney.data.target import read_target
 from spinney.data.training_set import Task
 from spinney.data.weights import check_weights, class_weights_like
-from spinney.gradient_boosting.callbacks import Callback, Progress, check_callbacks
-from spinney.gradient_boosting.checkpoint import check_same_rows, fingerprint
-from spinney.gradient_boosting.ledger import GradientLedger, LedgerBuilder
-from spinney.gradient_boosting.rounds import BoostingLoop, best_round, booster_options
-from spinney.gradient_boosting.state import check_fitted
-from spinney.gradient_boosting.target_statistics import TargetStatistics, features_to_encode
+from spinney.gradient_boosting.callbacks import (
+    Callback,
+    Progress,
+    check_callbacks,
+    check_same_rows,
+    fingerprint,
+)
+from spinney.gradient_boosting.categories import TargetStatistics, features_to_encode
+from spinney.gradient_boosting.rounds import (
+    BoosterRows,
+    BoostingLoop,
+    EvalSetRows,
+    GradientLedger,
+    LedgerBuilder,
+    best_round,
+    booster_options,
+    make_scorer,
+)
 from spinney.gradient_boosting.training_set import BoostingSet, read_init_score, start_scores
-from spinney.gradient_boosting.validation import BoosterRows, EvalSetRows, make_scorer
-from spinney.io import load
+from spinney.io import load, require
 from spinney.losses.losses import Loss
+from spinney.members.tables import check_labels, is_array
 from spinney.native import core
 from spinney.tree.ensemble import TreeEnsemble
 from spinney.tree.predictor import Predictor
@@ -411,7 +423,36 @@ class _BaseGradientBoosting(TableEstimator):
         return derived | ({"n_classes_": len(fitted["classes_"])} if "classes_" in fitted else {})
 
     def _check_fitted(self) -> None:
-        check_fitted(vars(self), self._task)
+        fitted, is_classifier = vars(self), self._task == "classification"
+        schema, ensemble, statistics = self.schema_, self.ensemble_, fitted.get("statistics_")
+        require(isinstance(ensemble, TreeEnsemble), "ensemble_ is not an ensemble of trees")
+        require(isinstance(self.loss_, Loss), "loss_ is not a loss")
+        require(isinstance(statistics, TargetStatistics | None), "statistics_ are not target statistics")
+        if statistics is not None:
+            statistics.validate(schema)
+            schema = statistics.schema(schema)
+        require(ensemble.n_features == schema.n_features, "the trees and the schema differ in their features")
+        ensemble.validate([len(feature.categories) for feature in schema.features])
+        require(ensemble.value.shape[1:] == (1, 1), "a tree has more than one value per node")
+        n_classes = check_labels(fitted.get("classes_")) if is_classifier else 1
+        n_scores = n_classes if n_classes > 2 else 1
+        require(is_classifier or "classes_" not in fitted, "a regressor has classes")
+        valid = is_array(self.base_score_, np.float64, n_scores) and bool(np.isfinite(self.base_score_).all())
+        require(valid, "base_score_ is not one number per raw score")
+        require(ensemble.n_trees % n_scores == 0, "the number of trees is not a multiple of the raw scores")
+        n_rounds, best, seed = ensemble.n_trees // n_scores, self.best_iteration_, self._seed
+        require(type(best) is int and 1 <= best <= n_rounds, "best_iteration_ is not a round")
+        require(type(seed) is int and 0 <= seed < 2**64, "the seed is not an unsigned 64-bit integer")
+        require(type(self.do_early_stopping_) is bool, "do_early_stopping_ is not a bool")
+        for name in ("train_score_", "validation_score_"):
+            valid = any(is_array(fitted[name], np.float64, n) for n in (0, n_rounds + 1))
+            require(valid, f"{name} is not one number per round")
+        ledger = fitted.get("ledger_")
+        if ledger is not None:
+            require(isinstance(ledger, GradientLedger), "ledger_ is not a ledger")
+            require(len(ledger) == n_rounds + 1, "the ledger does not have one row per round")
+            require(len(ledger.candidates) <= ensemble.n_trees, "the ledger has more tables than trees")
+        require(isinstance(fitted.get("_fingerprint"), str | None), "the fingerprint of the rows is not text")
 
     # ---- outputs ----
 

@@ -4,26 +4,258 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import check_scoring
 
 from spinney.core.early_stopping import EarlyStopping
-from spinney.core.errors import InputError
-from spinney.data.schema import Schema
+from spinney.core.errors import InputError, ModelFileError
+from spinney.core.ledger import CandidateLedger, Ledger
+from spinney.core.seeds import stream
+from spinney.data.schema import Schema, Table
 from spinney.gradient_boosting.callbacks import Callback, Callbacks, Round
-from spinney.gradient_boosting.ledger import LedgerBuilder
+from spinney.gradient_boosting.categories import TargetStatistics
 from spinney.gradient_boosting.parameters import read_interactions
-from spinney.gradient_boosting.target_statistics import TargetStatistics
-from spinney.gradient_boosting.validation import LossScorer, ScoredRows, Scorer
+from spinney.io import Persistent
 from spinney.losses.losses import Loss
+from spinney.members.tables import take_rows
 from spinney.native import core
+from spinney.tree.ensemble import TreeEnsemble
 from spinney.tree.grower import Grown
+from spinney.tree.predictor import Predictor
 from spinney.tree.tree_arrays import TreeArrays
 from spinney.trees.parameters import features_to_try, read_monotone, rows_or_share
 
 Floats = NDArray[np.float64]
+
+_MAX_SCORED_ROWS = 10_000
+"""A scikit-learn scorer is called with at most this many training rows per round."""
+_SCORED_ROWS_STREAM = 102
+
+
+# ---- scorers: raw scores to one number, greater is better ----
+
+
+class Scorer(Protocol):
+    """Function of rows X (None unless a scikit-learn scorer reads them), targets, raw scores and weights."""
+
+    def __call__(self, X: Any, y: Floats, raw_scores: Floats, weights: Floats | None) -> float:
+        """Return the score."""
+
+
+@dataclass(frozen=True)
+class LossScorer:
+    """Scorer that returns the negative mean loss."""
+
+    loss: Loss
+
+    def __call__(self, X: Any, y: Floats, raw_scores: Floats, weights: Floats | None) -> float:
+        """Return the negative mean loss."""
+        return -self.loss.mean_value(y, raw_scores[:, 0] if raw_scores.shape[1] == 1 else raw_scores, weights)
+
+
+@dataclass(frozen=True)
+class SklearnScorer:
+    """Scorer of scikit-learn; ``with_raw_scores`` makes an estimator that predicts from given raw scores."""
+
+    scorer: Callable[..., float]
+    with_raw_scores: Callable[[Floats], Any]
+    classes: NDArray[Any] | None
+
+    def __call__(self, X: Any, y: Floats, raw_scores: Floats, weights: Floats | None) -> float:
+        """Return the score of an estimator with these raw scores."""
+        labels = y if self.classes is None else self.classes[y.astype(np.intp)]
+        more = {} if weights is None else {"sample_weight": weights}
+        return float(self.scorer(self.with_raw_scores(raw_scores), X, labels, **more))
+
+
+def make_scorer(
+    estimator: Any, loss: Loss, with_raw_scores: Callable[[Floats], Any], classes: NDArray[Any] | None
+) -> LossScorer | SklearnScorer:
+    """Make the scorer named by ``estimator.scoring``: "loss", a name, a callable, or None for ``score``."""
+    scoring = estimator.scoring
+    if not (isinstance(scoring, str) and scoring == "loss"):
+        return SklearnScorer(check_scoring(estimator, scoring), with_raw_scores, classes)
+    if not loss.has_value:
+        raise InputError(
+            f"Early stopping by the loss needs its value, which {type(loss).__name__} does not define",
+            fix="Define value(y, score) in it, or set scoring to the name of a scorer.",
+        )
+    return LossScorer(loss)
+
+
+# ---- rows that are scored after every round ----
+
+
+class ScoredRows(Protocol):
+    """Rows whose raw scores follow the trees."""
+
+    y: Floats
+
+    def add(self, trees: Sequence[TreeArrays]) -> None:
+        """Add the trees of one round to the raw scores."""
+
+    def score(self, scorer: Scorer) -> float:
+        """Return the current score."""
+
+
+@dataclass
+class BoosterRows:
+    """Rows of the booster's own matrix; the booster keeps their raw scores.
+
+    ``weights`` (n_rows,) is 0 for all other rows. Scikit-learn scorers get weights only if
+    ``pass_weights`` is True.
+    """
+
+    booster: core.Booster
+    X: Any
+    y: Floats
+    weights: Floats
+    pass_weights: bool
+    seed: int
+
+    def add(self, trees: Sequence[TreeArrays]) -> None:
+        """Do nothing: the booster has added the trees already."""
+
+    def score(self, scorer: Scorer) -> float:
+        """Return the current score."""
+        by_loss = isinstance(scorer, LossScorer)
+        if isinstance(scorer, LossScorer) and scorer.loss.core_name:
+            return -float(self.booster.loss(scorer.loss.core_name, scorer.loss.parameter, self.weights))
+        rows = self.weights > 0 if by_loss else self._subset
+        return scorer(
+            None if by_loss else take_rows(self.X, rows),
+            self.y[rows],
+            self.booster.scores[rows],
+            self.weights[rows] if self.pass_weights else None,
+        )
+
+    @cached_property
+    def _subset(self) -> NDArray[np.bool_]:
+        """Mask of the rows that a scikit-learn scorer gets."""
+        rows = np.flatnonzero(self.weights > 0)
+        if len(rows) > _MAX_SCORED_ROWS:
+            rows = stream(self.seed, _SCORED_ROWS_STREAM).choice(rows, _MAX_SCORED_ROWS, replace=False)
+        return np.isin(np.arange(len(self.weights)), rows)
+
+
+@dataclass
+class EvalSetRows:
+    """Rows of an ``eval_set``; ``raw_scores`` (n_rows, n_scores) are those of the trees so far."""
+
+    X: Any
+    table: Table
+    y: Floats
+    weights: Floats | None
+    raw_scores: Floats
+    n_threads: int
+
+    def add(self, trees: Sequence[TreeArrays]) -> None:
+        """Add the trees of one round to the raw scores."""
+        predictor = Predictor(TreeEnsemble.from_trees(trees), len(trees))
+        self.raw_scores = predictor.sum(self.table, self.n_threads, start=self.raw_scores)
+
+    def score(self, scorer: Scorer) -> float:
+        """Return the current score."""
+        return scorer(self.X, self.y, self.raw_scores, self.weights)
+
+
+# ---- the ledger ----
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GradientLedger(Ledger, Persistent):
+    """Record of the rounds of gradient boosting, one row per round; round 0 is the constant.
+
+    Attributes
+    ----------
+    train_loss : ndarray of shape (n_rounds + 1,)
+        Mean training loss after the round, NaN where it was not computed.
+    validation_loss : ndarray of shape (n_rounds + 1,)
+        Mean loss of the validation rows after the round, NaN where there are none.
+    n_leaves : ndarray of shape (n_rounds + 1,)
+        Number of leaves of the trees of the round.
+    gain : ndarray of shape (n_rounds + 1,)
+        Total gain of the splits of the round.
+    candidates : tuple of CandidateLedger
+        Split candidates of every tree with ``ledger="full"``, else empty.
+
+    Examples
+    --------
+    >>> model.ledger_.to_frame().plot(y=["train_loss", "validation_loss"])  # doctest: +SKIP
+    """
+
+    optional_columns = ("validation_loss",)
+    counter = ("round", 0)
+
+    train_loss: NDArray[np.float64]
+    validation_loss: NDArray[np.float64]
+    n_leaves: NDArray[np.int64]
+    gain: NDArray[np.float64]
+    candidates: tuple[CandidateLedger, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.check_columns()
+
+    def __repr__(self) -> str:
+        return f"GradientLedger({len(self) - 1} rounds)"
+
+    def _get_state(self) -> dict[str, Any]:
+        state = super()._get_state()
+        return {**state, "candidates": [candidates.to_state() for candidates in self.candidates]}
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        candidates = state.get("candidates")
+        if not isinstance(candidates, list) or not all(isinstance(part, dict) for part in candidates):
+            raise ModelFileError("The candidates of the ledger must be a list of tables.")
+        super()._set_state(
+            {**state, "candidates": tuple(CandidateLedger.from_state(part) for part in candidates)}
+        )
+
+
+class LedgerBuilder:
+    """Ledger under construction; it continues the ledger of earlier rounds if there is one.
+
+    >>> builder = LedgerBuilder(["density"])
+    >>> builder.add(train_loss=0.7, validation_loss=0.8, grown=[])
+    >>> builder.finish().to_records()[0]["validation_loss"]
+    0.8
+    """
+
+    def __init__(self, feature_names: Sequence[str], earlier: GradientLedger | None = None) -> None:
+        self._names = feature_names
+        self._columns: dict[str, list[Any]] = {
+            name: [] if earlier is None else getattr(earlier, name).tolist()
+            for name in GradientLedger.column_types
+        }
+        self._candidates = [] if earlier is None else list(earlier.candidates)
+
+    def add(self, train_loss: float, validation_loss: float, grown: Sequence[Grown]) -> None:
+        """Record one round: its losses, and its trees with their candidates."""
+        n_leaves = sum(one.tree.n_leaves for one in grown)
+        gain = float(sum(one.tree.impurity.sum() for one in grown))
+        row = (train_loss, validation_loss, n_leaves, gain)
+        for column, entry in zip(self._columns.values(), row, strict=True):
+            column.append(entry)
+        self._candidates += [
+            CandidateLedger.from_candidates(self._names, one.candidates, one.tree.depth, one.tree.n_samples)
+            for one in grown
+            if len(one.candidates)
+        ]
+
+    def finish(self) -> GradientLedger:
+        """Return the ledger of all rounds so far."""
+        arrays: dict[str, Any] = {
+            name: np.array(self._columns[name], dtype=dtype)
+            for name, dtype in GradientLedger.column_types.items()
+        }
+        return GradientLedger(**arrays, candidates=tuple(self._candidates))
+
+
+# ---- options of the core ----
 
 # The fraction of rows drawn per round where subsample is None: all rows, or the defaults of LightGBM (GOSS)
 # and CatBoost (MVS).
@@ -79,6 +311,9 @@ def booster_options(
         top_fraction=_TOP_FRACTION * fraction,
         other_fraction=(1 - _TOP_FRACTION) * fraction,
     )
+
+
+# ---- the loop ----
 
 
 def best_round(scores: Sequence[float]) -> int:

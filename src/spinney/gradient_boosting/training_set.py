@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from spinney.core.errors import InputError, show_value, show_values
 from spinney.data.schema import Table
 from spinney.data.training_set import TrainingSet, code_table
-from spinney.gradient_boosting.category_groups import MAX_GROUPS, code_grouped
-from spinney.gradient_boosting.target_statistics import TargetStatistics, many_levels
+from spinney.gradient_boosting.categories import MAX_GROUPS, TargetStatistics, code_grouped, many_levels
 from spinney.losses.losses import Loss, SquaredLoss
 
 Floats = NDArray[np.float64]

@@ -13,8 +13,8 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from spinney.core.errors import InputError, InputTypeError
-from spinney.data.target import encode_classes, read_target
-from spinney.io import CorruptModelFile
+from spinney.data.target import by_output, encode_classes, read_target
+from spinney.io import CorruptModelFile, require
 
 # ---- rows and columns ----
 
@@ -126,6 +126,27 @@ def check_described(estimator: Any) -> None:
 
 
 # ---- classes ----
+
+
+def is_array(value: Any, dtype: type, *shape: int) -> bool:
+    """Return True if an unchecked value is an array of exactly this type and shape."""
+    return isinstance(value, np.ndarray) and value.dtype == dtype and value.shape == shape
+
+
+def check_labels(labels: Any) -> int:
+    """Return the number of unchecked class labels of one output; they must be distinct."""
+    valid = isinstance(labels, np.ndarray) and labels.ndim == 1 and len(labels) >= 1
+    require(valid and len(set(labels.tolist())) == len(labels), "the classes are not distinct labels")
+    return len(labels)
+
+
+def check_classes(classes: Any) -> list[Any]:
+    """Return the unchecked ``classes_`` of every output; they must be distinct labels."""
+    outputs = by_output(classes)
+    require(outputs, "a classifier has no classes")
+    for labels in outputs:
+        check_labels(labels)
+    return outputs
 
 
 def encode_labels(y: Any, n_rows: int | None = None) -> tuple[NDArray[np.int32], NDArray[Any]]:
