@@ -8,37 +8,15 @@ from typing import Any
 from spinney.core.errors import InputTypeError
 from spinney.diversity import KappaErrorPoints
 from spinney.inspect.wording import display_width, printable
-from spinney.plotting.picture import (
-    BAR,
-    FAINT_INK,
-    FONT,
-    INK,
-    LABEL_ROOM,
-    LINE,
-    LINE_HEIGHT,
-    Box,
-    Edge,
-    Picture,
-    class_color,
-    tree_picture,
-)
-from spinney.plotting.svg import bar_pieces, edge_width
+from spinney.plotting.picture import BAR, FAINT_INK, FONT, INK, LINE, LINE_HEIGHT, class_color, tree_picture
 
 _MARKERS = "osD^vP*X"
 _FEW = 200  # points that are drawn opaque
 # matplotlib's default font has no Chinese, Japanese or Korean; those of these that are installed are used.
 _FALLBACKS = [
-    "Noto Sans CJK SC",
-    "Noto Sans SC",
-    "Source Han Sans SC",
-    "PingFang SC",
-    "Hiragino Sans GB",
-    "Microsoft YaHei",
-    "SimHei",
-    "WenQuanYi Micro Hei",
-    "WenQuanYi Zen Hei",
-    "Arial Unicode MS",
-]
+    "Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "PingFang SC", "Hiragino Sans GB",
+    "Microsoft YaHei", "SimHei", "WenQuanYi Micro Hei", "WenQuanYi Zen Hei", "Arial Unicode MS",
+]  # fmt: skip
 _BOLD_WEIGHTS = (600, 700, 800, "semibold", "demibold", "bold", "heavy")
 _POINTS_PER_PIXEL = 0.75
 _MAX_SIDE = 100.0  # inches; larger figures only take memory
@@ -86,19 +64,14 @@ def plot_tree(
     """
     picture = tree_picture(model, max_depth, feature_names, class_names, decimals, show_missing)
     plt = _pyplot("plot_tree needs matplotlib; pip install matplotlib, or call tree_svg.")
+    from matplotlib.patches import FancyBboxPatch, PathPatch, Rectangle
+    from matplotlib.path import Path
+
     if ax is None:
         inches = [side * _POINTS_PER_PIXEL / 72 for side in (picture.width, picture.height)]
         scale = min(1.0, _MAX_SIDE / max(inches))
-        figure = plt.figure(figsize=(inches[0] * scale, inches[1] * scale))
-        ax = figure.add_axes((0, 0, 1, 1))
-    draw_matplotlib(picture, ax)
-    return ax
-
-
-def draw_matplotlib(picture: Picture, ax: Any) -> None:
-    """Draw a picture into axes, scaled to fit."""
-    ax.set_xlim(0, picture.width)
-    ax.set_ylim(picture.height, 0)
+        ax = plt.figure(figsize=(inches[0] * scale, inches[1] * scale)).add_axes((0, 0, 1, 1))
+    ax.set(xlim=(0, picture.width), ylim=(picture.height, 0))
     ax.set_aspect("equal", adjustable="box", anchor="C")
     ax.axis("off")
     room = ax.get_window_extent()
@@ -108,17 +81,29 @@ def draw_matplotlib(picture: Picture, ax: Any) -> None:
     style = {"fontsize": FONT * points, "color": INK, "family": plain, "parse_math": False, "clip_on": True}
     head = style | {"family": bold, "fontweight": "bold"}
     for x, y, color, text in picture.legend:
-        _rectangle(ax, x, y + 2, 12, 12, facecolor=color)
+        ax.add_patch(Rectangle((x, y + 2), 12, 12, facecolor=color, edgecolor="none"))
         ax.text(x + LINE_HEIGHT + 2, y + 8, text, va="center_baseline", ha="left", **style)
+    steps = [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4, Path.LINETO]
     for edge in picture.edges:
-        _draw_edge(ax, edge, points)
+        path = Path(edge.corners, steps)
+        ax.add_patch(PathPatch(path, fill=False, edgecolor=LINE, linewidth=edge.width * points))
+    border = {"boxstyle": "round,pad=0,rounding_size=5", "edgecolor": LINE, "linewidth": points}
     for box in picture.boxes:
-        _draw_box(ax, box, points, style, head, bold_is_complete)
+        corner = (box.x - box.width / 2, box.y)
+        ax.add_patch(FancyBboxPatch(corner, box.width, box.height, facecolor=box.fill, **border))
+        wide = any(display_width(line) > len(line) for line in box.lines[: box.n_bold])
+        for index, line in enumerate(box.lines):
+            chosen = head if index < box.n_bold and (bold_is_complete or not wide) else style
+            y = box.y + 8 + LINE_HEIGHT * (index + 0.5)
+            ax.text(box.x, y, line, va="center_baseline", ha="center", **chosen)
+        for x, y, width, color in box.bar:
+            ax.add_patch(Rectangle((x, y), width, BAR, facecolor=color, edgecolor="none"))
     outline = {"facecolor": "white", "edgecolor": "none", "pad": 0.8 * points, "alpha": 0.85}
+    faint = style | {"color": FAINT_INK, "bbox": outline}
     for edge in picture.edges:
         if edge.label:
-            faint = style | {"color": FAINT_INK, "bbox": outline}
             ax.text(edge.x1, edge.y1 - 12, edge.label, va="center", ha="center", **faint)
+    return ax
 
 
 def _families() -> tuple[list[str], list[str], bool]:
@@ -128,46 +113,13 @@ def _families() -> tuple[list[str], list[str], bool]:
     """
     from matplotlib import font_manager, rcParams
 
-    installed = {font.name for font in font_manager.fontManager.ttflist}
-    with_bold = {f.name for f in font_manager.fontManager.ttflist if f.weight in _BOLD_WEIGHTS}
+    fonts = font_manager.fontManager.ttflist
+    installed = {font.name for font in fonts}
+    with_bold = {font.name for font in fonts if font.weight in _BOLD_WEIGHTS}
     fallbacks = [name for name in _FALLBACKS if name in installed]
     bold = [name for name in fallbacks if name in with_bold]
     own = list(rcParams["font.family"])
     return own + fallbacks, own + bold, bool(bold) or not fallbacks
-
-
-def _draw_edge(ax: Any, edge: Edge, points: float) -> None:
-    from matplotlib.patches import PathPatch
-    from matplotlib.path import Path
-
-    straight = edge.y1 - LABEL_ROOM
-    bend = (edge.y0 + straight) / 2
-    corners = [(edge.x0, edge.y0), (edge.x0, bend), (edge.x1, bend), (edge.x1, straight), (edge.x1, edge.y1)]
-    path = Path(corners, [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4, Path.LINETO])
-    ax.add_patch(PathPatch(path, fill=False, edgecolor=LINE, linewidth=edge_width(edge) * points))
-
-
-def _draw_box(
-    ax: Any, box: Box, points: float, style: dict[str, Any], head: dict[str, Any], bold_is_complete: bool
-) -> None:
-    from matplotlib.patches import FancyBboxPatch
-
-    corner, shape = (box.x - box.width / 2, box.y), "round,pad=0,rounding_size=5"
-    look: dict[str, Any] = {"boxstyle": shape, "facecolor": box.fill, "edgecolor": LINE, "linewidth": points}
-    ax.add_patch(FancyBboxPatch(corner, box.width, box.height, **look))
-    wide = any(display_width(line) > len(line) for line in box.lines[: box.n_bold])
-    for index, line in enumerate(box.lines):
-        y = box.y + 8 + LINE_HEIGHT * (index + 0.5)
-        chosen = head if index < box.n_bold and (bold_is_complete or not wide) else style
-        ax.text(box.x, y, line, va="center_baseline", ha="center", **chosen)
-    for start, width, color in bar_pieces(box):
-        _rectangle(ax, start, box.y + box.height - BAR - 4, width, BAR, facecolor=color)
-
-
-def _rectangle(ax: Any, x: float, y: float, width: float, height: float, facecolor: str) -> None:
-    from matplotlib.patches import Rectangle
-
-    ax.add_patch(Rectangle((x, y), width, height, facecolor=facecolor, edgecolor="none"))
 
 
 # ---- κ–error diagram ----
@@ -207,38 +159,25 @@ def plot_kappa_error(points: KappaErrorPoints | Mapping[str, KappaErrorPoints], 
     plt = _pyplot("plot_kappa_error needs matplotlib; pip install matplotlib.")
     if ax is None:
         ax = plt.figure(figsize=(6.4, 4.8), layout="constrained").add_subplot()
-    handles = [_draw_cloud(ax, cloud, index) for index, cloud in enumerate(clouds.values())]
-    # Above all points, so that no mean is hidden by the points of another ensemble.
+    handles = []
     for index, cloud in enumerate(clouds.values()):
-        _draw_mean(ax, cloud, index)
-    _label(ax)
-    if any(clouds):
-        _draw_legend(ax, handles, list(clouds))
-    return ax
-
-
-def _draw_cloud(ax: Any, cloud: KappaErrorPoints, index: int) -> Any:
-    alpha = min(1.0, max(0.25, (_FEW / len(cloud.kappa)) ** 0.5))
-    look = {"marker": _MARKERS[index % len(_MARKERS)], "color": class_color(index), "alpha": alpha}
-    return ax.scatter(cloud.kappa, cloud.error, s=16, linewidths=0, **look)
-
-
-def _draw_mean(ax: Any, cloud: KappaErrorPoints, index: int) -> None:
-    mean = (cloud.mean_kappa, cloud.mean_error)
-    for color, size, width in (("white", 14, 5.0), (INK, 12, 2.0)):
-        ax.plot(*mean, marker="+", markersize=size, markeredgewidth=width, color=color, zorder=3 + index)
-
-
-def _label(ax: Any) -> None:
+        alpha = min(1.0, max(0.25, (_FEW / len(cloud.kappa)) ** 0.5))
+        look = {"marker": _MARKERS[index % len(_MARKERS)], "color": class_color(index), "alpha": alpha}
+        handles.append(ax.scatter(cloud.kappa, cloud.error, s=16, linewidths=0, **look))
+        # Means are above all points, so that none is hidden by the points of another ensemble.
+        for color, size, width in (("white", 14, 5.0), (INK, 12, 2.0)):
+            cross = {"marker": "+", "markersize": size, "markeredgewidth": width, "color": color}
+            ax.plot(cloud.mean_kappa, cloud.mean_error, zorder=3 + index, **cross)
     ax.set_xlabel("κ of the pair  (lower: more diverse)", color=INK)
     ax.set_ylabel("mean error of the pair", color=INK)
     ax.grid(color=LINE, alpha=0.25, linewidth=0.6)
     ax.set_axisbelow(True)
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
-    for side in ("left", "bottom"):
-        ax.spines[side].set_color(LINE)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.spines[["left", "bottom"]].set_color(LINE)
     ax.tick_params(colors=FAINT_INK)
+    if any(clouds):
+        _draw_legend(ax, handles, list(clouds))
+    return ax
 
 
 def _draw_legend(ax: Any, handles: list[Any], names: list[str]) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinney.inspect.wording import NamedTree, display_width, format_number, named_tree, printable, split_text
-from spinney.tree.tree_arrays import MULTIWAY, TreeArrays
+from spinney.tree.tree_arrays import MULTIWAY
 
 INK = "#1f2328"
 FAINT_INK = "#57606a"
@@ -20,17 +20,9 @@ LINE = "#8c959f"
 
 # Hues that most colour-blind readers can distinguish; further classes get hues spread by the golden ratio.
 _HUES = [
-    "#3b7dd8",
-    "#f28e2b",
-    "#3f9e5a",
-    "#d1495b",
-    "#8562b8",
-    "#2aa6a1",
-    "#c9a227",
-    "#d67bb2",
-    "#7a6a5a",
-    "#6b8e9e",
-]
+    "#3b7dd8", "#f28e2b", "#3f9e5a", "#d1495b", "#8562b8",
+    "#2aa6a1", "#c9a227", "#d67bb2", "#7a6a5a", "#6b8e9e",
+]  # fmt: skip
 _GOLDEN = 0.61803398875
 _FAINTEST, _STRONGEST = 0.06, 0.55
 
@@ -40,7 +32,7 @@ BAR = 6.0  # height of the bar of class proportions at the bottom of a box
 _PADDING = 8.0
 _GAP = 14.0
 _LEVEL_GAP = 56.0
-LABEL_ROOM = 22.0  # above a box, where an edge runs vertically behind its label
+_LABEL_ROOM = 22.0  # above a box, where an edge runs vertically behind its label
 _MARGIN = 12.0
 _MAX_COLUMNS = 36
 _MAX_HEADLINES = 3
@@ -64,6 +56,18 @@ class Box:
     proportions: tuple[tuple[str, float], ...]
     hint: str
 
+    @property
+    def bar(self) -> list[tuple[float, float, float, str]]:
+        """Left edge, top, width and colour of each piece of the bar of class proportions."""
+        parts = np.array([part for _, part in self.proportions])
+        widths = (self.width - 2 * _PADDING) * parts / sum(parts)
+        start, top = self.x - self.width / 2 + _PADDING, self.y + self.height - BAR - 4
+        pieces = []
+        for (color, _), width in zip(self.proportions, widths.tolist(), strict=True):
+            pieces.append((start, top, width, color))
+            start += width
+        return pieces
+
 
 @dataclass(frozen=True)
 class Edge:
@@ -75,6 +79,18 @@ class Edge:
     y1: float
     label: str
     fraction: float
+
+    @property
+    def width(self) -> float:
+        """Width in pixels: from 1 to 6, by the fraction of all weight."""
+        return 1.0 + 5.0 * self.fraction
+
+    @property
+    def corners(self) -> list[tuple[float, float]]:
+        """Start, two control points and end of a Bézier curve, and the end of the vertical line after it."""
+        straight = self.y1 - _LABEL_ROOM
+        bend = (self.y0 + straight) / 2
+        return [(self.x0, self.y0), (self.x0, bend), (self.x1, bend), (self.x1, straight), (self.x1, self.y1)]
 
 
 @dataclass(frozen=True)
@@ -103,11 +119,13 @@ def tree_picture(
     tree = named.tree
     # Nodes are in breadth-first order, so those down to a depth come first.
     shown = tree.node_count if max_depth is None else tree.levels[min(max_depth, tree.max_depth)][1]
-    hidden = _nodes_below(tree) if shown < tree.node_count else []
+    below = np.zeros(tree.node_count, dtype=np.intp)  # number of descendants
+    for node in range(tree.node_count - 1, 0, -1):
+        below[tree.parent[node]] += below[node] + 1
     criterion = str(getattr(model, "criterion", "impurity"))
     lines, hints = [], []
     for node in range(shown):
-        n_hidden = hidden[node] if hidden and tree.first_child[node] >= shown else 0
+        n_hidden = int(below[node]) if tree.first_child[node] >= shown else 0
         head, *rest = _lines(named, node, criterion, decimals, n_hidden)
         full = head if tree.is_leaf[node] else _split(named, node, decimals)
         lines.append(
@@ -121,20 +139,18 @@ def tree_picture(
 def _lines(named: NamedTree, node: int, criterion: str, decimals: int | None, n_hidden: int) -> list[str]:
     tree = named.tree
     outputs = named.label(node)
-    if named.labels is None:
-        prediction = ", ".join(_short(value, decimals) for value in outputs)
-    else:
-        prediction = ", ".join(printable(str(label)) for label in outputs)
-    lines = [prediction if tree.is_leaf[node] else _split(named, node, decimals, _MAX_TERMS)]
-    lines.append(f"{printable(criterion)} = {_short(tree.impurity[node], decimals)}")
+    regression = named.labels is None
+    prediction = ", ".join(_short(one, decimals) if regression else printable(str(one)) for one in outputs)
     samples, weight = int(tree.n_samples[node]), float(tree.weight[node])
-    lines.append(
-        f"samples = {samples}" + ("" if weight == samples else f", weight = {_short(weight, decimals)}")
-    )
-    if named.labels is not None:
+    lines = [
+        prediction if tree.is_leaf[node] else _split(named, node, decimals, _MAX_TERMS),
+        f"{printable(criterion)} = {_short(tree.impurity[node], decimals)}",
+        f"samples = {samples}" + ("" if weight == samples else f", weight = {_short(weight, decimals)}"),
+    ]
+    if not regression:
         lines += [_proportions_text(row.tolist(), decimals) for row in tree.value[node]]
     if not tree.is_leaf[node]:
-        lines.append(f"{'value' if named.labels is None else 'class'} = {prediction}")
+        lines.append(f"{'value' if regression else 'class'} = {prediction}")
     if n_hidden:
         lines.append(f"… {n_hidden} more nodes below")
     return lines
@@ -142,14 +158,14 @@ def _lines(named: NamedTree, node: int, criterion: str, decimals: int | None, n_
 
 def _proportions_text(row: list[float], decimals: int | None) -> str:
     """The proportion of every class, or of the most frequent one if there are many."""
-    shown = [f"{part:.3g}" if decimals is None else format_number(part, decimals) for part in row]
+    shown = [_short(part, decimals, digits=3) for part in row]
     if len(row) > _MAX_CLASSES:
         return f"share = {shown[row.index(max(row))]}"
     return f"value = [{', '.join(shown)}]"
 
 
-def _short(value: float, decimals: int | None) -> str:
-    return f"{float(value):.4g}" if decimals is None else format_number(value, decimals)
+def _short(value: float, decimals: int | None, digits: int = 4) -> str:
+    return f"{float(value):.{digits}g}" if decimals is None else format_number(value, decimals)
 
 
 def _split(named: NamedTree, node: int, decimals: int | None, max_items: int | None = None) -> str:
@@ -168,14 +184,6 @@ def _edge_label(named: NamedTree, child: int, decimals: int | None) -> str:
         name = named.names[int(tree.feature[node])]
         return phrase.removeprefix(name).strip().removeprefix("= ")
     return ("yes" if which == 0 else "no") + (" or missing" if phrase.endswith(" or missing") else "")
-
-
-def _nodes_below(tree: TreeArrays) -> list[int]:
-    """Number of descendants of each node.  -> (n_nodes,)"""
-    below = [0] * tree.node_count
-    for node in range(tree.node_count - 1, 0, -1):
-        below[tree.parent[node]] += below[node] + 1
-    return below
 
 
 def _arrange(
@@ -201,10 +209,10 @@ def _arrange(
             bottom += max(heights[begin:end]) + _LEVEL_GAP
     boxes = []
     for node, (head, rest) in enumerate(lines):
-        text, proportions = (*head, *rest), _class_proportions(named, node)
-        x, y, width, height = centres[node], tops[node], widths[node], heights[node]
-        box = Box(node, x, y, width, height, text, len(head), fills[node], proportions, hints[node])
-        boxes.append(box)
+        row = tree.value[node, 0].tolist() if has_bar else ()
+        proportions = tuple((class_color(index), part) for index, part in enumerate(row) if part > 0)
+        place, look = (centres[node], tops[node], widths[node], heights[node]), (fills[node], proportions)
+        boxes.append(Box(node, *place, (*head, *rest), len(head), *look, hints[node]))
     edges = []
     for child in range(1, shown):
         above, box = boxes[int(tree.parent[child])], boxes[child]
@@ -213,14 +221,6 @@ def _arrange(
     right = max(centre + column / 2 for centre, column in zip(centres, columns, strict=True))
     width = max(right, legend_width) + _MARGIN
     return Picture(width, bottom - _LEVEL_GAP + _MARGIN, tuple(boxes), tuple(edges), legend)
-
-
-def _class_proportions(named: NamedTree, node: int) -> tuple[tuple[str, float], ...]:
-    """Colour and proportion of each class in the node, for the first output."""
-    if named.labels is None:
-        return ()
-    row = named.tree.value[node, 0].tolist()
-    return tuple((class_color(index), part) for index, part in enumerate(row) if part > 0)
 
 
 def _legend(named: NamedTree) -> tuple[tuple[tuple[float, float, str, str], ...], float, float]:
@@ -324,27 +324,22 @@ def text_width(text: str, bold: bool = False) -> float:
     >>> text_width("纹理") == 2 * FONT
     True
     """
-    em = 0.0
-    for char in text:
-        if char in _WIDE or unicodedata.east_asian_width(char) in "WF":
-            em += 1.0
-        elif char in _NARROW:
-            em += 0.42
-        else:
-            em += 0.75 if char.isupper() else 0.65
-    return em * FONT * (1.1 if bold else 1.0)
+    return sum(map(_char_width, text)) * FONT * (1.1 if bold else 1.0)
+
+
+def _char_width(char: str) -> float:
+    """Width of a character in multiples of the font size."""
+    if char in _WIDE or unicodedata.east_asian_width(char) in "WF":
+        return 1.0
+    return 0.42 if char in _NARROW else 0.75 if char.isupper() else 0.65
 
 
 def shorten(text: str, columns: int) -> str:
     """Truncate a text to so many columns, with an ellipsis."""
     if display_width(text) <= columns:
         return text
-    kept = ""
-    for char in text:
-        if display_width(kept + char) > columns - 1:
-            break
-        kept += char
-    return kept + "…"
+    fitting = (n for n in range(len(text), -1, -1) if display_width(text[:n]) < columns)
+    return text[: next(fitting, 0)] + "…"
 
 
 def wrap(text: str, columns: int, max_lines: int) -> list[str]:

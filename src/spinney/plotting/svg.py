@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 from xml.sax.saxutils import escape
 
-from spinney.plotting.picture import (
-    BAR,
-    FAINT_INK,
-    FONT,
-    INK,
-    LABEL_ROOM,
-    LINE,
-    LINE_HEIGHT,
-    Box,
-    Edge,
-    Picture,
-    tree_picture,
-)
+from spinney.plotting.picture import BAR, FAINT_INK, FONT, INK, LINE, LINE_HEIGHT, Box, tree_picture
 
 _FAMILY = (
     "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'DejaVu Sans', 'PingFang SC', "
@@ -64,11 +53,7 @@ def tree_svg(
     >>> tree_svg(model).splitlines()[1]
     '<title>Decision tree</title>'
     """
-    return draw_svg(tree_picture(model, max_depth, feature_names, class_names, decimals, show_missing))
-
-
-def draw_svg(picture: Picture) -> str:
-    """Return a picture as an SVG document."""
+    picture = tree_picture(model, max_depth, feature_names, class_names, decimals, show_missing)
     width, height = f"{picture.width:.1f}", f"{picture.height:.1f}"
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
@@ -80,44 +65,27 @@ def draw_svg(picture: Picture) -> str:
     for x, y, color, text in picture.legend:
         parts.append(f'<rect x="{x:.1f}" y="{y + 2:.1f}" width="12" height="12" rx="2" fill="{color}"/>')
         parts.append(f'<text x="{x + LINE_HEIGHT + 2:.1f}" y="{y + FONT:.1f}">{_text(text)}</text>')
-    parts += [_line(edge) for edge in picture.edges]
+    for edge in picture.edges:
+        start, *curve, end = (f"{x:.1f} {y:.1f}" for x, y in edge.corners)
+        parts.append(
+            f'<path d="M{start} C{" ".join(curve)} V{end.split()[1]}" '
+            f'fill="none" stroke="{LINE}" stroke-width="{edge.width:.2f}"/>'
+        )
     parts += [_box(box) for box in picture.boxes]
-    parts += [_label(edge) for edge in picture.edges if edge.label]
+    # The white outline below the letters separates them from the edge behind.
+    parts += [
+        f'<text x="{edge.x1:.1f}" y="{edge.y1 - 7:.1f}" text-anchor="middle" fill="{FAINT_INK}" '
+        'stroke="#ffffff" stroke-width="4" stroke-linejoin="round" paint-order="stroke">'
+        f"{_text(edge.label)}</text>"
+        for edge in picture.edges
+        if edge.label
+    ]
     return "\n".join([*parts, "</svg>\n"])
 
 
 def _text(text: str) -> str:
     """Escape a text for XML; characters that XML does not allow are replaced by U+FFFD."""
-    allowed = "".join(char if char == "\n" or _in_xml(char) else "�" for char in text)
-    return escape(allowed)
-
-
-def _in_xml(char: str) -> bool:
-    return " " <= char <= "\ud7ff" or "\ue000" <= char <= "\ufffd" or char > "\uffff"
-
-
-def _line(edge: Edge) -> str:
-    straight = edge.y1 - LABEL_ROOM
-    bend = (edge.y0 + straight) / 2
-    return (
-        f'<path d="M{edge.x0:.1f} {edge.y0:.1f} C{edge.x0:.1f} {bend:.1f} {edge.x1:.1f} {bend:.1f} '
-        f'{edge.x1:.1f} {straight:.1f} V{edge.y1:.1f}" '
-        f'fill="none" stroke="{LINE}" stroke-width="{edge_width(edge):.2f}"/>'
-    )
-
-
-def edge_width(edge: Edge) -> float:
-    """Width of an edge in pixels: from 1 to 6, by its fraction of all weight."""
-    return 1.0 + 5.0 * edge.fraction
-
-
-def _label(edge: Edge) -> str:
-    # The white outline below the letters separates them from the edge behind.
-    return (
-        f'<text x="{edge.x1:.1f}" y="{edge.y1 - 7:.1f}" text-anchor="middle" fill="{FAINT_INK}" '
-        f'stroke="#ffffff" stroke-width="4" stroke-linejoin="round" paint-order="stroke">'
-        f"{_text(edge.label)}</text>"
-    )
+    return escape(re.sub("[^\n -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text))
 
 
 def _box(box: Box) -> str:
@@ -131,20 +99,7 @@ def _box(box: Box) -> str:
         y = box.y + 8 + LINE_HEIGHT * index + FONT
         weight = ' font-weight="600"' if index < box.n_bold else ""
         parts.append(f'<text x="{box.x:.1f}" y="{y:.1f}" text-anchor="middle"{weight}>{_text(line)}</text>')
-    for start, width, color in bar_pieces(box):
-        y = box.y + box.height - BAR - 4
-        parts.append(
-            f'<rect x="{start:.1f}" y="{y:.1f}" width="{width:.1f}" height="{BAR:g}" fill="{color}"/>'
-        )
+    size = f'height="{BAR:g}"'
+    for x, y, width, color in box.bar:
+        parts.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" {size} fill="{color}"/>')
     return "".join([*parts, "</g>"])
-
-
-def bar_pieces(box: Box) -> list[tuple[float, float, str]]:
-    """Start, width and colour of each piece of the bar of class proportions."""
-    total = sum(part for _, part in box.proportions)
-    start, room = box.x - box.width / 2 + 8, box.width - 16
-    pieces = []
-    for color, part in box.proportions:
-        pieces.append((start, room * part / total, color))
-        start += room * part / total
-    return pieces
