@@ -10,7 +10,6 @@ from spinney.diversity.votes import (
     agreements_by_bits,
     agreements_by_products,
     count_pairs,
-    pair_table,
     read_votes,
 )
 
@@ -79,11 +78,11 @@ def test_numpy_1_counts_by_products(monkeypatch):
 
 def test_the_cells_of_the_table_are_who_votes_for_the_second_class():
     rows = np.repeat([["+", "+"], ["+", "-"], ["-", "+"], ["-", "-"]], (4, 3, 2, 1), axis=0)
-    table = pair_table(count_pairs(read_votes(rows)))
+    table = count_pairs(read_votes(rows)).table
     # "+" comes before "-", which therefore is the second class.
-    assert [float(cell[0, 1]) for cell in (table.a, table.b, table.c, table.d)] == [1, 2, 3, 4]
+    assert [float(cell[0, 1]) for cell in table] == [1, 2, 3, 4]
 
 
 def test_one_class_alone_is_the_first_of_two():
-    table = pair_table(count_pairs(read_votes([["x", "x"]] * 3)))
-    assert [float(cell[0, 1]) for cell in (table.a, table.b, table.c, table.d)] == [0, 0, 0, 3]
+    table = count_pairs(read_votes([["x", "x"]] * 3)).table
+    assert [float(cell[0, 1]) for cell in table] == [0, 0, 0, 3]

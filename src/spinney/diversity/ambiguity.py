@@ -140,12 +140,9 @@ def _decompose(residuals: Values, weights: Values, row_weights: Values | None) -
             "The predictions are so far from y that the squared error is infinite",
             fix="Divide the predictions and y by a large number.",
         )
+    by_member = (np.average(part, axis=0, weights=row_weights) for part in (squared, spread))
     return _average(
-        (np.mean(mean**2, axis=1), squared @ weights, spread @ weights),
-        np.average(squared, axis=0, weights=row_weights),
-        np.average(spread, axis=0, weights=row_weights),
-        weights,
-        row_weights,
+        (np.mean(mean**2, axis=1), squared @ weights, spread @ weights), *by_member, weights, row_weights
     )
 
 
@@ -255,59 +252,52 @@ def ensemble_error(
     """
     rule = OneOf("binomial", "hoeffding", "correlated")
     check_parameters("ensemble_error", {"method": method}, {"method": (rule,)})
-    members, errors, shared = _read_numbers(n_members, error, covariance)
-    if method == "correlated":
-        result = _error_of_mean(members, errors, shared)
-    else:
+    name = "ensemble_error"
+    members, errors, shared = _read_numbers(n_members=n_members, error=error, covariance=covariance)
+    if np.any(members < 1) or np.any(members != np.trunc(members)):
+        raise InvalidParameterError("n_members", n_members, "integers of at least 1", name)
+    if method != "correlated":
         if np.any(shared != 0.0):
             raise InputError(
                 f"A covariance has no meaning for method={method!r}, whose voters are independent.",
                 fix='Leave it out, or use method="correlated".',
             )
-        result = _error_of_votes(members, errors, method)
-    return float(result) if np.ndim(result) == 0 else result
-
-
-def _read_numbers(n_members: ArrayLike, error: ArrayLike, covariance: ArrayLike) -> tuple[Values, ...]:
-    arrays = []
-    for name, given in (("n_members", n_members), ("error", error), ("covariance", covariance)):
-        try:
-            arrays.append(np.asarray(given, dtype=np.float64))
-        except (TypeError, ValueError):
-            raise InvalidParameterError(name, given, "numbers", "ensemble_error") from None
-        if not np.isfinite(arrays[-1]).all():
-            raise InvalidParameterError(name, given, "finite numbers", "ensemble_error")
-    members, errors, shared = arrays
-    if np.any(members < 1) or np.any(members != np.trunc(members)):
-        raise InvalidParameterError("n_members", n_members, "integers of at least 1", "ensemble_error")
-    try:
-        np.broadcast_shapes(members.shape, errors.shape, shared.shape)
-    except ValueError:
-        raise InputError(
-            f"n_members, error and covariance have the shapes {members.shape}, {errors.shape} and "
-            f"{shared.shape}, which cannot be broadcast."
-        ) from None
-    return members, errors, shared
-
-
-def _error_of_votes(members: Values, errors: Values, method: str) -> Any:
-    if np.any((errors < 0) | (errors > 1)):
-        raise InvalidParameterError("error", errors.tolist(), "error rates from 0 to 1", "ensemble_error")
-    if method == "binomial":
-        return bdtr(members // 2, members.astype(np.int64), 1.0 - errors)
-    margin = np.maximum(0.0, 1.0 - 2.0 * errors)
-    return np.exp(-0.5 * members * margin**2)
-
-
-def _error_of_mean(members: Values, errors: Values, shared: Values) -> Any:
+        if np.any((errors < 0) | (errors > 1)):
+            raise InvalidParameterError("error", errors.tolist(), "error rates from 0 to 1", name)
+        if method == "binomial":
+            result = bdtr(members // 2, members.astype(np.int64), 1.0 - errors)
+        else:
+            result = np.exp(-0.5 * members * np.maximum(0.0, 1.0 - 2.0 * errors) ** 2)
+        return float(result) if np.ndim(result) == 0 else result
     if np.any(errors < 0):
-        raise InvalidParameterError("error", errors.tolist(), "variances of at least 0", "ensemble_error")
+        raise InvalidParameterError("error", errors.tolist(), "variances of at least 0", name)
     # A covariance matrix with equal entries is positive semidefinite only within these limits.
-    lowest = -errors / np.maximum(members - 1, 1)
-    slack = 1e-12 * errors
+    lowest, slack = -errors / np.maximum(members - 1, 1), 1e-12 * errors
     if np.any((shared > errors + slack) | ((shared < lowest - slack) & (members > 1))):
         raise InputError(
             f"The covariance {show_value(shared.tolist())} is impossible for this variance and these members",
             fix="It lies between −error / (n_members − 1) and error.",
         )
-    return np.maximum(0.0, (errors + (members - 1) * shared) / members)
+    result = np.maximum(0.0, (errors + (members - 1) * shared) / members)
+    return float(result) if np.ndim(result) == 0 else result
+
+
+def _read_numbers(**given: ArrayLike) -> list[Values]:
+    """Return the arguments as finite arrays that can be broadcast."""
+    arrays = []
+    for name, value in given.items():
+        try:
+            arrays.append(np.asarray(value, dtype=np.float64))
+        except (TypeError, ValueError):
+            raise InvalidParameterError(name, value, "numbers", "ensemble_error") from None
+        if not np.isfinite(arrays[-1]).all():
+            raise InvalidParameterError(name, value, "finite numbers", "ensemble_error")
+    shapes = [array.shape for array in arrays]
+    try:
+        np.broadcast_shapes(*shapes)
+    except ValueError:
+        shown = "{}, {} and {}".format(*shapes)
+        raise InputError(
+            f"n_members, error and covariance have the shapes {shown}, which cannot be broadcast."
+        ) from None
+    return arrays

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ from spinney.diversity.ambiguity import (
 )
 from spinney.diversity.members import member_weights
 from spinney.diversity.pairwise import KappaErrorPoints, pair_mean
-from spinney.diversity.votes import Votes, check_size, count_pairs, pair_table, read_matrix, read_votes
+from spinney.diversity.votes import Votes, check_size, count_pairs, read_matrix, read_votes
 
 Matrix = NDArray[np.float64]
 
@@ -233,24 +233,19 @@ def _diagnose_classifiers(ensemble: Any, X: Any, y: Any, sample_weight: Any) -> 
     votes = read_votes(ensemble, y, X, sample_weight, min_members=2)
     correct = votes.correctness()
     of_labels, of_correct = count_pairs(votes), count_pairs(correct)
-    table, errors = pair_table(of_correct), pairwise.errors_of(of_correct)
+    errors = pairwise.errors_of(of_correct)
     mean_error = float(errors.mean())
+    pairs = {
+        name: measure(of_labels if name in ("disagreement", "kappa") else of_correct)
+        for name, measure in pairwise.MEASURES.items()
+    }
     return Diagnosis(
-        n_rows=votes.n_rows,
-        n_members=votes.n_members,
-        error=_ensemble_error(ensemble, X, y, sample_weight, votes),
-        error_by_member=errors,
-        disagreement=pairwise.disagreement_of(of_labels),
-        kappa=pairwise.kappa_of(of_labels),
-        correlation=pairwise.correlation_of(table),
-        q_statistic=pairwise.q_statistic_of(table),
-        double_fault=pairwise.double_fault_of(of_correct),
-        entropy=non_pairwise.entropy_of_correct(correct),
-        kohavi_wolpert=non_pairwise.kohavi_wolpert_of(correct),
-        interrater=non_pairwise.interrater_of(correct),
-        difficulty=non_pairwise.difficulty_of(correct),
-        generalized_diversity=non_pairwise.generalized_diversity_of(correct),
-        coincident_failure=non_pairwise.coincident_failure_of(correct),
+        votes.n_rows,
+        votes.n_members,
+        _ensemble_error(ensemble, X, y, sample_weight, votes),
+        errors,
+        **pairs,
+        **{name: measure(correct) for name, measure in non_pairwise.MEASURES.items()},
         ambiguity=vote_ambiguity(votes, of_labels, errors),
         kappa_error=pairwise.points_of(of_labels, errors),
         independent_error=ensemble_error(votes.n_members, mean_error),
@@ -286,12 +281,15 @@ def _diagnose_regressors(
     bias, covariances = _moments(residuals_of(values, y), check_weights(sample_weight, n_rows))
     variances = np.diagonal(covariances)
     variance, covariance = float(variances.mean()), pair_mean(covariances)
+    spread = np.outer(np.sqrt(variances), np.sqrt(variances))
+    correlation = np.where(spread > 0, covariances / np.where(spread > 0, spread, 1.0), 0.0)
+    np.fill_diagonal(correlation, 1.0)
     return RegressionDiagnosis(
-        n_rows=n_rows,
-        n_members=n_members,
-        error=error,
-        error_by_member=ambiguity.error_by_member,
-        correlation=_correlations(covariances),
+        n_rows,
+        n_members,
+        error,
+        ambiguity.error_by_member,
+        correlation=np.clip(correlation, -1.0, 1.0),
         ambiguity=ambiguity,
         squared_bias=bias,
         variance=variance,
@@ -316,51 +314,32 @@ def _moments(residuals: Matrix, row_weights: Matrix | None) -> tuple[float, Matr
     return bias, (covariances + covariances.T) / 2
 
 
-def _correlations(covariances: Matrix) -> Matrix:
-    deviations = np.sqrt(np.diagonal(covariances))
-    spread = np.outer(deviations, deviations)
-    found = np.where(spread > 0, covariances / np.where(spread > 0, spread, 1.0), 0.0)
-    np.fill_diagonal(found, 1.0)
-    return np.clip(found, -1.0, 1.0)
-
-
 # ---- tables ----
 
 
 def _tables(record: Any, by: str, measures: Mapping[str, str]) -> Any:
-    matrices = [name for name in measures if isinstance(getattr(record, name, None), np.ndarray)]
+    # The field ambiguity is a record of which the tables show the mean, ambiguity.ambiguity.
+    values = {
+        **vars(record),
+        **{name: getattr(record.ambiguity, name) for name in ("mean_error", "ambiguity")},
+    }
+    matrices = {name: values[name] for name in measures if np.ndim(values[name])}
+    errors = record.error_by_member
     if by == "measure":
+        summary = [pair_mean(values[name]) if name in matrices else float(values[name]) for name in measures]
         return to_frame(
-            {
-                "measure": list(measures),
-                "value": [_summary(record, name) for name in measures],
-                "more_diverse": list(measures.values()),
-            }
+            {"measure": list(measures), "value": summary, "more_diverse": list(measures.values())}
         )
     if by == "pair":
         first, second = np.triu_indices(record.n_members, 1)
-        errors = record.error_by_member
-        columns: dict[str, Sequence[Any]] = {"first": first.tolist(), "second": second.tolist()}
-        columns |= {name: getattr(record, name)[first, second].tolist() for name in matrices}
-        return to_frame(columns | {"error": ((errors[first] + errors[second]) / 2).tolist()})
-    if by == "member":
-        columns = {"member": list(range(record.n_members)), "error": record.error_by_member.tolist()}
-        columns["ambiguity"] = record.ambiguity.ambiguity_by_member.tolist()
-        means = {name: _mean_with_others(getattr(record, name)) for name in matrices}
-        return to_frame(columns | {name: mean.tolist() for name, mean in means.items()})
-    raise InputError(f'by is {show_value(by)}; it takes "measure", "pair" or "member".')
-
-
-def _summary(record: Any, name: str) -> float:
-    if name == "mean_error":
-        return float(record.ambiguity.mean_error)
-    value = getattr(record, name)
-    if isinstance(value, ErrorAmbiguity):
-        return value.ambiguity
-    return pair_mean(value) if isinstance(value, np.ndarray) else float(value)
-
-
-def _mean_with_others(matrix: Matrix) -> Matrix:
-    """Mean of each member's measure with the other members.  -> (n_members,)"""
-    mean: Matrix = (matrix.sum(axis=1) - np.diagonal(matrix)) / (len(matrix) - 1)
-    return mean
+        columns = {"first": first, "second": second}
+        columns |= {name: matrix[first, second] for name, matrix in matrices.items()}
+        columns["error"] = (errors[first] + errors[second]) / 2
+    elif by == "member":
+        columns = {"member": np.arange(record.n_members), "error": errors}
+        columns["ambiguity"] = record.ambiguity.ambiguity_by_member
+        for name, matrix in matrices.items():  # the mean with the other members
+            columns[name] = (matrix.sum(axis=1) - np.diagonal(matrix)) / (len(matrix) - 1)
+    else:
+        raise InputError(f'by is {show_value(by)}; it takes "measure", "pair" or "member".')
+    return to_frame({name: column.tolist() for name, column in columns.items()})

@@ -54,7 +54,7 @@ def entropy(predictions: Any, y: Any = None, *, X: Any = None, sample_weight: An
     0.4591
     """
     votes = read_votes(predictions, y, X, sample_weight)
-    return entropy_of_labels(votes) if y is None else entropy_of_correct(votes.correctness())
+    return _entropy_of_labels(votes) if y is None else MEASURES["entropy"](votes.correctness())
 
 
 def kohavi_wolpert(predictions: Any, y: Any = None, *, X: Any = None, sample_weight: Any = None) -> float:
@@ -85,7 +85,7 @@ def kohavi_wolpert(predictions: Any, y: Any = None, *, X: Any = None, sample_wei
     0.1111
     """
     votes = read_votes(predictions, y, X, sample_weight)
-    return kohavi_wolpert_of(votes if y is None else votes.correctness())
+    return _kohavi_wolpert(votes if y is None else votes.correctness())
 
 
 def interrater(predictions: Any, y: Any = None, *, X: Any = None, sample_weight: Any = None) -> float:
@@ -118,7 +118,7 @@ def interrater(predictions: Any, y: Any = None, *, X: Any = None, sample_weight:
     0.25
     """
     votes = read_votes(predictions, y, X, sample_weight, min_members=2)
-    return interrater_of(votes if y is None else votes.correctness())
+    return _interrater(votes if y is None else votes.correctness())
 
 
 def difficulty(predictions: Any, y: Any, *, X: Any = None, sample_weight: Any = None) -> float:
@@ -148,7 +148,7 @@ def difficulty(predictions: Any, y: Any, *, X: Any = None, sample_weight: Any = 
     >>> difficulty([[1, 1], [0, 0]], [1, 1])
     0.25
     """
-    return difficulty_of(read_votes(predictions, y, X, sample_weight).correctness())
+    return _difficulty(read_votes(predictions, y, X, sample_weight).correctness())
 
 
 def generalized_diversity(predictions: Any, y: Any, *, X: Any = None, sample_weight: Any = None) -> float:
@@ -181,7 +181,7 @@ def generalized_diversity(predictions: Any, y: Any, *, X: Any = None, sample_wei
     0.5
     """
     votes = read_votes(predictions, y, X, sample_weight, min_members=2)
-    return generalized_diversity_of(votes.correctness())
+    return _generalized_diversity(votes.correctness())
 
 
 def coincident_failure(predictions: Any, y: Any, *, X: Any = None, sample_weight: Any = None) -> float:
@@ -213,7 +213,7 @@ def coincident_failure(predictions: Any, y: Any, *, X: Any = None, sample_weight
     0.6666666666666666
     """
     votes = read_votes(predictions, y, X, sample_weight, min_members=2)
-    return coincident_failure_of(votes.correctness())
+    return _coincident_failure(votes.correctness())
 
 
 # ---- from votes ----
@@ -234,70 +234,71 @@ def by_row(votes: Votes, measure: Callable[[Values], Values]) -> Values:
     return np.concatenate([measure(proportions) for _, proportions in proportion_blocks(votes)])
 
 
-def count_correct(correct: Votes) -> NDArray[np.int64]:
+def _count_correct(correct: Votes) -> NDArray[np.int64]:
     """Count the members that are correct.  -> (n_rows,)"""
     return np.concatenate([correct.codes[:, rows].sum(axis=0, dtype=np.int64) for rows in correct.blocks()])
 
 
-def entropy_of_labels(votes: Votes) -> float:
-    """Mean entropy of the labels in bits."""
+def _bits(proportions: Values) -> Values:
+    logs = np.log2(proportions, where=proportions > 0, out=np.zeros_like(proportions))
+    return np.asarray(np.abs(np.einsum("ij,ij->i", proportions, logs)))  # not −0.0 where all agree
+
+
+def _entropy_of_labels(votes: Votes) -> float:
     return votes.mean(by_row(votes, _bits))
 
 
-def _bits(proportions: Values) -> Values:
-    logs = np.log2(proportions, where=proportions > 0, out=np.zeros_like(proportions))
-    bits: Values = np.abs(np.einsum("ij,ij->i", proportions, logs))  # not −0.0 where all agree
-    return bits
-
-
-def entropy_of_correct(correct: Votes) -> float:
-    """Entropy measure of correct and wrong predictions."""
-    right, half = count_correct(correct), correct.n_members // 2  # T − ⌈T/2⌉
+def _entropy_of_correct(correct: Votes) -> float:
+    right, half = _count_correct(correct), correct.n_members // 2  # T − ⌈T/2⌉
     return correct.mean(np.minimum(right, correct.n_members - right)) / half if half else 0.0
-
-
-def kohavi_wolpert_of(votes: Votes) -> float:
-    """Variance of Kohavi and Wolpert."""
-    return votes.mean(by_row(votes, half_gini))
 
 
 def half_gini(proportions: Values) -> Values:
     """Half the probability that two votes, drawn with replacement, differ.  -> (n_rows,)"""
-    half: Values = (1.0 - np.einsum("ij,ij->i", proportions, proportions)) / 2
-    return half
+    return np.asarray((1.0 - np.einsum("ij,ij->i", proportions, proportions)) / 2)
 
 
-def interrater_of(votes: Votes) -> float:
-    """Fleiss' κ."""
-    n_members = votes.n_members
+def _kohavi_wolpert(votes: Votes) -> float:
+    return votes.mean(by_row(votes, half_gini))
+
+
+def _interrater(votes: Votes) -> float:
     of_all = votes_by_class(votes).sum(axis=0)
     if np.count_nonzero(of_all) == 1:
         return 1.0
     proportions = of_all / of_all.sum()
     differ_by_chance = 1.0 - float(proportions @ proportions)
     # Two different members: drawn without replacement.
-    differ = 2.0 * kohavi_wolpert_of(votes) * n_members / (n_members - 1)
+    differ = 2.0 * _kohavi_wolpert(votes) * votes.n_members / (votes.n_members - 1)
     return 1.0 - differ / differ_by_chance
 
 
-def difficulty_of(correct: Votes) -> float:
-    """Variance of the proportion of members that are correct."""
-    proportion = count_correct(correct) / correct.n_members
+def _difficulty(correct: Votes) -> float:
+    proportion = _count_correct(correct) / correct.n_members
     return correct.mean((proportion - correct.mean(proportion)) ** 2)
 
 
-def generalized_diversity_of(correct: Votes) -> float:
-    """Generalized diversity."""
+def _generalized_diversity(correct: Votes) -> float:
     n_members = correct.n_members
-    wrong = n_members - count_correct(correct)
+    wrong = n_members - _count_correct(correct)
     one = correct.mean(wrong) / n_members
     two = correct.mean(wrong * (wrong - 1)) / (n_members * (n_members - 1))
     return 1.0 - two / one if one else 0.0
 
 
-def coincident_failure_of(correct: Votes) -> float:
-    """Coincident failure diversity."""
-    wrong = correct.n_members - count_correct(correct)
-    failed = correct.mean(wrong > 0)
-    others = np.where(wrong > 0, (correct.n_members - wrong) / (correct.n_members - 1), 0.0)
-    return correct.mean(others) / failed if failed else 0.0
+def _coincident_failure(correct: Votes) -> float:
+    right = _count_correct(correct)
+    failed = right < correct.n_members
+    others = np.where(failed, right / (correct.n_members - 1), 0.0)
+    return correct.mean(others) / correct.mean(failed) if failed.any() else 0.0
+
+
+MEASURES: dict[str, Callable[[Votes], float]] = {
+    "entropy": _entropy_of_correct,
+    "kohavi_wolpert": _kohavi_wolpert,
+    "interrater": _interrater,
+    "difficulty": _difficulty,
+    "generalized_diversity": _generalized_diversity,
+    "coincident_failure": _coincident_failure,
+}
+"""Formula of each measure, from votes for correct and wrong."""

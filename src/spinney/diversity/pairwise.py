@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from spinney.core.errors import InputError, show_values
 from spinney.core.frames import to_frame
-from spinney.diversity.votes import PairCounts, PairTable, Votes, count_pairs, pair_table, read_votes
+from spinney.diversity.votes import PairCounts, count_pairs, read_votes
 
 Matrix = NDArray[np.float64]
 
@@ -43,7 +44,7 @@ def disagreement(predictions: Any, y: Any = None, *, X: Any = None, sample_weigh
     >>> disagreement([["a", "a"], ["a", "b"], ["c", "c"], ["b", "c"]]).tolist()
     [[0.0, 0.5], [0.5, 0.0]]
     """
-    return disagreement_of(_count(predictions, y, X, sample_weight))
+    return MEASURES["disagreement"](_count(predictions, y, X, sample_weight))
 
 
 def kappa(predictions: Any, y: Any = None, *, X: Any = None, sample_weight: Any = None) -> Matrix:
@@ -74,7 +75,7 @@ def kappa(predictions: Any, y: Any = None, *, X: Any = None, sample_weight: Any 
     >>> kappa([[1, 1], [1, 1], [0, 0], [1, 0]]).tolist()
     [[1.0, 0.5], [0.5, 1.0]]
     """
-    return kappa_of(_count(predictions, y, X, sample_weight))
+    return MEASURES["kappa"](_count(predictions, y, X, sample_weight))
 
 
 def correlation(predictions: Any, y: Any = None, *, X: Any = None, sample_weight: Any = None) -> Matrix:
@@ -106,7 +107,7 @@ def correlation(predictions: Any, y: Any = None, *, X: Any = None, sample_weight
     >>> correlation([[1, 1], [1, 0], [0, 1], [0, 0]]).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    return correlation_of(_two_class_table(predictions, y, X, sample_weight))
+    return MEASURES["correlation"](_count(predictions, y, X, sample_weight, two_classes=True))
 
 
 def q_statistic(predictions: Any, y: Any = None, *, X: Any = None, sample_weight: Any = None) -> Matrix:
@@ -137,7 +138,7 @@ def q_statistic(predictions: Any, y: Any = None, *, X: Any = None, sample_weight
     >>> q_statistic([[1, 1], [1, 1], [1, 1], [1, 0], [0, 1], [0, 0]]).tolist()
     [[1.0, 0.5], [0.5, 1.0]]
     """
-    return q_statistic_of(_two_class_table(predictions, y, X, sample_weight))
+    return MEASURES["q_statistic"](_count(predictions, y, X, sample_weight, two_classes=True))
 
 
 def double_fault(predictions: Any, y: Any, *, X: Any = None, sample_weight: Any = None) -> Matrix:
@@ -164,7 +165,7 @@ def double_fault(predictions: Any, y: Any, *, X: Any = None, sample_weight: Any 
     >>> double_fault([["a", "a"], ["b", "b"], ["b", "c"], ["a", "c"]], ["a", "a", "a", "a"]).tolist()
     [[0.5, 0.5], [0.5, 0.75]]
     """
-    return double_fault_of(count_pairs(read_votes(predictions, y, X, sample_weight).correctness()))
+    return MEASURES["double_fault"](count_pairs(read_votes(predictions, y, X, sample_weight).correctness()))
 
 
 def pair_mean(matrix: ArrayLike) -> float:
@@ -292,17 +293,11 @@ def points_of(labels: PairCounts, errors: NDArray[np.float64]) -> KappaErrorPoin
     """Points of the κ–error diagram, from counts of labels and the members' errors (n_members,)."""
     first, second = np.triu_indices(len(errors), 1)
     return KappaErrorPoints(
-        first, second, kappa_of(labels)[first, second], (errors[first] + errors[second]) / 2
+        first, second, _kappa(labels)[first, second], (errors[first] + errors[second]) / 2
     )
 
 
-def disagreement_of(counts: PairCounts) -> Matrix:
-    """Disagreement, from counts."""
-    return (counts.total - counts.agree) / counts.total
-
-
-def kappa_of(counts: PairCounts) -> Matrix:
-    """Cohen's κ, from counts."""
+def _kappa(counts: PairCounts) -> Matrix:
     proportions = counts.by_class / counts.total
     observed, by_chance = counts.agree / counts.total, proportions @ proportions.T
     # By counts, not by the rounded 1 − p2: a constant member has all its votes in one class.
@@ -312,49 +307,43 @@ def kappa_of(counts: PairCounts) -> Matrix:
     return np.where(both_constant, 1.0, (observed - by_chance) / below)
 
 
-def correlation_of(table: PairTable) -> Matrix:
-    """Correlation ρ, from the 2×2 table."""
-    a, b, c, d = table.a, table.b, table.c, table.d
+def _correlation(counts: PairCounts) -> Matrix:
+    a, b, c, d = counts.table
     # Two roots of two factors: the product of four counts could overflow.
     spread = np.sqrt((a + b) * (c + d)) * np.sqrt((a + c) * (b + d))
-    return _ratio(a * d - b * c, spread, table)
+    return _ratio(a * d - b * c, spread, counts)
 
 
-def q_statistic_of(table: PairTable) -> Matrix:
-    """Yule's Q, from the 2×2 table."""
-    ad, bc = table.a * table.d, table.b * table.c
-    return _ratio(ad - bc, ad + bc, table)
+def _q_statistic(counts: PairCounts) -> Matrix:
+    a, b, c, d = counts.table
+    return _ratio(a * d - b * c, a * d + b * c, counts)
 
 
-def double_fault_of(correct: PairCounts) -> Matrix:
-    """Double fault, from counts of correct and wrong predictions."""
-    return pair_table(correct).d / correct.total
-
-
-def _ratio(above: Matrix, below: Matrix, table: PairTable) -> Matrix:
+def _ratio(above: Matrix, below: Matrix, counts: PairCounts) -> Matrix:
     """Divide; where a member is constant, 1 if the two never differ, −1 if they always do, else 0."""
-    defined = below > 0
-    never_differ, always_differ = table.b + table.c == 0, table.a + table.d == 0
-    otherwise = np.where(never_differ, 1.0, np.where(always_differ, -1.0, 0.0))
-    return np.where(defined, above / np.where(defined, below, 1.0), otherwise)
+    a, b, c, d = counts.table
+    otherwise = np.where(b + c == 0, 1.0, np.where(a + d == 0, -1.0, 0.0))
+    return np.where(below > 0, above / np.where(below > 0, below, 1.0), otherwise)
 
 
-def _votes(predictions: Any, y: Any, X: Any, sample_weight: Any) -> Votes:
-    """Votes for labels, or, with y, for correct and wrong."""
+MEASURES: dict[str, Callable[[PairCounts], Matrix]] = {
+    "disagreement": lambda counts: (counts.total - counts.agree) / counts.total,
+    "kappa": _kappa,
+    "correlation": _correlation,
+    "q_statistic": _q_statistic,
+    "double_fault": lambda counts: counts.table[3] / counts.total,
+}
+"""Formula of each measure, from counts of labels or of correct and wrong predictions."""
+
+
+def _count(predictions: Any, y: Any, X: Any, sample_weight: Any, *, two_classes: bool = False) -> PairCounts:
+    """Count labels or, with y, correct and wrong predictions."""
     votes = read_votes(predictions, y, X, sample_weight)
-    return votes if y is None else votes.correctness()
-
-
-def _count(predictions: Any, y: Any, X: Any, sample_weight: Any) -> PairCounts:
-    return count_pairs(_votes(predictions, y, X, sample_weight))
-
-
-def _two_class_table(predictions: Any, y: Any, X: Any, sample_weight: Any) -> PairTable:
-    votes = _votes(predictions, y, X, sample_weight)
-    if len(votes.classes) > 2:
+    votes = votes if y is None else votes.correctness()
+    if two_classes and len(votes.classes) > 2:
         raise InputError(
             f"This measure is for two classes, and the predictions have {len(votes.classes)} labels: "
             f"{show_values(votes.classes.tolist())}",
             fix="Give the true labels as y, to compare which predictions are correct.",
         )
-    return pair_table(count_pairs(votes))
+    return count_pairs(votes)

@@ -71,7 +71,9 @@ class Votes:
 
     def blocks(self, values: int = _BLOCK_VALUES) -> Iterator[slice]:
         """Yield blocks of rows with about so many votes, to bound the memory of arrays made from them."""
-        yield from _blocks(self.n_rows, max(1, values // self.n_members))
+        size = max(1, values // self.n_members)
+        for start in range(0, self.n_rows, size):
+            yield slice(start, min(start + size, self.n_rows))
 
 
 def read_votes(
@@ -145,11 +147,6 @@ def _integer_weights(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.rint(np.ldexp(weights, _EXACT_BITS - 1 - int(exponent)))
 
 
-def _blocks(n_rows: int, size: int) -> Iterator[slice]:
-    for start in range(0, n_rows, size):
-        yield slice(start, min(start + size, n_rows))
-
-
 # ---- labels to codes ----
 
 
@@ -157,14 +154,14 @@ def _encode(matrix: NDArray[Any], truth: NDArray[Any] | None, weights: NDArray[n
     """Encode labels (n_rows, n_members) as codes (n_members, n_rows), block by block of rows."""
     n_rows, n_members = matrix.shape
     code_of: dict[Any, int] = {}
-    codes = np.empty((n_members, n_rows), dtype=np.uint8)
-    for rows in _blocks(n_rows, max(1, _BLOCK_VALUES // n_members)):
-        block = _codes(matrix[rows], code_of, rows.start)
-        codes = codes.astype(_code_type(len(code_of)), copy=False)
-        codes[:, rows] = block.T
+    codes, size = np.empty((n_members, n_rows), dtype=np.uint8), max(1, _BLOCK_VALUES // n_members)
+    for start in range(0, n_rows, size):
+        block = _codes(matrix[start : start + size], code_of, start)
+        codes = codes.astype(np.min_scalar_type(len(code_of) - 1), copy=False)
+        codes[:, start : start + size] = block.T
     coded_truth = None if truth is None else _codes(truth[:, None], code_of, 0)[:, 0]
     ranks, classes = _ascending(list(code_of))
-    ranks = ranks.astype(_code_type(len(classes)))
+    ranks = ranks.astype(np.min_scalar_type(len(classes) - 1))
     if not np.array_equal(ranks, np.arange(len(ranks))):
         for member in codes:
             member[:] = ranks[member]
@@ -179,9 +176,10 @@ def _codes(block: NDArray[Any], code_of: dict[Any, int], first_row: int) -> NDAr
         if wrong.any():
             _refuse(flat, int(np.argmax(wrong)), block.shape[1], first_row)
     labels, indices = _distinct(flat)
-    missing = _first_missing(labels)
-    if missing is not None:
-        _refuse(flat, int(np.argmax(indices == missing)), block.shape[1], first_row)
+    try:
+        read_target(np.fromiter(labels, dtype=object, count=len(labels)), len(labels))
+    except InputError as error:  # a label is None, NaN or the like
+        _refuse(flat, int(np.argmax(indices == error.row)), block.shape[1], first_row)
     table = np.array([code_of.setdefault(label, len(code_of)) for label in labels], dtype=np.int32)
     codes: NDArray[np.int32] = table[indices].reshape(block.shape)
     return codes
@@ -217,15 +215,6 @@ def _compared(flat: NDArray[Any]) -> tuple[list[Any], NDArray[np.int32]]:
     return labels, indices
 
 
-def _first_missing(labels: list[Any]) -> int | None:
-    """Index of the first label that is None, NaN or the like."""
-    try:
-        read_target(np.fromiter(labels, dtype=object, count=len(labels)), len(labels))
-    except InputError as error:
-        return error.row
-    return None
-
-
 def _refuse(flat: NDArray[Any], index: int, n_members: int, first_row: int) -> None:
     value = flat[index].item() if isinstance(flat[index], np.generic) else flat[index]
     raise InputError(
@@ -233,7 +222,7 @@ def _refuse(flat: NDArray[Any], index: int, n_members: int, first_row: int) -> N
         column=index % n_members,
         row=first_row + index // n_members,
         fix="Give every member's label for every row; for regression use error_ambiguity.",
-    )
+    ) from None
 
 
 def _ascending(labels: list[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
@@ -246,13 +235,7 @@ def _ascending(labels: list[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
             f"The predictions and y have labels of the types {', '.join(types)}, which cannot be compared",
             fix="Convert the labels to one type, numbers or strings.",
         ) from None
-    ranks = np.empty(len(labels), dtype=np.int64)
-    ranks[order] = np.arange(len(labels))
-    return ranks, np.array([labels[index] for index in order])
-
-
-def _code_type(n_classes: int) -> type[np.unsignedinteger[Any]]:
-    return np.uint8 if n_classes <= 1 << 8 else np.uint16 if n_classes <= 1 << 16 else np.uint32
+    return np.argsort(order), np.array([labels[index] for index in order])
 
 
 # ---- counts of pairs ----
@@ -269,18 +252,20 @@ class PairCounts:
     agree: NDArray[np.float64]
     by_class: NDArray[np.float64]
 
+    @property
+    def table(self) -> tuple[NDArray[np.float64], ...]:
+        """2×2 tables of all pairs: the weight of rows by who votes for the second of two classes.
 
-@dataclass(frozen=True, eq=False)
-class PairTable:
-    """2×2 tables of all pairs: the weight of rows by who votes for the second of two classes.
+        Both (a), only the first member (b), only the second (c), neither (d); each (n_members, n_members).
 
-    Both (a), only the first member (b), only the second (c), neither (d); each (n_members, n_members).
-    """
-
-    a: NDArray[np.float64]
-    b: NDArray[np.float64]
-    c: NDArray[np.float64]
-    d: NDArray[np.float64]
+        >>> [float(cell[0, 1]) for cell in count_pairs(read_votes([[1, 1], [1, 0], [0, 0], [0, 0]])).table]
+        [1.0, 1.0, 0.0, 2.0]
+        """
+        # A single class is the first of two: nobody votes for the second.
+        second = self.by_class[:, 1] if self.by_class.shape[1] > 1 else np.zeros(len(self.by_class))
+        a = (self.agree - self.total + second[:, None] + second[None, :]) / 2
+        b, c = second[:, None] - a, second[None, :] - a
+        return a, b, c, self.total - a - b - c
 
 
 def count_pairs(votes: Votes) -> PairCounts:
@@ -292,20 +277,6 @@ def count_pairs(votes: Votes) -> PairCounts:
     by_bits = votes.weights is None and hasattr(np, "bitwise_count")  # NumPy 2
     agree = agreements_by_bits(votes) if by_bits else agreements_by_products(votes)
     return PairCounts(votes.total, agree, votes_by_class(votes))
-
-
-def pair_table(counts: PairCounts) -> PairTable:
-    """Compute the 2×2 table of each pair for votes of two classes.
-
-    >>> table = pair_table(count_pairs(read_votes([[1, 1], [1, 0], [0, 0], [0, 0]])))
-    >>> [float(cell[0, 1]) for cell in (table.a, table.b, table.c, table.d)]
-    [1.0, 1.0, 0.0, 2.0]
-    """
-    # A single class is the first of two: nobody votes for the second.
-    second = counts.by_class[:, 1] if counts.by_class.shape[1] > 1 else np.zeros(len(counts.by_class))
-    a = (counts.agree - counts.total + second[:, None] + second[None, :]) / 2
-    b, c = second[:, None] - a, second[None, :] - a
-    return PairTable(a, b, c, counts.total - a - b - c)
 
 
 def agreements_by_bits(votes: Votes) -> NDArray[np.float64]:
