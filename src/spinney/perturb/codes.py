@@ -101,22 +101,22 @@ def random_code(
     >>> random_code(3, False, None, 10, np.random.default_rng(0)).shape
     (3, 3)
     """
-    if code_size is None:
-        n_columns = math.ceil((15 if sparse else 10) * math.log2(n_classes))
-    else:
-        n_columns = max(1, int(code_size * n_classes))
+    entries: tuple[int, ...]
+    entries, per_bit, n_all = (-1, 1), 10, 2 ** (n_classes - 1) - 1
     if sparse:
-        entries: tuple[int, ...] = (-1, 0, 0, 1)
-        n_all = (3**n_classes - 2 ** (n_classes + 1) + 1) // 2
-    else:
-        entries, n_all = (-1, 1), 2 ** (n_classes - 1) - 1
+        entries, per_bit, n_all = (-1, 0, 0, 1), 15, (3**n_classes - 2 ** (n_classes + 1) + 1) // 2
+    usual = math.ceil(per_bit * math.log2(n_classes))
+    n_columns = usual if code_size is None else max(1, int(code_size * n_classes))
+    chances = None
     if n_all <= _MAX_LISTED:
         pool = _all_columns(n_classes, tuple(dict.fromkeys(entries)))
+        if sparse:  # half of the entries are 0
+            chances = 0.5 ** np.count_nonzero(pool, axis=0)
+            chances /= chances.sum()
     else:
         pool = _random_columns(n_classes, entries, min(n_all // 2, _POOL * n_columns), rng)
     n_columns = min(n_columns, pool.shape[1])
     best, distance = pool[:, :n_columns], -1.0
-    chances = _column_probabilities(pool) if n_all <= _MAX_LISTED and sparse else None
     for _ in range(n_candidates if n_columns < pool.shape[1] else 0):
         code = pool[:, rng.choice(pool.shape[1], n_columns, replace=False, p=chances)]
         found = min_distance(code)
@@ -124,12 +124,6 @@ def random_code(
             best, distance = code, found
     check_rows_differ(best)
     return np.ascontiguousarray(best)
-
-
-def _column_probabilities(columns: Code) -> Array:
-    """Return the probability of each column if half of the entries are 0.  -> (n_columns,)"""
-    chances = 0.5 ** np.count_nonzero(columns, axis=0)
-    return np.asarray(chances / chances.sum())
 
 
 def min_distance(code: Code) -> float:
@@ -198,27 +192,15 @@ MAKERS: dict[str, Callable[[int], Code]] = {
 # ---- decoding ----
 
 
-def _exponential(margin: Array) -> Array:
-    return np.asarray(np.exp(np.minimum(-margin, np.log(_GRID))))
-
-
-def _logistic(margin: Array) -> Array:
-    return np.logaddexp(0.0, -margin)
-
-
-def _hinge(margin: Array) -> Array:
-    return np.maximum(0.0, 1.0 - margin)
+LOSSES: dict[str, Callable[[Array], Array]] = {
+    "hinge": lambda margin: np.maximum(0.0, 1.0 - margin),
+    "exponential": lambda margin: np.exp(np.minimum(-margin, np.log(_GRID))),
+    "logistic": lambda margin: np.logaddexp(0.0, -margin),
+}
 
 
 def _sign_error(margin: Array) -> Array:
     return (1.0 - np.sign(margin)) / 2.0
-
-
-LOSSES: dict[str, Callable[[Array], Array]] = {
-    "hinge": _hinge,
-    "exponential": _exponential,
-    "logistic": _logistic,
-}
 
 
 def by_hamming(code: Code, margins: Array) -> Array:

@@ -22,20 +22,10 @@ from spinney.data.target import encode_values, read_target
 from spinney.data.weights import check_weights
 from spinney.io import require
 from spinney.members.tables import encode_labels
+from spinney.perturb import networks as nets
 from spinney.perturb.base import check_labels
 from spinney.perturb.inputs import InputCoding, learn_coding, merge_rows, moments
-from spinney.perturb.networks import (
-    VALIDATION,
-    Array,
-    EpochLedger,
-    Examples,
-    Link,
-    Networks,
-    Training,
-    draw_networks,
-    mean_of,
-    train,
-)
+from spinney.perturb.networks import Array, EpochLedger, Examples, Networks, Training
 
 # Rows that are predicted together, so that the hidden values of all networks take little memory.
 _BLOCK = 4096
@@ -45,7 +35,7 @@ _MIN_BATCH, _MAX_BATCH = 32, 256
 class _NegativeCorrelation(TableEstimator):
     """Coding of the table, training of the networks, and the mean of their outputs."""
 
-    _link: ClassVar[Link]
+    _link: ClassVar[nets.Link]
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = {
         "n_estimators": (Integer(1),),
         "penalty": (Real(0.0, 1.0),),
@@ -65,22 +55,6 @@ class _NegativeCorrelation(TableEstimator):
     }
     _required_attributes: ClassVar[tuple[str, ...]] = ("coding_", "networks_", "n_iter_")
     _state_attributes: ClassVar[tuple[str, ...]] = ("ledger_",)
-
-    n_estimators: int
-    penalty: float
-    hidden_size: int
-    alpha: float
-    learning_rate_init: float
-    batch_size: int | Literal["auto"]
-    max_iter: int
-    early_stopping: bool
-    validation_fraction: float
-    n_iter_no_change: int
-    tol: float
-    categorical_features: Any
-    random_state: Any
-    ledger: bool | Literal["full"]
-    verbose: int
 
     coding_: InputCoding
     networks_: Networks
@@ -150,10 +124,21 @@ class _NegativeCorrelation(TableEstimator):
         coding = learn_coding(table, weights)
         goal, more = self._network_target(target, weights, fitted)
         examples, held_out = self._hold_out(Examples(coding.apply(table), goal, weights), seed)
-        networks = draw_networks(
+        networks = nets.draw_networks(
             self.n_estimators, coding.n_columns, self.hidden_size, goal.shape[1], self._link, seed
         )
-        networks, epochs = train(networks, examples, self._options(len(examples)), seed, held_out)
+        auto = min(max(len(examples) // 8, _MIN_BATCH), _MAX_BATCH)
+        options = Training(
+            penalty=float(self.penalty),
+            alpha=float(self.alpha),
+            learning_rate=float(self.learning_rate_init),
+            batch_size=min(auto if self.batch_size == "auto" else int(self.batch_size), len(examples)),
+            max_epochs=self.max_iter,
+            tol=float(self.tol),
+            n_iter_no_change=self.n_iter_no_change,
+            verbose=self.verbose,
+        )
+        networks, epochs = nets.train(networks, examples, options, seed, held_out)
         return self._set_fitted(
             schema_=table.schema,
             coding_=coding,
@@ -162,22 +147,6 @@ class _NegativeCorrelation(TableEstimator):
             ledger_=EpochLedger(*np.array(epochs).T.copy()) if self.ledger else None,
             **fitted,
             **more,
-        )
-
-    def _options(self, n_rows: int) -> Training:
-        if isinstance(self.batch_size, str):
-            size = min(max(n_rows // 8, _MIN_BATCH), _MAX_BATCH)
-        else:
-            size = int(self.batch_size)
-        return Training(
-            penalty=float(self.penalty),
-            alpha=float(self.alpha),
-            learning_rate=float(self.learning_rate_init),
-            batch_size=min(size, n_rows),
-            max_epochs=self.max_iter,
-            tol=float(self.tol),
-            n_iter_no_change=self.n_iter_no_change,
-            verbose=self.verbose,
         )
 
     def _hold_out(self, examples: Examples, seed: int) -> tuple[Examples, Examples | None]:
@@ -190,7 +159,7 @@ class _NegativeCorrelation(TableEstimator):
                 f"Holding out {n_held} of {n_rows} sample(s) leaves none to train on",
                 fix="Set early_stopping=False or a smaller validation_fraction.",
             )
-        order = stream(seed, VALIDATION).permutation(n_rows)
+        order = stream(seed, nets.VALIDATION).permutation(n_rows)
         return examples.take(np.sort(order[n_held:])), examples.take(np.sort(order[:n_held]))
 
     # ---- prediction ----
@@ -215,7 +184,7 @@ class _NegativeCorrelation(TableEstimator):
 
     def _mean_output(self, X: Any) -> Array:
         check_is_fitted(self)
-        return np.concatenate([mean_of(outputs) for outputs in self._outputs(X)])
+        return np.concatenate([nets.mean_of(outputs) for outputs in self._outputs(X)])
 
     # ---- files ----
 
@@ -228,8 +197,8 @@ class _NegativeCorrelation(TableEstimator):
         super()._set_state(state)
 
     def _check_fitted(self) -> None:
-        kinds = {"coding_": InputCoding, "networks_": Networks, "n_iter_": int}
-        valid = all(type(getattr(self, name)) is kind for name, kind in kinds.items()) and self.n_iter_ >= 0
+        kinds = [type(part) for part in (self.coding_, self.networks_, self.n_iter_)]
+        valid = kinds == [InputCoding, Networks, int] and self.n_iter_ >= 0
         valid = valid and type(vars(self).get("ledger_")) in (EpochLedger, type(None))
         require(valid, f"the parts of a {type(self).__name__} have wrong types")
         self.coding_.check(self.schema_)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -88,9 +88,9 @@ def exponential(x: Array) -> Array:
     return result.reshape(x.shape)
 
 
-def ordered_sum(values: Array, axis: int) -> Array:
-    """Return the sum over an axis, added up in its order."""
-    return np.asarray(sum(np.moveaxis(values, axis, 0)))
+def sum_over_last(values: Array) -> Array:
+    """Return the sum over the last axis, added up in its order."""
+    return np.asarray(sum(values.T)).T
 
 
 def weighted_sum(values: Array, weights: Array) -> float:
@@ -128,30 +128,25 @@ class Networks(Persistent):
     def __post_init__(self) -> None:
         arrays = (self.input_weights, self.hidden_bias, self.output_weights, self.output_bias)
         valid = all(isinstance(a, np.ndarray) and a.dtype == np.float64 and a.ndim == 3 for a in arrays)
+        valid = valid and all(np.isfinite(a).all() for a in arrays)
         if valid:
-            n, _, hidden = self.input_weights.shape
-            outputs = self.output_weights.shape[2]
+            (n, _, hidden), outputs = self.input_weights.shape, self.output_weights.shape[2]
             shapes = [(n, 1, hidden), (n, hidden, outputs), (n, 1, outputs)]
             valid = min(n, hidden, outputs) >= 1 and [a.shape for a in arrays[1:]] == shapes
-        valid = valid and all(np.isfinite(a).all() for a in arrays)
         require(valid, "the weights of the networks are not finite arrays of matching shapes")
         require(self.link in ("identity", "softmax"), "the networks have an unknown link")
 
     @classmethod
     def of(cls, layers: Layers, link: str) -> Networks:
         """Build networks from their two layers."""
-        first, second = layers
-        return cls(
-            first[:, :-1].copy(), first[:, -1:].copy(), second[:, :-1].copy(), second[:, -1:].copy(), link
-        )
+        parts = (part.copy() for layer in layers for part in (layer[:, :-1], layer[:, -1:]))
+        return cls(*parts, link)
 
     @property
     def layers(self) -> Layers:
         """Copies of the weights of the hidden and of the output layer, with the biases as last rows."""
-        return (
-            np.concatenate([self.input_weights, self.hidden_bias], axis=1),
-            np.concatenate([self.output_weights, self.output_bias], axis=1),
-        )
+        hidden = np.concatenate([self.input_weights, self.hidden_bias], axis=1)
+        return hidden, np.concatenate([self.output_weights, self.output_bias], axis=1)
 
     def __len__(self) -> int:
         return len(self.input_weights)
@@ -188,7 +183,7 @@ def _forward(layers: Layers, link: str, inputs: Array) -> tuple[Array, Array, Ar
     outputs = product(hidden, layers[1], max_a=1.0)
     if link == "softmax":
         outputs = exponential(outputs - outputs.max(axis=2, keepdims=True))
-        outputs /= ordered_sum(outputs, 2)[..., None]
+        outputs /= sum_over_last(outputs)[..., None]
     return inputs, hidden, outputs
 
 
@@ -202,7 +197,7 @@ class Spread(NamedTuple):
 
 def mean_of(outputs: Array) -> Array:
     """Return the mean over the networks, added up in their order.  (M, …) -> (…)"""
-    return ordered_sum(outputs, 0) / len(outputs)
+    return np.asarray(sum(outputs)) / len(outputs)
 
 
 def spread(outputs: Array, target: Array, weights: Array) -> Spread:
@@ -216,7 +211,7 @@ def spread(outputs: Array, target: Array, weights: Array) -> Spread:
     mean = mean_of(outputs)
     errors, ambiguities = mean_of(np.square(outputs - target)), mean_of(np.square(outputs - mean))
     squares = errors, np.square(mean - target), ambiguities
-    return Spread(*(weighted_sum(ordered_sum(one, 1), weights) for one in squares))
+    return Spread(*(weighted_sum(sum_over_last(one), weights) for one in squares))
 
 
 # ---- training ----
@@ -254,7 +249,7 @@ def gradient(
         slope -= penalty * (outputs - mean_of(outputs))
     slope *= batch.weights[:, None]
     if link == "softmax":
-        slope = outputs * (slope - ordered_sum(outputs * slope, 2)[..., None])
+        slope = outputs * (slope - sum_over_last(outputs * slope)[..., None])
     inner = product(slope, layers[1][:, :-1].swapaxes(1, 2)) * (1.0 - np.square(hidden[..., :-1]))
     slopes = product(inputs.T, inner), product(hidden.swapaxes(1, 2), slope, max_a=1.0)
     for by_layer, layer in zip(slopes, layers, strict=True):
@@ -340,8 +335,8 @@ def _run_epoch(
     for begin in range(0, len(examples), options.batch_size):
         rows = order[begin : begin + options.batch_size]
         batch = examples.take(rows)
-        share = Examples(batch.inputs, batch.target, batch.weights / len(rows))
-        slopes, outputs = gradient(layers, link, share, options.penalty, options.alpha)
+        mean = replace(batch, weights=batch.weights / len(rows))
+        slopes, outputs = gradient(layers, link, mean, options.penalty, options.alpha)
         spreads.append(spread(outputs, batch.target, batch.weights / len(examples)))
         adam.step(layers, slopes)
     return Spread(*map(math.fsum, zip(*spreads, strict=True)))

@@ -10,17 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, is_classifier
 
 from spinney.core.errors import InputError
-from spinney.core.parameters import (
-    FLAG,
-    NONE,
-    Integer,
-    OneOf,
-    Real,
-    Rule,
-    check_parameters,
-    draw_seed,
-    thread_count,
-)
+from spinney.core.parameters import FLAG, NONE, Integer, OneOf, Real, Rule, draw_seed, thread_count
 from spinney.core.parameters import ArrayLike as ArrayRule
 from spinney.core.seeds import stream
 from spinney.data.weights import check_weights
@@ -35,22 +25,10 @@ from spinney.members.tables import (
     encode_labels,
     take_rows,
 )
+from spinney.perturb import codes as output_codes
 from spinney.perturb.base import _MemberEnsemble, check_labels
-from spinney.perturb.codes import (
-    LOSSES,
-    MAKERS,
-    Code,
-    by_hamming,
-    by_loss,
-    check_code,
-    check_rows_differ,
-    couple,
-    random_code,
-    softmax,
-)
 from spinney.trees import DecisionTreeClassifier
 
-_DECODING = ("decoding", "loss", "response")
 _RESPONSES = ("decision_function", "predict_proba", "predict")
 # Purposes of the random streams: the code, and member t by _MEMBERS + t.
 _CODE, _MEMBERS = 0, 1
@@ -119,25 +97,18 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
 
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = {
         "estimator": (NONE, AnyEstimator()),
-        "code": (OneOf(*MAKERS, "dense", "sparse"), ArrayRule()),
+        "code": (OneOf(*output_codes.MAKERS, "dense", "sparse"), ArrayRule()),
         "code_size": (NONE, Real(0.0, open_ends="(")),
         "n_candidates": (Integer(1),),
         "decoding": (OneOf("loss", "hamming", "probability"),),
-        "loss": (OneOf(*LOSSES),),
+        "loss": (OneOf(*output_codes.LOSSES),),
         "response": (OneOf("auto", *_RESPONSES),),
         "verbose": (FLAG, Integer(0)),
     }
     _required_attributes = ("classes_", "code_book_")
 
-    code: Any
-    code_size: float | None
-    n_candidates: int
-    decoding: Literal["loss", "hamming", "probability"]
-    loss: Literal["hinge", "exponential", "logistic"]
-    response: Literal["auto", "decision_function", "predict_proba", "predict"]
-    random_state: Any
     classes_: NDArray[Any]
-    code_book_: Code
+    code_book_: output_codes.Code
 
     def __init__(
         self,
@@ -193,29 +164,38 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
         code = self._make_code(present, stream(seed, _CODE))
         n_members = code.shape[1] if present.sum() > 1 else 0
         calls = [
-            (make_member(template, _member_seed(seed, t)), X, code[codes, t], weights)
+            (
+                make_member(template, int(stream(seed, _MEMBERS + t).integers(2**63))),
+                X,
+                code[codes, t],
+                weights,
+            )
             for t in range(n_members)
         ]
         members = self._fit_members(_fit_sides, calls, X)
         return self._set_fitted(estimators_=members, classes_=classes, code_book_=code, **described)
 
-    def _make_code(self, present: NDArray[np.bool_], rng: np.random.Generator) -> Code:
+    def _make_code(self, present: NDArray[np.bool_], rng: np.random.Generator) -> output_codes.Code:
         """Return a code for the classes that are present; the others have rows of zeros."""
         n_present = int(present.sum())
         if not isinstance(self.code, str):
-            code = np.where(present[:, None], check_code(self.code, len(present)), 0).astype(np.int8)
+            code = np.where(present[:, None], output_codes.check_code(self.code, len(present)), 0).astype(
+                np.int8
+            )
             used = (code == 1).any(axis=0) & (code == -1).any(axis=0)
             if n_present > 1 and not used.all():
                 code = code[:, used]
-                check_rows_differ(code[present])
+                output_codes.check_rows_differ(code[present])
             return code
         if n_present <= 2:
             # One member, or none for a single class.
             some = np.array([[1], [-1]], np.int8)[:n_present]
-        elif self.code in MAKERS:
-            some = MAKERS[self.code](n_present)
+        elif self.code in output_codes.MAKERS:
+            some = output_codes.MAKERS[self.code](n_present)
         else:
-            some = random_code(n_present, self.code == "sparse", self.code_size, self.n_candidates, rng)
+            some = output_codes.random_code(
+                n_present, self.code == "sparse", self.code_size, self.n_candidates, rng
+            )
         code = np.zeros((len(present), some.shape[1]), np.int8)
         code[present] = some
         return code
@@ -255,10 +235,7 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
         [[-1.0, 1.0, -1.0]]
         """
         check_input(self, X)
-        # They may have been set again since the fit.
-        check_parameters(
-            type(self).__name__, vars(self), {name: self._parameter_rules[name] for name in _DECODING}
-        )
+        self._check_params()  # decoding, loss and response may have been set again since the fit
         if not self.estimators_:
             return np.ones((count_rows(X), self.code_book_.shape[1]))
         method = self._method(self.estimators_[0])
@@ -313,7 +290,7 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
         ndarray of shape (n_rows, n_classes)
             Probabilities.
         """
-        probabilities = softmax(self._scores(X))
+        probabilities = output_codes.softmax(self._scores(X))
         probabilities[:, ~self.code_book_.any(axis=1)] = 0.0
         return np.asarray(probabilities / probabilities.sum(axis=1, keepdims=True))
 
@@ -322,11 +299,12 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
         present = np.asarray(self.code_book_.any(axis=1))
         code = self.code_book_[present]
         if self.decoding == "probability" and self.estimators_:
-            known = np.log(np.maximum(couple(code, (1.0 + margins) / 2.0), np.finfo(np.float64).tiny))
+            probabilities = output_codes.couple(code, (1.0 + margins) / 2.0)
+            known = np.log(np.maximum(probabilities, np.finfo(np.float64).tiny))
         elif self.decoding == "hamming":
-            known = by_hamming(code, margins)
+            known = output_codes.by_hamming(code, margins)
         else:
-            known = by_loss(code, margins, self.loss)
+            known = output_codes.by_loss(code, margins, self.loss)
         scores = np.repeat(known.min(axis=1, keepdims=True) - 1.0, len(present), axis=1)
         scores[:, present] = known
         return scores
@@ -348,10 +326,6 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
     def _is_member(self, member: Any) -> bool:
         sides: Any = getattr(member, "classes_", None)
         return bool(is_classifier(member)) and np.array_equal(sides, [-1, 1])
-
-
-def _member_seed(seed: int, t: int) -> int:
-    return int(stream(seed, _MEMBERS + t).integers(2**63))
 
 
 def _fit_sides(member: Any, X: Any, sides: NDArray[np.int8], weights: NDArray[np.float64] | None) -> Any:

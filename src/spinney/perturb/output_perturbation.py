@@ -140,10 +140,6 @@ class _OutputPerturbation(_MemberEnsemble):
         "scale": (Real(0.0),),
     }
 
-    n_estimators: int
-    bootstrap: bool
-    random_state: Any
-
     @abstractmethod
     def _encode_target(self, y: Any, n_rows: int) -> tuple[NDArray[Any], dict[str, Any]]:
         """Return the target to perturb, and fitted attributes."""
@@ -178,9 +174,8 @@ class _OutputPerturbation(_MemberEnsemble):
         copies = make_copies(X, target, check_weights(sample_weight, n_rows))
         perturb, more = self._perturbation(target, copies)
         table, template = copies.take(X), self._template()
-        calls = [
-            (template, table, perturb, copies, self.bootstrap, seed, t) for t in range(self.n_estimators)
-        ]
+        common = (template, table, perturb, copies, self.bootstrap, seed)
+        calls = [(*common, t) for t in range(self.n_estimators)]
         members = self._fit_members(_fit_perturbed, calls, X)
         return self._set_fitted(estimators_=members, **described, **fitted, **more)
 
@@ -199,9 +194,8 @@ def _fit_perturbed(
     if takes_weights(member):
         return fit_member(member, table, target, counts * (1.0 if weights is None else weights))
     rows = np.repeat(np.arange(n), counts)
-    return fit_member(
-        member, take_rows(table, rows), target[rows], None if weights is None else weights[rows]
-    )
+    weights = None if weights is None else weights[rows]
+    return fit_member(member, take_rows(table, rows), target[rows], weights)
 
 
 class OutputFlippingClassifier(ClassifierMixin, _OutputPerturbation):  # type: ignore[misc]
@@ -256,8 +250,6 @@ class OutputFlippingClassifier(ClassifierMixin, _OutputPerturbation):  # type: i
 
     _required_attributes = ("classes_", "flip_rate_")
 
-    flip_rate: float | Literal["auto"]
-    voting: Literal["hard", "soft"]
     classes_: NDArray[Any]
     flip_rate_: float
 
@@ -395,7 +387,6 @@ class OutputSmearingRegressor(RegressorMixin, _OutputPerturbation):  # type: ign
 
     _required_attributes = ("noise_",)
 
-    scale: float
     noise_: Array
 
     def __init__(
