@@ -21,17 +21,8 @@ from spinney.core.parameters import FLAG, Integer, Rule, draw_seed, thread_count
 from spinney.core.seeds import stream
 from spinney.data.target import encode_classes, encode_like, encode_values, read_target
 from spinney.data.weights import check_weights
-from spinney.ensembles.predictions import (
-    Array,
-    FitTask,
-    Method,
-    OutOfFold,
-    aligned_predictions,
-    as_probabilities,
-    class_indices,
-    make_splits,
-    make_splitter,
-)
+from spinney.ensembles import predictions as aligned
+from spinney.ensembles.predictions import Array, FitTask, Method, OutOfFold
 from spinney.io import require
 from spinney.members.base_estimators import AnyEstimator, make_member
 from spinney.members.tables import check_described, check_input, count_rows, describe_input, encode_labels
@@ -47,12 +38,6 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = RULES
     _required_attributes: ClassVar[tuple[str, ...]] = ("estimators_", "_names")
     _state_attributes: ClassVar[tuple[str, ...]] = ("classes_", "n_features_in_", "feature_names_in_")
-
-    estimators: Any
-    cv: Any
-    n_jobs: int | None
-    random_state: Any
-    verbose: int
 
     estimators_: list[Any]
     _names: list[str]
@@ -233,11 +218,10 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
         With cv="prefit" the rows given to ``fit`` are taken to be such.
         """
         if self._is_prefit():
-            return OutOfFold(
-                np.arange(len(task.y)), self._predictions(task.members, methods, task.X, task.classes)
-            )
-        splitter = make_splitter(self.cv, task.codes, task.classes is not None)
-        splits = make_splits(splitter, task.X, task.codes, task.splitter_metadata.get("groups"))
+            predictions = self._predictions(task.members, methods, task.X, task.classes)
+            return OutOfFold(np.arange(len(task.y)), predictions)
+        splitter = aligned.make_splitter(self.cv, task.codes, task.classes is not None)
+        splits = aligned.make_splits(splitter, task.X, task.codes, task.splitter_metadata.get("groups"))
         try:
             return task.predict_out_of_fold(splits, methods, self.n_jobs, self._title("out-of-fold"))
         except SpinneyError as error:
@@ -261,7 +245,7 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
     ) -> list[Array]:
         """Return the predictions of each member, (n_rows, width) each."""
         pairs = zip(members, methods, strict=True)
-        return [aligned_predictions(member, X, method, classes) for member, method in pairs]
+        return [aligned.aligned_predictions(member, X, method, classes) for member, method in pairs]
 
     # ---- after fitting ----
 
@@ -269,10 +253,8 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
         check_described(self)
         members, names = self.estimators_, self._names
         require(type(members) is list and len(members) > 0, "the ensemble has no list of members")
-        require(
-            all(hasattr(member, "predict") and hasattr(member, "get_params") for member in members),
-            "a member is not an estimator",
-        )
+        valid = all(hasattr(member, "predict") and hasattr(member, "get_params") for member in members)
+        require(valid, "a member is not an estimator")
         require(type(names) is list and len(names) == len(members), "members and names differ in number")
         require(all(type(name) is str for name in names), "the name of a member is not a string")
         classes = vars(self).get("classes_")
@@ -283,7 +265,7 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
         require(valid, "the ensemble has no classes")
         require(len(set(self.classes_.tolist())) == len(self.classes_), "a class is listed twice")
         for member in members:
-            class_indices(member, self.classes_)
+            aligned.class_indices(member, self.classes_)
 
     def _table_readers(self) -> list[Any]:
         """Return the estimators that are given X itself."""
@@ -320,16 +302,15 @@ class _WeightedMean(_NamedEnsemble):
     ) -> list[Array]:
         """Return the predictions of all members in a form that can be averaged, each (n_rows, width)."""
         pairs = zip(predictions, methods, strict=True)
-        return [as_probabilities(one, method, classes) for one, method in pairs]
+        return [aligned.as_probabilities(one, method, classes) for one, method in pairs]
 
     def _member_probabilities(self, X: Any) -> list[Array]:
         """Return probabilities, votes or values of each member, (n_rows, width) each."""
         check_input(self, X)
         classes = vars(self).get("classes_")
         methods = self._methods(self._names, self.estimators_)
-        return self._as_probabilities(
-            self._predictions(self.estimators_, methods, X, classes), methods, classes
-        )
+        predictions = self._predictions(self.estimators_, methods, X, classes)
+        return self._as_probabilities(predictions, methods, classes)
 
     def _mean(self, X: Any) -> Array:
         """Return the weighted mean over the members.  -> (n_rows, width)"""
@@ -350,10 +331,8 @@ def _count_rows(X: Any) -> int:
     n_rows, width = count_rows(X), describe_input(X).get("n_features_in_")
     for number, what in ((n_rows, "sample"), (width, "feature")):
         if number == 0:
-            shape = (n_rows, width)
-            raise InputError(
-                f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required."
-            )
+            shape = f"(shape={(n_rows, width)})"
+            raise InputError(f"Found array with 0 {what}(s) {shape} while a minimum of 1 is required.")
     return n_rows
 
 

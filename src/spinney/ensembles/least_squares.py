@@ -48,8 +48,7 @@ def convex_weights(predictions: Sequence[Array], target: Array, row_weights: Arr
     scale = max(float(np.abs(corner).max()), np.finfo(np.float64).tiny)
     system = np.vstack([corner / scale, np.ones(len(predictions))])
     solution = _non_negative(system, np.append(np.zeros(len(corner)), 1.0))
-    weights: Array = solution / solution.sum()
-    return weights
+    return np.asarray(solution / solution.sum())
 
 
 def least_squares(
@@ -86,8 +85,7 @@ def _triangle(system: Array) -> Array:
 
 
 def _non_negative(matrix: Array, right: Array) -> Array:
-    solution: Array = nnls(matrix, right, maxiter=30 * max(matrix.shape[1], 10))[0]
-    return solution
+    return np.asarray(nnls(matrix, right, maxiter=30 * max(matrix.shape[1], 10))[0])
 
 
 def nearest_distribution(sums: Array) -> Array:
@@ -115,8 +113,6 @@ class _LinearModel(Estimator):
         "fit_intercept": (FLAG,),
     }
 
-    positive: bool
-    fit_intercept: bool
     coef_: Array
     intercept_: Array
 
@@ -184,7 +180,6 @@ class MultiResponseClassifier(ClassifierMixin, _LinearModel):  # type: ignore[mi
     ['b']
     """
 
-    columns: Literal["own", "all"]
     classes_: NDArray[Any]
 
     def __init__(
@@ -226,9 +221,8 @@ class MultiResponseClassifier(ClassifierMixin, _LinearModel):  # type: ignore[mi
             used = slice(k, None, n_classes) if own else slice(None)
             indicator = (codes == k).astype(np.float64)
             coefficients[row, used], intercepts[row] = self._solve(values[:, used], indicator, weights)
-        return self._set_fitted(
-            coef_=coefficients, intercept_=intercepts, classes_=classes, **describe_input(X)
-        )
+        fitted = {"coef_": coefficients, "intercept_": intercepts, "classes_": classes}
+        return self._set_fitted(**fitted, **describe_input(X))
 
     def predict_proba(self, X: Any) -> Array:
         """Predict class probabilities: the distribution nearest to the sums.
@@ -335,9 +329,8 @@ class LeastSquaresRegressor(RegressorMixin, _LinearModel):  # type: ignore[misc]
             raise InputError(f"y has {values.shape[1]} outputs; LeastSquaresRegressor supports one.")
         weights = check_weights(sample_weight, len(features))
         coefficients, intercept = self._solve(features, values[:, 0], weights)
-        return self._set_fitted(
-            coef_=coefficients[None, :], intercept_=np.array([intercept]), **describe_input(X)
-        )
+        fitted = {"coef_": coefficients[None, :], "intercept_": np.array([intercept])}
+        return self._set_fitted(**fitted, **describe_input(X))
 
     def predict(self, X: Any) -> Array:
         """Predict the sum of intercept and weighted columns.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 import numpy as np
@@ -135,7 +135,10 @@ def _chosen_part(fitted: dict[str, Any], chosen: NDArray[np.intp]) -> dict[str, 
         trees = part["ensemble_"]
         part["ensemble_"] = TreeEnsemble.from_trees(trees.tree(int(i)) for i in chosen)
     if isinstance(part.get("_samples"), BootstrapSamples):
-        part["_samples"] = _kept_samples(part["_samples"], np.asarray(chosen, dtype=np.int64))
+        samples = part["_samples"]  # pruning may have been done before
+        drawn = {one.name: getattr(samples, one.name) for one in fields(BootstrapSamples)}
+        before = vars(samples).get("members", np.arange(chosen.max() + 1))
+        part["_samples"] = KeptSamples(**drawn, members=np.asarray(before[chosen], dtype=np.int64))
     return part
 
 
@@ -143,44 +146,33 @@ def _chosen_part(fitted: dict[str, Any], chosen: NDArray[np.intp]) -> dict[str, 
 class KeptSamples(BootstrapSamples):
     """Bootstrap samples of the members left by pruning; ``members`` are their numbers before."""
 
-    members: NDArray[np.int64] | None = None
+    members: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
     def __post_init__(self) -> None:
         super().__post_init__()
         valid = isinstance(self.members, np.ndarray) and self.members.dtype == np.int64
-        if not valid or self.members is None or self.members.ndim != 1 or (self.members < 0).any():
+        if not valid or self.members.ndim != 1 or (self.members < 0).any():
             raise ValueError("the numbers of the members that are left are not valid")
-
-    def _original(self, t: int) -> int:
-        assert self.members is not None
-        return int(self.members[t])
 
     def counts(self, t: int) -> Any:
         """Return how often the member drew each row.  -> (n_rows,)"""
-        return super().counts(self._original(t))
+        return super().counts(int(self.members[t]))
 
     def columns(self, t: int) -> NDArray[np.int64]:
         """Return the columns that the member drew, ascending.  -> (n_columns_drawn,)"""
-        return super().columns(self._original(t))
+        return super().columns(int(self.members[t]))
 
     def estimator_seed(self, t: int) -> int:
         """Return the seed of the random states of the member."""
-        return super().estimator_seed(self._original(t))
+        return super().estimator_seed(int(self.members[t]))
 
     def parameter_seed(self, t: int) -> int:
         """Return the seed of the random hyper-parameters of the member."""
-        return super().parameter_seed(self._original(t))
+        return super().parameter_seed(int(self.members[t]))
 
     def same_draws(self, other: BootstrapSamples) -> bool:
         """Return False: a pruned ensemble cannot be continued as if it were whole."""
         return False
-
-
-def _kept_samples(samples: BootstrapSamples, chosen: NDArray[np.int64]) -> KeptSamples:
-    """Return the samples of the chosen members; pruning may have been done before."""
-    drawn = {field.name: getattr(samples, field.name) for field in fields(BootstrapSamples)}
-    before = vars(samples).get("members")
-    return KeptSamples(**drawn, members=chosen if before is None else before[chosen])
 
 
 class _VoteError:

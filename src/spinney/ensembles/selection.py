@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self
 
@@ -161,31 +161,28 @@ class ScorerLoss:
         return np.array([-self._score((total + one) / (counts.sum() + 1)) for one in self._predictions])
 
     def _score(self, mean: Array) -> float:
-        given = _GivenValues(mean) if self._classes is None else _GivenProbabilities(mean, self._classes)
+        kind = _GivenValues if self._classes is None else _GivenProbabilities
+        given = kind(mean, self._classes)
         return float(self._scorer(given, np.arange(len(mean))[:, None], self._y, **self._metadata))
 
 
 class _GivenValues(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Regressor that returns predictions computed before, for a scorer."""
 
-    def __init__(self, values: Array) -> None:
-        self.values = values
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def predict(self, rows: NDArray[np.int64]) -> Array:
-        return np.asarray(self.values[rows[:, 0], 0])
-
-
-class _GivenProbabilities(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Classifier that returns probabilities computed before, for a scorer."""
-
-    def __init__(self, values: Array, classes: NDArray[Any]) -> None:
+    def __init__(self, values: Array, classes: NDArray[Any] | None = None) -> None:
         self.values, self.classes_ = values, classes
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
+
+    def predict(self, rows: NDArray[np.int64]) -> NDArray[Any]:
+        return np.asarray(self.values[rows[:, 0], 0])
+
+
+class _GivenProbabilities(ClassifierMixin, _GivenValues):  # type: ignore[misc]
+    """Classifier that returns probabilities computed before, for a scorer."""
+
+    classes_: NDArray[Any]
 
     def predict_proba(self, rows: NDArray[np.int64]) -> Array:
         return self.values[rows[:, 0]]
@@ -197,23 +194,16 @@ class _GivenProbabilities(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 # ---- estimators ----
 
 
-class _Callable:
-    """Parameter rule that allows callables."""
-
-    def allows(self, value: Any) -> bool:
-        """Return True if the value can be called."""
-        return callable(value)
-
-    def __str__(self) -> str:
-        return "a function of (estimator, X, y)"
-
-
 class _EnsembleSelection(_WeightedMean):
     """Base class of ensemble selection."""
 
     _required_attributes: ClassVar[tuple[str, ...]] = ("path_",)
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = RULES | {
-        "scoring": (NONE, Kind("the name of a scorer", str), _Callable()),
+        "scoring": (
+            NONE,
+            Kind("the name of a scorer", str),
+            Kind("a function of (estimator, X, y)", Callable),
+        ),
         "n_steps": (Integer(1),),
         "n_initial": (Integer(1),),
         "replacement": (FLAG,),
@@ -221,12 +211,6 @@ class _EnsembleSelection(_WeightedMean):
         "max_samples": (Real(0.0, 1.0, open_ends="("),),
     }
 
-    scoring: Any
-    n_steps: int
-    n_initial: int
-    replacement: bool
-    n_bags: int
-    max_samples: float
     path_: list[list[tuple[str, float]]]
 
     def __init__(

@@ -82,9 +82,6 @@ class _Stacking(TransformerMixin, _NamedEnsemble):  # type: ignore[misc]
         "passthrough": (FLAG,),
     }
 
-    final_estimator: Any
-    stack_method: Literal["auto", "predict_proba", "decision_function", "predict"] = "auto"
-    passthrough: bool
     final_estimator_: Any
     stack_method_: list[Method]
 
@@ -118,9 +115,8 @@ class _Stacking(TransformerMixin, _NamedEnsemble):  # type: ignore[misc]
         held_out = self._predict_held_out(task, methods)
         names = self._column_names(task.names, methods, task.classes)
         rows = held_out.rows
-        table = self._table(
-            held_out.predictions, methods, names, take_rows(X, rows) if self.passthrough else None
-        )
+        columns = take_rows(X, rows) if self.passthrough else None
+        table = self._table(held_out.predictions, methods, names, columns)
         others = _check_method_params(X, dict(task.final_metadata), rows)
         return self._set_fitted(
             estimators_=self._fit_members(task),

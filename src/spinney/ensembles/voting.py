@@ -133,8 +133,6 @@ class _Voting(TransformerMixin, _WeightedMean):  # type: ignore[misc]
         "flatten_transform": (FLAG,),
     }
 
-    weights: Any
-
     def fit(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, groups: Any = None, **metadata: Any
     ) -> Self:
@@ -268,12 +266,6 @@ class VotingClassifier(ClassifierMixin, _Voting):  # type: ignore[misc]
     """
 
     _task = "classification"
-
-    voting: Literal["hard", "soft"]
-    rule: Literal["plurality", "majority"]
-    quorum: float | None
-    reject_label: Any
-    flatten_transform: bool
 
     def __init__(
         self,
