@@ -140,10 +140,9 @@ def _decompose(residuals: Values, weights: Values, row_weights: Values | None) -
             "The predictions are so far from y that the squared error is infinite",
             fix="Divide the predictions and y by a large number.",
         )
-    by_member = (np.average(part, axis=0, weights=row_weights) for part in (squared, spread))
-    return _average(
-        (np.mean(mean**2, axis=1), squared @ weights, spread @ weights), *by_member, weights, row_weights
-    )
+    parts = np.mean(mean**2, axis=1), squared @ weights, spread @ weights
+    errors, ambiguities = (np.average(part, axis=0, weights=row_weights) for part in (squared, spread))
+    return _average(parts, errors, ambiguities, weights, row_weights)
 
 
 def _average(

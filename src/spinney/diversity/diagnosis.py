@@ -235,17 +235,17 @@ def _diagnose_classifiers(ensemble: Any, X: Any, y: Any, sample_weight: Any) -> 
     of_labels, of_correct = count_pairs(votes), count_pairs(correct)
     errors = pairwise.errors_of(of_correct)
     mean_error = float(errors.mean())
-    pairs = {
+    measures: dict[str, Any] = {
         name: measure(of_labels if name in ("disagreement", "kappa") else of_correct)
         for name, measure in pairwise.MEASURES.items()
     }
+    measures |= {name: of_votes(correct) for name, of_votes in non_pairwise.MEASURES.items()}
     return Diagnosis(
         votes.n_rows,
         votes.n_members,
         _ensemble_error(ensemble, X, y, sample_weight, votes),
         errors,
-        **pairs,
-        **{name: measure(correct) for name, measure in non_pairwise.MEASURES.items()},
+        **measures,
         ambiguity=vote_ambiguity(votes, of_labels, errors),
         kappa_error=pairwise.points_of(of_labels, errors),
         independent_error=ensemble_error(votes.n_members, mean_error),

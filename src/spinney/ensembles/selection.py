@@ -193,6 +193,8 @@ class _GivenProbabilities(ClassifierMixin, _GivenValues):  # type: ignore[misc]
 
 # ---- estimators ----
 
+_FUNCTION = Kind("a function of (estimator, X, y)", Callable)  # type: ignore[arg-type]
+
 
 class _EnsembleSelection(_WeightedMean):
     """Base class of ensemble selection."""
@@ -202,7 +204,7 @@ class _EnsembleSelection(_WeightedMean):
         "scoring": (
             NONE,
             Kind("the name of a scorer", str),
-            Kind("a function of (estimator, X, y)", Callable),
+            _FUNCTION,
         ),
         "n_steps": (Integer(1),),
         "n_initial": (Integer(1),),

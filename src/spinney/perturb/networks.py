@@ -139,8 +139,8 @@ class Networks(Persistent):
     @classmethod
     def of(cls, layers: Layers, link: str) -> Networks:
         """Build networks from their two layers."""
-        parts = (part.copy() for layer in layers for part in (layer[:, :-1], layer[:, -1:]))
-        return cls(*parts, link)
+        w, b, v, c = (part.copy() for layer in layers for part in (layer[:, :-1], layer[:, -1:]))
+        return cls(w, b, v, c, link)
 
     @property
     def layers(self) -> Layers:
