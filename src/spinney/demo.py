@@ -21,16 +21,8 @@ from rich.text import Text
 from rich.tree import Tree
 from sklearn.model_selection import train_test_split
 
-from spinney import (
-    C45Classifier,
-    DecisionTreeClassifier,
-    ID3Classifier,
-    ObliqueTreeClassifier,
-    __version__,
-    datasets,
-    load,
-    native,
-)
+import spinney
+from spinney import DecisionTreeClassifier, datasets, native
 from spinney.data import read_table
 from spinney.inspect.wording import named_tree, split_text
 from spinney.io import ModelFileError, dumps
@@ -67,7 +59,7 @@ def run(console: Console) -> None:
     """
     watch = Stopwatch()
     opening = (
-        f"[bold]Spinney [cyan]{__version__}[/][/] [dim]· {native.level} vector instructions[/]\n"
+        f"[bold]Spinney [cyan]{spinney.__version__}[/][/] [dim]· {native.level} vector instructions[/]\n"
         "Decision trees and ensembles: fast, reproducible, and easy to inspect."
     )
     console.print(Panel(opening, border_style="cyan", padding=(0, 2)), "")
@@ -87,7 +79,7 @@ def _sections(watch: Stopwatch, width: int) -> Iterator[tuple[Any, ...]]:
     """Yield the title and the parts of each section."""
     melons, ripe = datasets.load_watermelon3()
     yield "Data", *_data(melons, ripe)
-    model = watch.fit(C45Classifier(ledger=True), melons, ripe)
+    model = watch.fit(spinney.C45Classifier(ledger=True), melons, ripe)
     yield "Decision tree", *_tree(model)
     yield "Rules", *_rules(model, width)
     yield f"Why the root splits on {model.schema_.names[model.tree_.feature[0]]}", *_candidates(model)
@@ -116,12 +108,10 @@ def _label(label: object) -> Text:
 
 def _data(X: Any, y: Any) -> Iterator[RenderableType]:
     table = read_table(X)
-    yield Text(f"{table.n_rows} watermelons. Ripe? ").append_text(
-        Text("  ").join(
-            Text.assemble(_label(label), " ", ("●" * count, _STYLES[label]), f" {count}")
-            for label, count in sorted(Counter(y).items())
-        )
-    )
+    counts = Text(f"{table.n_rows} watermelons. Ripe? ")
+    for label, count in sorted(Counter(y).items()):
+        counts += Text.assemble(_label(label), " ", ("●" * count, _STYLES[label]), f" {count}  ")
+    yield counts
     shown = _table("feature", "kind", "values")
     for j, feature in enumerate(table.schema.features):
         column = table.column(j)
@@ -193,7 +183,7 @@ def _candidates(model: Any) -> Iterator[RenderableType]:
 
 def _missing(watch: Stopwatch) -> Iterator[RenderableType]:
     X, y = datasets.load_watermelon2_missing()
-    model = watch.fit(ID3Classifier(), X, y)
+    model = watch.fit(spinney.ID3Classifier(), X, y)
     reach = model.decision_path(X).toarray()[:, list(model.tree_.children(0))]
     divided = np.flatnonzero((reach > 0).sum(axis=1) > 1)
     n_known = len(X) - len(divided)
@@ -238,10 +228,10 @@ def _accuracy(watch: Stopwatch) -> Iterator[RenderableType]:
     numbers = np.vectorize({"x": 1.0, "b": 0.0, "o": -1.0}.__getitem__)(X)
     table = _table("learner", "leaves", "fit", "accuracy", "")
     for name, learner, data in (
-        ("ID3", ID3Classifier(), X),
-        ("C4.5", C45Classifier(), X),
+        ("ID3", spinney.ID3Classifier(), X),
+        ("C4.5", spinney.C45Classifier(), X),
         ("CART", DecisionTreeClassifier(), X),
-        ("oblique (x = 1, o = −1)", ObliqueTreeClassifier(random_state=0), numbers),
+        ("oblique (x = 1, o = −1)", spinney.ObliqueTreeClassifier(random_state=0), numbers),
     ):
         train, test, y_train, y_test = train_test_split(data, y, test_size=0.3, random_state=0, stratify=y)
         model = watch.fit(learner, train, y_train)
@@ -257,13 +247,13 @@ def _accuracy(watch: Stopwatch) -> Iterator[RenderableType]:
 
 def _file(model: Any, X: Any, watch: Stopwatch) -> Iterator[RenderableType]:
     data = dumps(model)
-    again = load(data)
+    again = spinney.load(data)
     same = bool((model.predict_proba(X) == again.predict_proba(X)).all())
     damaged = bytearray(data)
     damaged[len(data) // 2] ^= 1
     refusal = ""
     try:
-        load(bytes(damaged))
+        spinney.load(bytes(damaged))
     except ModelFileError as error:
         refusal = f"refused: {str(error).split('. ')[0]}."
     X_many, y_many = datasets.make_box(20_000, frame=None)
