@@ -360,21 +360,23 @@ def open_source(X: Any, *, known: bool = False) -> Source:
     return open_other(X, known)
 
 
-def open_array(X: NDArray[Any]) -> Source:
-    """Open a plain array."""
+def open_array(X: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> Source:
+    """Open a plain array, with an optional mask of the missing values."""
     shape = check_shape(X)
     check_kind(X.dtype)
-    if X.dtype.kind in "fiu":
-        return Source(
-            shape,
-            None,
-            lambda j: NumberColumn(X[:, j], j),
-            number_dtype=float_dtype(X.dtype),
-            block=lambda: checked_block(to_native_floats(X)),
-        )
+    if X.dtype.kind not in "fiub":
+        if missing is not None:
+            X = X.astype(object)
+            X[missing] = None
+        return Source(shape, None, lambda j: ObjectColumn(X[:, j], j))
+
+    def column(j: int) -> RawColumn:
+        return NumberColumn(X[:, j], j, None if missing is None else missing[:, j])
+
     if X.dtype.kind == "b":
-        return Source(shape, None, lambda j: NumberColumn(X[:, j], j))
-    return Source(shape, None, lambda j: ObjectColumn(X[:, j], j))
+        return Source(shape, None, column)
+    block = lambda: checked_block(to_native_floats(X, missing))  # noqa: E731
+    return Source(shape, None, column, number_dtype=float_dtype(X.dtype), block=block)
 
 
 def checked_block(block: Floats, names: tuple[str, ...] | None = None) -> Floats:

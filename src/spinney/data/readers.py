@@ -24,7 +24,6 @@ from spinney.data.columns import (
     Source,
     array_from_nested,
     check_kind,
-    check_shape,
     checked_block,
     column_label,
     float_dtype,
@@ -39,7 +38,7 @@ from spinney.data.columns import (
 def open_other(X: Any, known: bool) -> Source:
     """Open any input but a plain array; see `spinney.data.columns.open_source`."""
     if isinstance(X, np.ma.MaskedArray):
-        return _open_masked(X)
+        return open_array(np.asarray(X.data), np.ma.getmaskarray(X))
     if sparse.issparse(X):
         return _open_sparse(X)
     frame = _as_frame(X)
@@ -52,25 +51,6 @@ def open_other(X: Any, known: bool) -> Source:
             fix="Reshape your data, or pass a data frame with a single row or a single column.",
         )
     return open_array(array)
-
-
-def _open_masked(X: np.ma.MaskedArray[Any, Any]) -> Source:
-    values = np.asarray(X.data)
-    shape = check_shape(values)
-    check_kind(values.dtype)
-    if values.dtype.kind not in "fiub":
-        objects = values.astype(object)
-        objects[np.ma.getmaskarray(X)] = None
-        return Source(shape, None, lambda j: ObjectColumn(objects[:, j], j))
-    mask = np.ma.getmaskarray(X)
-    numeric = values.dtype.kind != "b"
-    return Source(
-        shape,
-        None,
-        lambda j: NumberColumn(values[:, j], j, mask[:, j]),
-        number_dtype=float_dtype(values.dtype) if numeric else None,
-        block=(lambda: checked_block(to_native_floats(values, mask))) if numeric else None,
-    )
 
 
 # --- scipy sparse ------------------------------------------------------------------------------------------

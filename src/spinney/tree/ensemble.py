@@ -109,11 +109,6 @@ class TreeEnsemble(Persistent):
         """Largest number of classes of an output, 1 in regression."""
         return int(self.value.shape[2])
 
-    @property
-    def nbytes(self) -> int:
-        """Number of bytes of all arrays."""
-        return sum(getattr(self, name).nbytes for name in ARRAY_TYPES)
-
     @cached_property
     def _splits_before(self) -> dict[str, NDArray[np.int64]]:
         """Number of splits of the kind of each pool before each tree.  (n_trees + 1,)"""

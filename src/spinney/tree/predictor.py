@@ -19,6 +19,7 @@ from spinney.tree.tree_arrays import TreeArrays
 _STAGED_BYTES = 1 << 24
 
 Columns = NDArray[Any] | list[NDArray[Any] | None]
+Weights = Sequence[float] | Floats | None
 
 
 class Rows(Protocol):
@@ -115,8 +116,7 @@ class Predictor:
         >>> predictor.value(table)[:, 0]  # doctest: +SKIP
         """
         packed = self._core or self._pack()
-        out: Floats = packed.values(used_columns(table, self._used), n_threads, table.n_rows)
-        return out
+        return packed.values(used_columns(table, self._used), n_threads, table.n_rows)
 
     def classes(self, table: Rows, n_threads: int = 1) -> NDArray[np.int64]:
         """Return the class code with the largest value, the first of ties.
@@ -126,7 +126,7 @@ class Predictor:
         >>> model.classes_[predictor.classes(table)]  # doctest: +SKIP
         """
         packed = self._core or self._pack()
-        out: NDArray[np.int64] = packed.classes(used_columns(table, self._used), n_threads, table.n_rows)
+        out = packed.classes(used_columns(table, self._used), n_threads, table.n_rows)
         return out[:, 0] if out.shape[1] == 1 else out
 
     # ---- many trees ----
@@ -136,7 +136,7 @@ class Predictor:
         table: Rows,
         n_threads: int = 1,
         *,
-        weights: Sequence[float] | Floats | None = None,
+        weights: Weights = None,
         n_trees: int | None = None,
         start: Floats | None = None,
     ) -> Floats:
@@ -150,12 +150,7 @@ class Predictor:
         return total.reshape(table.n_rows, *self._shape)
 
     def mean(
-        self,
-        table: Rows,
-        n_threads: int = 1,
-        *,
-        weights: Sequence[float] | Floats | None = None,
-        n_trees: int | None = None,
+        self, table: Rows, n_threads: int = 1, *, weights: Weights = None, n_trees: int | None = None
     ) -> Floats:
         """Return the weighted mean of the values of the trees.  -> (n_rows, n_outputs, width)
 
@@ -170,7 +165,7 @@ class Predictor:
         table: Rows,
         n_threads: int = 1,
         *,
-        weights: Sequence[float] | Floats | None = None,
+        weights: Weights = None,
         n_trees: int | None = None,
         start: Floats | None = None,
     ) -> Iterator[Floats]:
@@ -188,12 +183,7 @@ class Predictor:
             start = stages[-1]
 
     def staged_mean(
-        self,
-        table: Rows,
-        n_threads: int = 1,
-        *,
-        weights: Sequence[float] | Floats | None = None,
-        n_trees: int | None = None,
+        self, table: Rows, n_threads: int = 1, *, weights: Weights = None, n_trees: int | None = None
     ) -> Iterator[Floats]:
         """Yield the result of `mean` for the first tree, the first two, and so on.
 
@@ -213,8 +203,7 @@ class Predictor:
         """
         packed = self._core or self._pack()
         columns = used_columns(table, self._used)
-        leaves: NDArray[np.int32] = packed.apply(columns, n_threads, table.n_rows, self._count(n_trees))
-        return leaves
+        return packed.apply(columns, n_threads, table.n_rows, self._count(n_trees))
 
     def decision_path(self, table: Rows, n_threads: int = 1) -> csr_array[np.float64, tuple[int, int]]:
         """Return the fraction of each row that reaches each node: 1 unless a missing value divided it.

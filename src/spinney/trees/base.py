@@ -47,6 +47,7 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
     __metadata_request__predict: ClassVar[dict[str, Any]] = {"check_input": UNUSED}
     __metadata_request__predict_proba: ClassVar[dict[str, Any]] = {"check_input": UNUSED}
 
+    criterion: str
     random_state: Any
     class_weight: Any = None
     ccp_alpha: float
@@ -144,9 +145,11 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
         TrainingSet
             The rows, not coded yet.
         """
+        table = self.read_training_table(X)
+        non_negative = self._task == "regression" and CRITERIA[self.criterion].non_negative_target
         return TrainingSet.read(
-            self.read_training_table(X), y, sample_weight, task=self._task, class_weight=class_weight,
-            non_negative=self._non_negative_target, n_threads=n_threads, seed=seed,
+            table, y, sample_weight, task=self._task, class_weight=class_weight,
+            non_negative=non_negative, n_threads=n_threads, seed=seed,
         )  # fmt: skip
 
     def read_training_table(self, X: Any) -> Table:
@@ -260,10 +263,6 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
     def _tree_parameters(self, **fixed: Any) -> TreeParameters:
         """Return the parameters of the algorithm; a subclass adds those that it fixes."""
         return TreeParameters.from_params(vars(self), task=self._task, **fixed)
-
-    @property
-    def _non_negative_target(self) -> bool:
-        return False
 
     def _read_training_table(self, X: Any) -> Table:
         return read_table(X, self.categorical_features)
@@ -493,11 +492,6 @@ class RegressorTree(RegressorMixin, BaseTree, persistent_name=""):  # type: igno
     """Base class of trees that predict the mean, or the median, of the leaf."""
 
     _task = "regression"
-    criterion: str
-
-    @property
-    def _non_negative_target(self) -> bool:
-        return CRITERIA[self.criterion].non_negative_target
 
     def predict(self, X: Any, check_input: bool = True) -> Floats:
         """Predict the value of each row.
