@@ -23,11 +23,11 @@ from spinney.bagging.predictions import (
     out_of_bag_parts,
     split_outputs,
 )
-from spinney.bagging.sampling import BootstrapSamples, row_order, sample_size
+from spinney.bagging.sampling import BootstrapSamples, SampledEnsemble, row_order
 from spinney.bagging.trees import MergedTrees, SharedTrainingSets, fit_trees, merge_trees
 from spinney.base import Estimator
 from spinney.core.errors import InputError
-from spinney.core.parameters import FLAG, NONE, Integer, Kind, OneOf, Real, Rule, draw_seed, thread_count
+from spinney.core.parameters import FLAG, NONE, Integer, Kind, OneOf, Real, Rule, thread_count
 from spinney.data.schema import Table
 from spinney.data.target import (
     by_output,
@@ -35,12 +35,18 @@ from spinney.data.target import (
     encode_classes,
     encode_values,
     read_target,
-    same_classes,
 )
 from spinney.data.weights import check_weights
 from spinney.io import require
 from spinney.members.base_estimators import AnyEstimator, base_estimator_tags
-from spinney.members.tables import check_classes, check_input, count_training_rows, describe_input, take_rows
+from spinney.members.tables import (
+    check_classes,
+    check_input,
+    count_training_rows,
+    describe_input,
+    is_array,
+    take_rows,
+)
 from spinney.trees.base import BaseTree
 
 # Rules of the parameters that forests have too.
@@ -54,7 +60,7 @@ SAMPLING_RULES: dict[str, tuple[Rule, ...]] = {
 }
 
 
-class BaseBagging(MetaEstimatorMixin, Estimator, persistent_name=""):  # type: ignore[misc]
+class BaseBagging(MetaEstimatorMixin, SampledEnsemble, Estimator, persistent_name=""):  # type: ignore[misc]
     """Members fitted to bootstrap samples of rows and columns, with averaged predictions."""
 
     _task: ClassVar[Literal["classification", "regression"]]
@@ -72,23 +78,13 @@ class BaseBagging(MetaEstimatorMixin, Estimator, persistent_name=""):  # type: i
     _transient_attributes: ClassVar[tuple[str, ...]] = ("n_features_in_", "_merged")
 
     estimator: Any
-    n_estimators: int
-    max_samples: int | float | None
     max_features: int | float
-    bootstrap: bool
     bootstrap_features: bool
-    oob_score: bool | Callable[..., float]
-    warm_start: bool
-    n_jobs: int | None
-    random_state: Any
-    verbose: int
     parameter_distributions: Mapping[str, Any] | None
     oob_pruning: bool
 
     estimators_: list[Any]
     estimators_features_: list[NDArray[np.int64]]
-    oob_score_: float
-    _samples: BootstrapSamples
     _merged: MergedTrees | None
 
     @abstractmethod
@@ -137,8 +133,16 @@ class BaseBagging(MetaEstimatorMixin, Estimator, persistent_name=""):  # type: i
             training_sets = SharedTrainingSets(X, labels, weights, thread_count(self.n_jobs))
         table = None if training_sets is None else training_sets.of(estimator).training.table
         order = _row_order(X, labels, table)
-        samples = self._make_samples(n_rows, described.get("n_features_in_"), weights, order)
-        members = self._earlier_members(samples, classes)
+        n_columns = described.get("n_features_in_")
+        samples = self._draw_samples(
+            n_rows,
+            n_columns or 0,
+            weights,
+            order,
+            n_columns_drawn=self._count_columns(n_rows, n_columns),
+            bootstrap_columns=bool(self.bootstrap_features),
+        )
+        members = list(self.estimators_) if self._check_continues(samples, classes) else []
         numbers = range(len(members), self.n_estimators)
         new = make_members(estimator, self.parameter_distributions, samples, numbers)
         title = f"{type(self).__name__}: fitting members" if self.verbose else None
@@ -180,29 +184,12 @@ class BaseBagging(MetaEstimatorMixin, Estimator, persistent_name=""):  # type: i
         classes = list(encode_classes(y).classes)
         return classes[0] if y.ndim == 1 else classes
 
-    def _make_samples(
-        self, n_rows: int, n_columns: int | None, weights: Floats | None, order: NDArray[np.int64] | None
-    ) -> BootstrapSamples:
-        """Return the samples of all members; a warm start continues with the same seed."""
+    def _count_columns(self, n_rows: int, n_columns: int | None) -> int:
+        """Return the number of columns per sample; 0 for inputs without columns, such as a list of texts."""
         if n_columns == 0:
             raise InputError(
                 f"Found array with 0 feature(s) (shape=({n_rows}, 0)) while a minimum of 1 is required."
             )
-        continues = self.warm_start and hasattr(self, "estimators_")
-        return BootstrapSamples(
-            seed=self._samples.seed if continues else draw_seed(self.random_state),
-            n_rows=n_rows,
-            n_draw=sample_size(self.max_samples, self.bootstrap, n_rows, weights),
-            bootstrap=bool(self.bootstrap),
-            n_columns=n_columns or 0,
-            n_columns_drawn=self._count_columns(n_columns),
-            bootstrap_columns=bool(self.bootstrap_features),
-            weights=None if weights is None else weights.copy(),  # samples are drawn again long after the fit
-            order=order,
-        )
-
-    def _count_columns(self, n_columns: int | None) -> int:
-        """Return the number of columns per sample; 0 for inputs without columns, such as a list of texts."""
         if n_columns is None:
             if self.max_features != 1.0 or self.bootstrap_features:
                 raise InputError("X has no columns that could be drawn.", fix="Set max_features=1.0.")
@@ -212,14 +199,6 @@ class BaseBagging(MetaEstimatorMixin, Estimator, persistent_name=""):  # type: i
         if self.max_features > n_columns and not self.bootstrap_features:
             raise InputError(f"max_features is {self.max_features}, but X has {n_columns} features.")
         return int(self.max_features)
-
-    def _earlier_members(self, samples: BootstrapSamples, classes: Any) -> list[Any]:
-        """Return the members that a warm start adds to."""
-        if not self.warm_start or not hasattr(self, "estimators_"):
-            return []
-        same = same_classes(vars(self).get("classes_"), classes)
-        self._samples.check_warm_start(samples, same, len(self), self.n_estimators)
-        return list(self.estimators_)
 
     def _score_out_of_bag(
         self, members: list[Any], X: Any, y: Array, samples: BootstrapSamples, classes: Any
@@ -255,8 +234,7 @@ class BaseBagging(MetaEstimatorMixin, Estimator, persistent_name=""):  # type: i
         require(type(features) is list and len(features) == len(members), "a member has no columns")
         for member, columns in zip(members, features, strict=True):
             require(hasattr(member, "predict"), "a member cannot predict")
-            valid = isinstance(columns, np.ndarray) and columns.dtype == np.int64
-            valid = valid and columns.shape == (samples.n_columns_drawn,)
+            valid = is_array(columns, np.int64, samples.n_columns_drawn)
             valid = valid and bool(((columns >= 0) & (columns < samples.n_columns)).all())
             require(valid, "a member has columns that do not exist")
             width = getattr(member, "n_features_in_", samples.n_columns_drawn)
@@ -273,12 +251,6 @@ class BaseBagging(MetaEstimatorMixin, Estimator, persistent_name=""):  # type: i
         """The base estimator that the members are copies of."""
         check_is_fitted(self)
         return self._base_estimator()
-
-    @property
-    def estimators_samples_(self) -> list[NDArray[np.int64]]:
-        """Rows that each member drew, ascending and with repetitions; drawn again at every access."""
-        check_is_fitted(self)
-        return [self._samples.rows(t) for t in range(len(self.estimators_))]
 
     def __len__(self) -> int:
         return len(self.estimators_)

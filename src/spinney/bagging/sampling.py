@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -11,11 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
 
 from spinney.core.errors import InputError
-from spinney.core.parameters import Integer
+from spinney.core.parameters import Integer, draw_seed
 from spinney.core.seeds import draw_seeds, draw_word, draw_words, stream
 from spinney.data.schema import Schema, Table, read_table
+from spinney.data.target import same_classes
 from spinney.io import Persistent
 from spinney.native import core
 
@@ -215,25 +218,70 @@ class BootstrapSamples(Persistent):
         seeds = draw_words(self.seed, members)
         return draw_words(seeds, _ROWS), draw_seeds(draw_words(seeds, _ESTIMATOR))
 
-    def check_warm_start(
-        self, samples: BootstrapSamples, same_classes: bool, n_members: int, n_estimators: int
-    ) -> None:
-        """Raise InputError unless a second fit, with ``samples``, can add to the n_members of the first."""
-        if not same_classes or not self.same_draws(samples):
+    def same_draws(self, other: BootstrapSamples) -> bool:
+        """Return True if the other samples are drawn in the same way from the same rows."""
+        return all(np.array_equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
+
+
+class SampledEnsemble:
+    """Mixin of ensembles whose members are fitted to bootstrap samples of one table."""
+
+    n_estimators: int
+    max_samples: int | float | None
+    bootstrap: bool
+    oob_score: bool | Callable[..., float]
+    warm_start: bool
+    n_jobs: int | None
+    random_state: Any
+    verbose: int
+    oob_score_: float
+    _samples: BootstrapSamples
+
+    @property
+    def _continues(self) -> bool:
+        """Whether ``fit`` adds members to those of the previous fit."""
+        return self.warm_start and hasattr(self, "_samples")
+
+    def _draw_samples(
+        self, n_rows: int, n_columns: int, weights: Weights | None, order: Counts | None, **columns: Any
+    ) -> BootstrapSamples:
+        """Return how samples are drawn; ``columns`` are fields of the columns that are drawn."""
+        return BootstrapSamples(
+            seed=self._samples.seed if self._continues else draw_seed(self.random_state),
+            n_rows=n_rows,
+            n_draw=sample_size(self.max_samples, self.bootstrap, n_rows, weights),
+            bootstrap=bool(self.bootstrap),
+            n_columns=n_columns,
+            weights=None if weights is None else weights.copy(),  # samples are drawn again long after the fit
+            order=order,
+            **{"n_columns_drawn": n_columns} | columns,
+        )
+
+    def _check_continues(self, samples: BootstrapSamples, classes: Any) -> bool:
+        """Return `_continues`; raise InputError if members of these samples cannot be added."""
+        if not self._continues:
+            return False
+        if not same_classes(vars(self).get("classes_"), classes) or not self._samples.same_draws(samples):
             raise InputError(
                 "warm_start=True adds members for the same rows, drawn in the same way, but the data or the "
                 "parameters have changed",
                 fix="Fit with the data and parameters of the first fit, or set warm_start=False.",
             )
-        if n_estimators < n_members:
+        if self.n_estimators < len(self):
             raise InputError(
-                f"n_estimators is {n_estimators}, but there are already {n_members} members",
+                f"n_estimators is {self.n_estimators}, but there are already {len(self)} members",
                 fix="With warm_start=True n_estimators can only grow.",
             )
+        return True
 
-    def same_draws(self, other: BootstrapSamples) -> bool:
-        """Return True if the other samples are drawn in the same way from the same rows."""
-        return all(np.array_equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @property
+    def estimators_samples_(self) -> list[NDArray[np.int64]]:
+        """Rows that each member drew, ascending and with repetitions; drawn again at every access."""
+        check_is_fitted(self)
+        return [self._samples.rows(t) for t in range(len(self))]
 
 
 def _is_permutation(order: Any, n_rows: int) -> bool:

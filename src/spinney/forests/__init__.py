@@ -1,7 +1,11 @@
 """Random forests and extremely randomized trees."""
 
-from spinney.forests.classifiers import ExtraTreesClassifier, RandomForestClassifier
-from spinney.forests.regressors import ExtraTreesRegressor, RandomForestRegressor
+from spinney.forests.estimators import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 
 __all__ = [
     "ExtraTreesClassifier",

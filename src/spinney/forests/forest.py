@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
@@ -15,10 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from spinney.bagging.base import SAMPLING_RULES, check_out_of_bag
 from spinney.bagging.predictions import out_of_bag_attributes, out_of_bag_mean, out_of_bag_parts
-from spinney.bagging.sampling import BootstrapSamples, category_keys, sample_size
+from spinney.bagging.sampling import BootstrapSamples, SampledEnsemble, category_keys
 from spinney.base import TableEstimator
 from spinney.core.errors import InputError
-from spinney.core.parameters import FLAG, NONE, Integer, Kind, OneOf, Rule, draw_seed, thread_count
+from spinney.core.parameters import FLAG, NONE, Integer, Kind, OneOf, Rule, thread_count
 from spinney.core.progress import ProgressBar
 from spinney.data.schema import read_table
 from spinney.data.target import (
@@ -27,7 +27,6 @@ from spinney.data.target import (
     encode_like,
     encode_values,
     read_target,
-    same_classes,
 )
 from spinney.data.training_set import Task, TrainingSet
 from spinney.data.weights import class_weights
@@ -64,7 +63,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
 }
 
 
-class BaseForest(MultiOutputMixin, TableEstimator, persistent_name=""):  # type: ignore[misc]
+class BaseForest(MultiOutputMixin, SampledEnsemble, TableEstimator, persistent_name=""):  # type: ignore[misc]
     """Base class of forests, which average the values of trees grown on samples of the rows."""
 
     _task: ClassVar[Task]
@@ -73,14 +72,7 @@ class BaseForest(MultiOutputMixin, TableEstimator, persistent_name=""):  # type:
     _state_attributes: ClassVar[tuple[str, ...]] = ("classes_", "oob_score_")
     _transient_attributes: ClassVar[tuple[str, ...]] = ("n_classes_", "n_outputs_", "_predictor")
 
-    n_estimators: int
     criterion: str
-    bootstrap: bool
-    max_samples: int | float | None
-    oob_score: bool | Callable[..., float]
-    warm_start: bool
-    random_state: Any
-    verbose: int
     class_weight: Any = None
     ccp_alpha: float
     max_bins: int | None
@@ -95,8 +87,6 @@ class BaseForest(MultiOutputMixin, TableEstimator, persistent_name=""):  # type:
     n_outputs_: int
     classes_: Any
     n_classes_: Any
-    oob_score_: float
-    _samples: BootstrapSamples
     _predictor: Predictor
 
     # ---- fitting ----
@@ -138,8 +128,11 @@ class BaseForest(MultiOutputMixin, TableEstimator, persistent_name=""):  # type:
             n_threads=thread_count(self.n_jobs),
         ).coded(None if self.n_directions else self.max_bins)
         grower = Grower(training.codes)
-        samples = self._make_samples(training, grower)
-        ensemble = self._earlier_trees(samples, training.class_labels)
+        schema = training.table.schema
+        order = grower.order_rows(training.target(None), category_keys(schema), training.n_threads)
+        samples = self._draw_samples(training.n_rows, schema.n_features, training.weights, order)
+        continues = self._check_continues(samples, training.class_labels)
+        ensemble = self.ensemble_ if continues else None
         factors, balanced = self._row_factors(training, samples)
         plan = self._make_plan(training, samples, factors)
         n_earlier = 0 if ensemble is None else ensemble.n_trees
@@ -148,7 +141,7 @@ class BaseForest(MultiOutputMixin, TableEstimator, persistent_name=""):  # type:
             grown = self._grow(grower, training, plan, samples, numbers, factors, balanced)
             ensemble = grown if ensemble is None else ensemble.extend(grown)
         return self._set_fitted(
-            schema_=training.table.schema,
+            schema_=schema,
             ensemble_=ensemble,
             max_features_=plan.max_features,
             classes_=training.class_labels,
@@ -169,29 +162,6 @@ class BaseForest(MultiOutputMixin, TableEstimator, persistent_name=""):  # type:
                 "keep_targets=True needs rows that are in one leaf each, and missing is 'fractional'",
                 fix="Set missing='direction'.",
             )
-
-    def _make_samples(self, training: TrainingSet, grower: Grower) -> BootstrapSamples:
-        """Return the samples of all trees; a warm start continues with the same seed."""
-        continues = self.warm_start and hasattr(self, "ensemble_")
-        schema, weights = training.table.schema, training.weights
-        return BootstrapSamples(
-            seed=self._samples.seed if continues else draw_seed(self.random_state),
-            n_rows=training.n_rows,
-            n_draw=sample_size(self.max_samples, self.bootstrap, training.n_rows, weights),
-            bootstrap=bool(self.bootstrap),
-            n_columns=schema.n_features,
-            n_columns_drawn=schema.n_features,
-            weights=None if weights is None else weights.copy(),  # samples are drawn again long after the fit
-            order=grower.order_rows(training.target(None), category_keys(schema), training.n_threads),
-        )
-
-    def _earlier_trees(self, samples: BootstrapSamples, classes: Any) -> TreeEnsemble | None:
-        """Return the trees that a warm start adds to."""
-        if not self.warm_start or not hasattr(self, "ensemble_"):
-            return None
-        same = same_classes(vars(self).get("classes_"), classes)
-        self._samples.check_warm_start(samples, same, len(self), self.n_estimators)
-        return self.ensemble_
 
     def _row_factors(self, training: TrainingSet, samples: BootstrapSamples) -> tuple[Floats | None, bool]:
         """Return the factors (n_rows,) of the sample counts, and whether each sample balances its classes."""
@@ -329,12 +299,6 @@ class BaseForest(MultiOutputMixin, TableEstimator, persistent_name=""):  # type:
         member.random_state = self._samples.estimator_seed(t)
         classes = vars(self).get("classes_")
         return member.set_tree(tree, self.schema_, classes, max_features=self.max_features_)
-
-    @property
-    def estimators_samples_(self) -> list[NDArray[np.int64]]:
-        """Rows that each tree drew, ascending and with repetitions; drawn again at every access."""
-        check_is_fitted(self)
-        return [self._samples.rows(t) for t in range(len(self))]
 
     def __len__(self) -> int:
         return self.ensemble_.n_trees

@@ -12,6 +12,7 @@ from spinney.bagging.sampling import BootstrapSamples
 from spinney.data.schema import Table
 from spinney.io import Persistent, require
 from spinney.members.fitting import run_jobs
+from spinney.members.tables import is_array
 from spinney.tree.ensemble import TreeEnsemble
 from spinney.tree.predictor import Predictor
 
@@ -117,17 +118,13 @@ class LeafTargets(Persistent):
     def validate(self, n_nodes: int, n_rows: int, n_outputs: int) -> None:
         """Raise ModelFileError unless arrays from a file have valid types, shapes and values."""
         y, row, begin, weights = self.y, self.row, self.begin, self.weights
-        valid = all(isinstance(array, np.ndarray) for array in (y, row, begin))
-        valid = valid and y.dtype == np.float64 and y.shape == (n_rows, n_outputs)
-        valid = valid and bool(np.isfinite(y).all())
-        valid = valid and row.dtype == np.int32 and row.ndim == 1
+        valid = is_array(y, np.float64, n_rows, n_outputs) and bool(np.isfinite(y).all())
+        valid = valid and isinstance(row, np.ndarray) and is_array(row, np.int32, row.size)
         valid = valid and (len(row) == 0 or (row.min() >= 0 and row.max() < n_rows))
-        valid = valid and begin.dtype == np.int64 and begin.shape == (n_nodes + 1,)
-        valid = valid and begin[0] == 0 and begin[-1] == len(row) and begin.min() >= 0
-        valid = valid and begin.max() <= len(row) and bool((np.diff(begin) >= 0).all())
+        valid = valid and is_array(begin, np.int64, n_nodes + 1) and begin[0] == 0
+        valid = valid and begin[-1] == len(row) and bool((begin[1:] >= begin[:-1]).all())
         if weights is not None:
-            valid = valid and isinstance(weights, np.ndarray) and weights.shape == (n_rows,)
-            valid = valid and weights.dtype == np.float64 and bool((weights >= 0).all())
+            valid = valid and is_array(weights, np.float64, n_rows) and bool((weights >= 0).all())
         require(valid, "the targets in the leaves of a forest are not valid")
 
 
