@@ -180,10 +180,8 @@ class _Voting(TransformerMixin, _WeightedMean):  # type: ignore[misc]
             return np.full(len(task.members), 1.0 / len(task.members))
         weights = np.asarray(self.weights, dtype=np.float64)
         if weights.shape != (len(self.estimators),):
-            raise InputError(
-                f"weights has the shape {weights.shape} for {len(self.estimators)} estimators",
-                fix="Give one weight per estimator, also for those that are dropped.",
-            )
+            problem = f"weights has the shape {weights.shape} for {len(self.estimators)} estimators"
+            raise InputError(problem, fix="Give one weight per estimator, also for those that are dropped.")
         weights = weights[list(task.indices)]
         if not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() <= 0:
             raise InputError("weights must be finite, at least 0, and not all 0.")

@@ -35,14 +35,12 @@ class _MemberEnsemble(MetaEstimatorMixin, Estimator):  # type: ignore[misc]
 
     _state_attributes: ClassVar[tuple[str, ...]] = ("n_features_in_", "feature_names_in_")
     _required_attributes: ClassVar[tuple[str, ...]] = ("estimators_",)
-    estimator: Any
-    n_jobs: int | None
-    verbose: int
+    _default_estimator: ClassVar[type]
     estimators_: list[Any]
 
-    @abstractmethod
     def _template(self) -> Any:
         """Return the estimator that members are copies of."""
+        return self._default_estimator() if self.estimator is None else self.estimator
 
     def _fit_members(self, fit: Callable[..., Any], calls: list[tuple[Any, ...]], X: Any) -> list[Any]:
         """Fit one member per call; X is the whole table, of which members may get some rows only."""

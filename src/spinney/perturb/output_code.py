@@ -106,6 +106,7 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
         "verbose": (FLAG, Integer(0)),
     }
     _required_attributes = ("classes_", "code_book_")
+    _default_estimator = DecisionTreeClassifier
 
     classes_: NDArray[Any]
     code_book_: output_codes.Code
@@ -125,9 +126,6 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
         verbose: int = 0,
     ) -> None:
         self._store_params(locals())
-
-    def _template(self) -> Any:
-        return DecisionTreeClassifier() if self.estimator is None else self.estimator
 
     @property
     def n_classes_(self) -> int:

@@ -249,6 +249,7 @@ class OutputFlippingClassifier(ClassifierMixin, _OutputPerturbation):  # type: i
     """
 
     _required_attributes = ("classes_", "flip_rate_")
+    _default_estimator = DecisionTreeClassifier
 
     classes_: NDArray[Any]
     flip_rate_: float
@@ -266,9 +267,6 @@ class OutputFlippingClassifier(ClassifierMixin, _OutputPerturbation):  # type: i
         verbose: int = 0,
     ) -> None:
         self._store_params(locals())
-
-    def _template(self) -> Any:
-        return DecisionTreeClassifier() if self.estimator is None else self.estimator
 
     @property
     def n_classes_(self) -> int:
@@ -386,6 +384,7 @@ class OutputSmearingRegressor(RegressorMixin, _OutputPerturbation):  # type: ign
     """
 
     _required_attributes = ("noise_",)
+    _default_estimator = DecisionTreeRegressor
 
     noise_: Array
 
@@ -401,9 +400,6 @@ class OutputSmearingRegressor(RegressorMixin, _OutputPerturbation):  # type: ign
         verbose: int = 0,
     ) -> None:
         self._store_params(locals())
-
-    def _template(self) -> Any:
-        return DecisionTreeRegressor() if self.estimator is None else self.estimator
 
     @property
     def n_outputs_(self) -> int:
