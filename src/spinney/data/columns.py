@@ -135,13 +135,9 @@ class NumberColumn:
         distinct, inverse = np.unique(values[present], return_inverse=True)
         codes = np.full(len(values), -1, np.int32)
         codes[present] = inverse
-        if distinct.dtype.kind == "f" and _are_integers(distinct):
-            distinct = distinct.astype(np.int64)
+        if distinct.dtype.kind == "f" and np.all(np.abs(distinct) <= _EXACT_INTEGER):
+            distinct = distinct.astype(np.int64) if np.all(distinct == np.trunc(distinct)) else distinct
         return distinct.tolist(), codes
-
-
-def _are_integers(values: Floats) -> bool:
-    return bool(np.all(np.abs(values) <= _EXACT_INTEGER) and np.all(values == np.trunc(values)))
 
 
 class ObjectColumn:

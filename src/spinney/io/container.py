@@ -58,11 +58,11 @@ def encode(document: Document, version: int = VERSION) -> bytes:
     """
     text, arrays = write_document(document)
     table = [TABLE_ENTRY.pack(DOCUMENT_SECTION, 0, 0, bytes(5), len(text))]
-    sections = [text, _padding(len(text))]
+    sections = [text, bytes(-len(text) % 8)]
     for array in arrays:
         entry, shape, data = _array_section(array)
         table.append(entry)
-        sections += [shape, data, _padding(len(data))]
+        sections += [shape, data, bytes(-len(data) % 8)]
     length = HEADER.size + sum(map(len, table)) + sum(map(len, sections))
     start = HEADER.pack(MAGIC, version, 0, len(table), length, bytes(16))[:CHECKSUM_AT]
     digest = blake2b(start, digest_size=16)
@@ -134,10 +134,6 @@ def _stable(data: BytesLike) -> memoryview:
     if type(view.obj) is not bytes or not view.c_contiguous:
         view = memoryview(bytes(view))
     return view.cast("B")
-
-
-def _padding(n: int) -> bytes:
-    return bytes(-n % 8)
 
 
 def _array_section(array: NDArray[Any]) -> tuple[bytes, bytes, bytes]:

@@ -179,22 +179,17 @@ def _checked(value: Any, path: tuple[str, ...]) -> NDArray[Any]:
 
 def _pack_random(value: np.random.RandomState | np.random.Generator, path: tuple[str, ...]) -> Document:
     if isinstance(value, np.random.Generator):
-        return _pack_generator(value, path)
+        state = value.bit_generator.state
+        if state["bit_generator"] != "PCG64":
+            raise _refuse(path, value, "Use an integer seed, or a Generator from numpy.random.default_rng.")
+        pcg, spare = state["state"], int(state["uinteger"])
+        return Tagged("generator", [pcg["state"], pcg["inc"], bool(state["has_uint32"]), spare])
     state = value.get_state(legacy=False)
     if state["bit_generator"] != "MT19937":
-        raise _refuse(
-            path, value, "Use an integer seed, or a RandomState with the default bit generator (MT19937)."
-        )
+        fix = "Use an integer seed, or a RandomState with the default bit generator (MT19937)."
+        raise _refuse(path, value, fix)
     key, position = np.asarray(state["state"]["key"]), int(state["state"]["pos"])
     return Tagged("random_state", [key, position, bool(state["has_gauss"]), float(state["gauss"])])
-
-
-def _pack_generator(value: np.random.Generator, path: tuple[str, ...]) -> Document:
-    state = value.bit_generator.state
-    if state["bit_generator"] != "PCG64":
-        raise _refuse(path, value, "Use an integer seed, or a Generator from numpy.random.default_rng.")
-    pcg, spare = state["state"], int(state["uinteger"])
-    return Tagged("generator", [pcg["state"], pcg["inc"], bool(state["has_uint32"]), spare])
 
 
 def _printable(error: Exception) -> str:
