@@ -56,19 +56,6 @@ class _BaseAdaBoost(Estimator):
     )
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = RULES
 
-    estimator: Any
-    n_estimators: int
-    learning_rate: float
-    resample: bool
-    warm_start: bool
-    early_stopping: bool
-    validation_fraction: float
-    n_iter_no_change: int
-    tol: float
-    verbose: int
-    random_state: Any
-    n_jobs: int | None
-
     estimators_: list[Any]
     estimator_weights_: Floats
     estimator_errors_: Floats

@@ -25,7 +25,6 @@ from spinney.bagging.predictions import (
 )
 from spinney.bagging.sampling import BootstrapSamples, SampledEnsemble, row_order
 from spinney.bagging.trees import MergedTrees, SharedTrainingSets, fit_trees, merge_trees
-from spinney.base import Estimator
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Integer, Kind, OneOf, Real, Rule, thread_count
 from spinney.data.schema import Table
@@ -60,7 +59,7 @@ SAMPLING_RULES: dict[str, tuple[Rule, ...]] = {
 }
 
 
-class BaseBagging(MetaEstimatorMixin, SampledEnsemble, Estimator, persistent_name=""):  # type: ignore[misc]
+class BaseBagging(MetaEstimatorMixin, SampledEnsemble, persistent_name=""):  # type: ignore[misc]
     """Members fitted to bootstrap samples of rows and columns, with averaged predictions."""
 
     _task: ClassVar[Literal["classification", "regression"]]
@@ -76,12 +75,6 @@ class BaseBagging(MetaEstimatorMixin, SampledEnsemble, Estimator, persistent_nam
     _required_attributes: ClassVar[tuple[str, ...]] = ("estimators_", "estimators_features_", "_samples")
     _state_attributes: ClassVar[tuple[str, ...]] = ("feature_names_in_", "oob_score_")
     _transient_attributes: ClassVar[tuple[str, ...]] = ("n_features_in_", "_merged")
-
-    estimator: Any
-    max_features: int | float
-    bootstrap_features: bool
-    parameter_distributions: Mapping[str, Any] | None
-    oob_pruning: bool
 
     estimators_: list[Any]
     estimators_features_: list[NDArray[np.int64]]

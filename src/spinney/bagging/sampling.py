@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
+from spinney.base import Estimator
 from spinney.core.errors import InputError
 from spinney.core.parameters import Integer, draw_seed
 from spinney.core.seeds import draw_seeds, draw_word, draw_words, stream
@@ -223,17 +224,9 @@ class BootstrapSamples(Persistent):
         return all(np.array_equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
 
 
-class SampledEnsemble:
-    """Mixin of ensembles whose members are fitted to bootstrap samples of one table."""
+class SampledEnsemble(Estimator, persistent_name=""):
+    """Base class of ensembles whose members are fitted to bootstrap samples of one table."""
 
-    n_estimators: int
-    max_samples: int | float | None
-    bootstrap: bool
-    oob_score: bool | Callable[..., float]
-    warm_start: bool
-    n_jobs: int | None
-    random_state: Any
-    verbose: int
     oob_score_: float
     _samples: BootstrapSamples
 

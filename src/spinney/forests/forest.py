@@ -72,14 +72,7 @@ class BaseForest(MultiOutputMixin, SampledEnsemble, TableEstimator, persistent_n
     _state_attributes: ClassVar[tuple[str, ...]] = ("classes_", "oob_score_")
     _transient_attributes: ClassVar[tuple[str, ...]] = ("n_classes_", "n_outputs_", "_predictor")
 
-    criterion: str
     class_weight: Any = None
-    ccp_alpha: float
-    max_bins: int | None
-    categorical_features: Any
-    missing: Literal["direction", "fractional"]
-    monotonic_cst: Any
-    n_directions: int
     keep_targets: bool = False
 
     ensemble_: TreeEnsemble

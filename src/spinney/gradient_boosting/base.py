@@ -6,7 +6,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -70,20 +70,7 @@ class _BaseGradientBoosting(TableEstimator):
     _state_attributes = ("classes_", "statistics_", "ledger_", "_fingerprint")
     _transient_attributes = ("n_classes_", "n_iter_", "n_trees_per_iteration_", "_predictor")
 
-    categorical_features: Any
-    categorical_encoding: Literal["auto", "subset", "ordered"]
-    categorical_smoothing: float
-    n_estimators: int
-    max_bins: int
-    early_stopping: bool | Literal["auto"]
-    validation_fraction: int | float | None
-    n_iter_no_change: int
-    tol: float
-    warm_start: bool
-    verbose: int
-    random_state: Any
     class_weight: Any = None
-    ledger: bool | Literal["full"]
 
     ensemble_: TreeEnsemble
     loss_: Loss
