@@ -28,7 +28,7 @@ const CodeColumn& column_at(const CodeMatrix& matrix, Size j) {
 void set_categories(std::vector<InputColumn>& columns, const std::vector<std::uint32_t>& n_categories) {
     if (n_categories.empty()) return;
     if (n_categories.size() != columns.size()) {
-        throw nb::value_error("n_categories must have one entry a column, or none");
+        throw nb::value_error("n_categories must have one entry per column, or none");
     }
     for (Size j = 0; j < columns.size(); ++j) {
         if (n_categories[j] > 0 && columns[j].type != InputColumn::Type::category) {

@@ -109,6 +109,7 @@ _ANYWHERE: dict[str, list[Any]] = {
 
 # Where a name means something else, or more is refused.
 _IN: dict[str, dict[str, list[Any]]] = {
+    "spinney.trees.c45": {"categorical_split": ["one-vs-rest", None]},
     "spinney.bagging.estimators": {"max_features": [0, 0.0, 1.5, 3, None]},
     "spinney.gradient_boosting.estimators": {"loss": ["hinge", None, 3]},
     "spinney.ensembles.selection": {"scoring": [3, "no such scorer"]},
