@@ -21,7 +21,7 @@ from spinney.core.parameters import FLAG, Integer, Rule, draw_seed, thread_count
 from spinney.core.seeds import stream
 from spinney.data.target import encode_classes, encode_like, encode_values, read_target
 from spinney.data.weights import check_weights
-from spinney.ensembles import predictions as aligned
+from spinney.ensembles import predictions as member_outputs
 from spinney.ensembles.predictions import Array, FitTask, Method, OutOfFold
 from spinney.io import require
 from spinney.members.base_estimators import AnyEstimator, make_member
@@ -220,8 +220,10 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
         if self._is_prefit():
             predictions = self._predictions(task.members, methods, task.X, task.classes)
             return OutOfFold(np.arange(len(task.y)), predictions)
-        splitter = aligned.make_splitter(self.cv, task.codes, task.classes is not None)
-        splits = aligned.make_splits(splitter, task.X, task.codes, task.splitter_metadata.get("groups"))
+        splitter = member_outputs.make_splitter(self.cv, task.codes, task.classes is not None)
+        splits = member_outputs.make_splits(
+            splitter, task.X, task.codes, task.splitter_metadata.get("groups")
+        )
         try:
             return task.predict_out_of_fold(splits, methods, self.n_jobs, self._title("out-of-fold"))
         except SpinneyError as error:
@@ -245,7 +247,7 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
     ) -> list[Array]:
         """Return the predictions of each member, (n_rows, width) each."""
         pairs = zip(members, methods, strict=True)
-        return [aligned.aligned_predictions(member, X, method, classes) for member, method in pairs]
+        return [member_outputs.aligned_predictions(member, X, method, classes) for member, method in pairs]
 
     # ---- after fitting ----
 
@@ -265,7 +267,7 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
         require(valid, "the ensemble has no classes")
         require(len(set(self.classes_.tolist())) == len(self.classes_), "a class is listed twice")
         for member in members:
-            aligned.class_indices(member, self.classes_)
+            member_outputs.class_indices(member, self.classes_)
 
     def _table_readers(self) -> list[Any]:
         """Return the estimators that are given X itself."""
@@ -302,7 +304,7 @@ class _WeightedMean(_NamedEnsemble):
     ) -> list[Array]:
         """Return the predictions of all members in a form that can be averaged, each (n_rows, width)."""
         pairs = zip(predictions, methods, strict=True)
-        return [aligned.as_probabilities(one, method, classes) for one, method in pairs]
+        return [member_outputs.as_probabilities(one, method, classes) for one, method in pairs]
 
     def _member_probabilities(self, X: Any) -> list[Array]:
         """Return probabilities, votes or values of each member, (n_rows, width) each."""
