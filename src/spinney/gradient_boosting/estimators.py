@@ -14,23 +14,8 @@ from spinney.data.training_set import Task
 from spinney.gradient_boosting.base import _BaseGradientBoosting
 from spinney.gradient_boosting.parameters import CLASSIFICATION_RULES, POSITIVE_LOSSES, REGRESSION_RULES
 from spinney.gradient_boosting.training_set import BoostingSet
-from spinney.losses.losses import (
-    IDENTITY,
-    LOGIT,
-    MULTI_LOGIT,
-    AbsoluteLoss,
-    ExponentialLoss,
-    GammaLoss,
-    HuberLoss,
-    Link,
-    LogLoss,
-    Loss,
-    PoissonLoss,
-    QuantileLoss,
-    SoftmaxLoss,
-    SquaredLoss,
-    TweedieLoss,
-)
+from spinney.losses import losses
+from spinney.losses.losses import Link, Loss
 
 Floats = NDArray[np.float64]
 
@@ -220,22 +205,22 @@ class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):  # typ
     def _make_loss(self, training: BoostingSet) -> Loss:
         n_classes = len(training.classes[0])
         if n_classes == 1:  # nothing to learn: the class code 0 is a target that every tree predicts
-            return SquaredLoss()
+            return losses.SquaredLoss()
         if isinstance(self.loss, Loss):
             return self.loss
         if self.loss == "exponential":
             if n_classes == 2:
-                return ExponentialLoss()
+                return losses.ExponentialLoss()
             raise InputError(
                 f'loss="exponential" is for two classes; y has {n_classes}', fix='Use loss="log_loss".'
             )
-        return LogLoss() if n_classes == 2 else SoftmaxLoss(n_classes)
+        return losses.LogLoss() if n_classes == 2 else losses.SoftmaxLoss(n_classes)
 
     # ---- outputs ----
 
     @property
     def _link(self) -> Link:
-        return self.loss_.link or (LOGIT if self.n_classes_ == 2 else MULTI_LOGIT)
+        return self.loss_.link or (losses.LOGIT if self.n_classes_ == 2 else losses.MULTI_LOGIT)
 
     def _probabilities(self, scores: Floats) -> Floats:
         if self.n_classes_ == 1:
@@ -553,15 +538,15 @@ class GradientBoostingRegressor(RegressorMixin, _BaseGradientBoosting):  # type:
         if isinstance(self.loss, Loss):
             return self.loss
         if self.loss == "huber" and self.huber_delta is None:
-            return HuberLoss.for_target(training.targets, training.full_weights)
+            return losses.HuberLoss.for_target(training.targets, training.full_weights)
         make: dict[str, Callable[[], Loss]] = {
-            "squared_error": SquaredLoss,
-            "absolute_error": AbsoluteLoss,
-            "huber": lambda: HuberLoss(float(self.huber_delta)),
-            "quantile": lambda: QuantileLoss(float(self.quantile or 0.5)),
-            "poisson": PoissonLoss,
-            "gamma": GammaLoss,
-            "tweedie": lambda: TweedieLoss(float(self.tweedie_power)),
+            "squared_error": losses.SquaredLoss,
+            "absolute_error": losses.AbsoluteLoss,
+            "huber": lambda: losses.HuberLoss(float(self.huber_delta)),
+            "quantile": lambda: losses.QuantileLoss(float(self.quantile or 0.5)),
+            "poisson": losses.PoissonLoss,
+            "gamma": losses.GammaLoss,
+            "tweedie": lambda: losses.TweedieLoss(float(self.tweedie_power)),
         }
         return make[self.loss]()
 
@@ -573,7 +558,7 @@ class GradientBoostingRegressor(RegressorMixin, _BaseGradientBoosting):  # type:
     # ---- outputs ----
 
     def _predictions(self, scores: Floats) -> Floats:
-        return (self.loss_.link or IDENTITY).mean(scores[:, 0])
+        return (self.loss_.link or losses.IDENTITY).mean(scores[:, 0])
 
     def predict(self, X: Any) -> Floats:
         """Predict the target of each row.
