@@ -7,11 +7,11 @@ from spinney.core.parameters import (
     FLAG,
     NONE,
     ArrayLike,
+    Integer,
     InvalidParameterError,
     Kind,
     OneOf,
     Real,
-    Integer,
     check_parameters,
     thread_count,
 )
