@@ -19,6 +19,7 @@ FILES ?= 100000
 .PHONY: demo test test-native agreement lint format bench sanitize sanitize-threads fuzz build build-all clean
 
 demo: build
+	$(PIP) --group demo
 	$(BIN)/python -m spinney.demo
 
 test: EXTRAS = [plot,io]
@@ -71,26 +72,29 @@ fuzz: $(VENV)/.dev
 RUNTIME := import tomllib; p = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
 	print(*p["dependencies"], *sum(p["optional-dependencies"].values(), []), sep="\n")
 
+# --no-compile: bytecode is written when a module is first imported, most are never.
+PIP := $(BIN)/python -m pip install -q --no-compile
+
 $(VENV)/.build: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install -q --group build
+	$(PIP) --upgrade "pip>=25.1"
+	$(PIP) --group build
 	mkdir -p build && touch $@
 
 $(VENV)/.dev: $(VENV)/.build
 	$(BIN)/python -c '$(RUNTIME)' > build/runtime.txt
-	$(BIN)/python -m pip install -q --group dev -r build/runtime.txt
+	$(PIP) --group dev -r build/runtime.txt
 	touch $@
 
 # The core for this processor only; build-all compiles it for every vector level, as wheels need it.
 build: $(VENV)/.build
-	$(BIN)/python -m pip install -q --no-build-isolation -e ".$(EXTRAS)" $(BUILD_FLAGS)
+	$(PIP) --no-build-isolation -e ".$(EXTRAS)" $(BUILD_FLAGS)
 
 build-all: BUILD_FLAGS += -C cmake.define.SPINNEY_LEVELS=all
 build-all: build
 
 $(VENV)/.bench: benchmarks/requirements.txt
-	$(BIN)/python -m pip install -q -r benchmarks/requirements.txt
+	$(PIP) -r benchmarks/requirements.txt
 	touch $@
 
 clean:
