@@ -210,6 +210,20 @@ class Booster::Impl {
         }
     }
 
+    /// Bound of a Newton step in the raw score, for losses whose hessian depends on it: a few rows with
+    /// hessians near zero (a rare class of a softmax, the tail of a gamma loss) would otherwise make a leaf
+    /// of any size.
+    static constexpr double kMaxStep = 4;
+
+    /// The Newton step of a leaf. A root that was not split has no step where its hessian is below the
+    /// minimum.
+    double newton_step(const LeafSums& sums, bool is_root, LossName loss) const {
+        if (is_root && sums.hessian < o_.min_hessian) return 0;
+        const double step = -sums.gradient / (sums.hessian + o_.l2_regularization);
+        if (!std::isfinite(step)) return 0;
+        return loss == LossName::squared ? step : std::clamp(step, -kMaxStep, kMaxStep);
+    }
+
     /// Leaf values, learning rate included: a Newton step, or a quantile of the residuals.  -> (n_leaves,)
     std::vector<double> fit_leaves(const BoostedTree& tree, const BoostRows& rows,
                                    const std::vector<LeafSums>& sums, const std::vector<double>& scores,
@@ -220,9 +234,8 @@ class Booster::Impl {
         Pool::shared().parallel_for(by_quantile ? o_.n_threads : 1, out.size(), [&](Size i, int) {
             const BoostNode& leaf = tree.nodes[static_cast<Size>(tree.leaves[i])];
             const double value = by_quantile ? fit_quantile(tree, rows, leaf, scores, loss)
-                                             : -sums[i].gradient / (sums[i].hessian + o_.l2_regularization);
-            const double finite = std::isfinite(value) ? value : 0.0;
-            out[i] = o_.learning_rate * std::clamp(finite, leaf.lower, leaf.upper);
+                                             : newton_step(sums[i], out.size() == 1, loss.name);
+            out[i] = o_.learning_rate * std::clamp(value, leaf.lower, leaf.upper);
         });
         return out;
     }

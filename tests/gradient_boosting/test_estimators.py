@@ -104,7 +104,10 @@ def test_a_loss_of_ones_own_is_as_good_as_the_built_in_one():
 
     X, signal = rows()
     weights = np.random.default_rng(2).integers(0, 3, len(X)).astype(float)
-    for own, name, y in ((OwnSquares(), "squared_error", signal), (OwnPoisson(), "poisson", signal**2)):
+    for own, name, y in (
+        (OwnSquares(), "squared_error", signal),
+        (OwnPoisson(), "poisson", np.exp(0.3 * signal)),
+    ):
         mine = GradientBoostingRegressor(own, n_estimators=20).fit(X, y, weights)
         built_in = GradientBoostingRegressor(name, n_estimators=20).fit(X, y, weights)
         assert_allclose(mine.predict(X), built_in.predict(X), rtol=1e-6, atol=1e-9)
@@ -432,3 +435,36 @@ def test_nothing_is_said_without_need(capsys):
         GradientBoostingClassifier(early_stopping=True).fit(X, labels(signal, 3)).predict_proba(X)
     printed = capsys.readouterr()
     assert (printed.out, printed.err) == ("", "")
+
+
+# ---- bounded leaf values ----
+
+
+def test_a_rare_class_does_not_make_the_scores_diverge():
+    n, n_classes, n_rare = 3000, 4, 6
+    X = np.random.default_rng(1).uniform(size=(n, 2))
+    y = np.minimum((X[:, 0] * (n_classes - 1)).astype(int), n_classes - 2)
+    y[np.argsort(X[:, 1])[:n_rare]] = n_classes - 1
+    model = GradientBoostingClassifier(random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.999
+    assert abs(model.decision_function(X)).max() < 50
+
+
+def test_a_gamma_loss_of_heavy_tails_beats_the_constant():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(2000, 3)), np.exp(3 * rng.standard_t(2, size=2000)).clip(1e-6, 1e12)
+    predicted = GradientBoostingRegressor(loss="gamma", random_state=0).fit(X, y).predict(X)
+    deviance = np.mean(np.log(predicted) + y / predicted)
+    assert np.isfinite(predicted).all() and deviance < np.log(y.mean()) + 1
+
+
+def test_a_negative_hessian_of_a_custom_loss_is_refused_with_the_row():
+    class Concave(Loss):
+        def gradient(self, y, score):
+            return score - y
+
+        def hessian(self, y, score):
+            return np.where(y == 3.0, -1.0, 1.0)
+
+    with pytest.raises(ValueError, match=r"hessian of Concave is negative.*row 3"):
+        GradientBoostingRegressor(Concave()).fit(np.arange(40.0)[:, None], np.arange(40.0))

@@ -16,6 +16,9 @@ Floats = NDArray[np.float64]
 Rows = list[int]
 
 
+MAX_STEP = 4.0  # of a Newton step, where the hessian depends on the score
+
+
 @dataclass(frozen=True)
 class Settings:
     """Hold what a naive booster is told; the names are the estimators'."""
@@ -293,7 +296,7 @@ def refit(
     """Give a leaf the value it has in the ensemble: the best one for its rows where that is known, shrunk."""
     rows = leaf.rows
     residuals, w = [y[row] - float(score[row]) for row in rows], [weights[row] for row in rows]
-    best = leaf.value
+    best = leaf.value if settings.loss == "squared" else max(-MAX_STEP, min(MAX_STEP, leaf.value))
     if settings.loss in ("absolute", "huber"):
         best = middle(residuals, w, 0.5)
     elif settings.loss == "quantile":

@@ -410,6 +410,12 @@ class BoostingLoop:
                 raise InputError(f"The {name} of {type(self.loss).__name__} is not finite", row=row)
             derivatives.append(np.ascontiguousarray(values.reshape(scores.shape)))
         gradient, hessian = derivatives
+        if (hessian < 0).any():
+            raise InputError(
+                f"The hessian of {type(self.loss).__name__} is negative",
+                row=int(np.argwhere(hessian < 0)[0][0]),
+                fix="A Newton step needs a hessian of at least 0; return max(hessian, 0) or a positive bound of it.",
+            )
         return self.booster.step(gradient, hessian)
 
     def _record(self, grown: Sequence[Grown]) -> None:
