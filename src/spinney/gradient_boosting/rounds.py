@@ -414,7 +414,7 @@ class BoostingLoop:
             raise InputError(
                 f"The hessian of {type(self.loss).__name__} is negative",
                 row=int(np.argwhere(hessian < 0)[0][0]),
-                fix="A Newton step needs a hessian of at least 0; return max(hessian, 0) or a positive bound of it.",
+                fix="A Newton step needs a hessian of at least 0; clip it at 0 or return an upper bound.",
             )
         return self.booster.step(gradient, hessian)
 
