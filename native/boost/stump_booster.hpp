@@ -13,8 +13,8 @@
 
 #include "core/thread_pool.hpp"
 #include "data/code_matrix.hpp"
-#include "split/options.hpp"
 #include "split/candidate.hpp"
+#include "split/options.hpp"
 
 namespace spinney {
 
