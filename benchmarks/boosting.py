@@ -42,7 +42,7 @@ _threads = [N_JOBS]
 
 
 def n_jobs() -> int:
-    """Give the number of threads that every library has."""
+    """Return the number of threads that every library has."""
     return _threads[0]
 
 
@@ -147,7 +147,7 @@ def _categorical(problem: Problem) -> list[str]:
 
 
 def test_loss(model: Any, problem: Problem) -> float:
-    """Give the log-loss on rows not seen."""
+    """Return the log-loss on rows not seen."""
     return float(log_loss(problem.y_test, model.predict_proba(problem.X_test)[:, 1]))
 
 
@@ -156,7 +156,7 @@ def test_loss(model: Any, problem: Problem) -> float:
 
 @cache
 def table(case: str, folder: Path | None = None) -> Problem:
-    """Give the table of a case: drawn, with so many rows, or a real one out of the folder."""
+    """Return the table of a case: drawn, with so many rows, or a real one out of the folder."""
     if case not in REAL:
         return normal_problem(int(case))
     import pandas as pd
@@ -220,7 +220,7 @@ def compare_boosting(
 
 
 def memory_of(name: str, case: str, folder: Path | None) -> float | None:
-    """Give the memory that a fit takes on top of its table, in a process that has done nothing else."""
+    """Return the memory that a fit takes on top of its table, in a process that has done nothing else."""
     command = [sys.executable, "-m", "benchmarks.boosting", case, "--memory", name]
     if folder is not None:
         command += ["--data", str(folder)]
@@ -241,7 +241,7 @@ def fit_and_peak(name: str, problem: Problem) -> float:
 
 
 def phases(case: str, repeats: int, folder: Path | None = None) -> dict[str, float]:
-    """Give the median seconds of each phase of Spinney's fit; what the core does not count is "other"."""
+    """Return the median seconds of each phase of Spinney's fit; what the core does not count is "other"."""
     from spinney.gradient_boosting import base as gradient_base
     from spinney.native import core
 

@@ -66,7 +66,7 @@ def read(folder: Path, name: str, most_rows: int) -> tuple[pd.DataFrame, pd.Seri
 
 
 def compare_classes(X: pd.DataFrame, y: pd.Series, n_splits: int) -> Floats:
-    """Give the test log-loss of Spinney's and of scikit-learn's boosting.  -> (n_splits, 2)"""
+    """Return the test log-loss of Spinney's and of scikit-learn's boosting.  -> (n_splits, 2)"""
     found = []
     for seed in range(n_splits):
         parts = train_test_split(X, y.astype(str), test_size=0.25, stratify=y.astype(str), random_state=seed)
@@ -81,7 +81,7 @@ def compare_classes(X: pd.DataFrame, y: pd.Series, n_splits: int) -> Floats:
 
 
 def compare_numbers(X: pd.DataFrame, y: pd.Series, loss: str, n_splits: int) -> Floats:
-    """Give the test loss of both for one loss.  -> (n_splits, 2)"""
+    """Return the test loss of both for one loss.  -> (n_splits, 2)"""
     params, metric = LOSSES[loss]
     found = []
     for seed in range(n_splits):
@@ -95,7 +95,7 @@ def compare_numbers(X: pd.DataFrame, y: pd.Series, loss: str, n_splits: int) -> 
 
 
 def standard_error(both: Floats) -> float:
-    """Give the standard error of the ratio of mean losses: that of the paired differences, over the mean.
+    """Return the standard error of the ratio of mean losses: that of the paired differences, over the mean.
 
     Splits share rows, so the true one is somewhat larger.
     """
@@ -106,7 +106,7 @@ def standard_error(both: Floats) -> float:
 
 
 def takes(loss: str, y: pd.Series) -> bool:
-    """Tell whether a loss takes these targets."""
+    """Return whether a loss takes these targets."""
     return bool({"poisson": (y >= 0).all(), "gamma": (y > 0).all()}.get(loss, True))
 
 

@@ -16,7 +16,7 @@ LEVELS = (2, 3, 5, 8, 12, 24)  # of the categorical columns
 
 @dataclass
 class Problem:
-    """Hold the rows to learn from and the rows to be scored on."""
+    """The rows to learn from and the rows to be scored on."""
 
     X: Any
     y: np.ndarray
@@ -25,13 +25,13 @@ class Problem:
 
     @property
     def megabytes(self) -> float:
-        """Give the size of the training matrix."""
+        """Return the size of the training matrix."""
         if isinstance(self.X, np.ndarray):
             return float(self.X.nbytes) / 2**20
         return float(self.X.memory_usage(index=False, deep=False).sum()) / 2**20
 
     def head(self, n_rows: int) -> Problem:
-        """Give the same problem with only the first rows to learn from."""
+        """Return the same problem with only the first rows to learn from."""
         X = self.X[:n_rows] if isinstance(self.X, np.ndarray) else self.X.iloc[:n_rows]
         return Problem(X, self.y[:n_rows], self.X_test, self.y_test)
 

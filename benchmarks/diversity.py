@@ -36,7 +36,7 @@ def one_pair_at_a_time(predictions: np.ndarray) -> Timed:
 
 
 def pairwise(case: str, n_classes: int) -> Comparison:
-    """Give κ of all pairs."""
+    """Return κ of all pairs."""
     predictions, _ = votes(n_classes)
 
     def ours() -> np.ndarray:
@@ -56,12 +56,12 @@ def pairwise(case: str, n_classes: int) -> Comparison:
 
 
 def pairwise_two_classes() -> Comparison:
-    """Give κ of all pairs for two classes."""
+    """Return κ of all pairs for two classes."""
     return pairwise("diversity-pairs", 2)
 
 
 def pairwise_many_classes() -> Comparison:
-    """Give κ of all pairs for 26 classes."""
+    """Return κ of all pairs for 26 classes."""
     return pairwise("diversity-pairs-26", 26)
 
 

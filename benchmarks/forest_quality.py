@@ -49,7 +49,7 @@ def read(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def measures(model: Any, X: np.ndarray, y: np.ndarray) -> dict[str, float]:
-    """Give the errors of a forest: misclassified and log-loss, or root mean square in standard deviations."""
+    """The errors of a forest: misclassified and log-loss, or root mean square in standard deviations."""
     if not hasattr(model, "predict_proba"):
         return {"rmse": float(np.sqrt(np.mean((model.predict(X) - y) ** 2)) / y.std())}
     shares = np.clip(model.predict_proba(X), 1e-3, 1.0)
@@ -85,7 +85,7 @@ def compare(
 
 
 def summary(rows: pd.DataFrame) -> dict[str, Any]:
-    """Give the means, and the chance of such a difference if there were none, paired over seeds."""
+    """Return the means, and the chance of such a difference if there were none, paired over seeds."""
     difference = rows["ours"] - rows["peer"]
     same = bool((difference == 0).all())
     return {

@@ -29,7 +29,7 @@ normal = cache(normal_problem)
 
 @cache
 def numbers(n_rows: int) -> Problem:
-    """Give the drawn table with a number to predict: what its classes are made of, with noise."""
+    """Return the drawn table with a number to predict: what its classes are made of, with noise."""
     problem, noise = normal(n_rows), np.random.default_rng(5)
 
     def target(X: Any) -> Any:
@@ -39,7 +39,7 @@ def numbers(n_rows: int) -> Problem:
 
 
 def score(model: Any, problem: Problem) -> float:
-    """Give the accuracy, or R², on rows not seen."""
+    """Return the accuracy, or R², on rows not seen."""
     return float(model.score(problem.X_test, problem.y_test))
 
 
@@ -68,7 +68,7 @@ def ydf_forest(problem: Problem, n_trees: int) -> Any:
 
 
 def ydf_score(model: Any, problem: Problem) -> float:
-    """Give the accuracy of a model of YDF."""
+    """Return the accuracy of a model of YDF."""
     rows = {f"x{j}": problem.X_test[:, j] for j in range(problem.X_test.shape[1])}
     said = model.predict(rows, use_slow_engine=True)  # its other engine refuses large trees
     return float(np.mean((said > 0.5) == problem.y_test))

@@ -17,7 +17,7 @@ MINIMUM_REPEATS = 5
 
 
 class NotMeasuredError(Exception):
-    """Say that a contender cannot run here (not installed, too slow); its message stands in the report."""
+    """Raised when a contender cannot run here (not installed, too slow); the report shows its message."""
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Timed:
 
 @dataclass
 class Measurement:
-    """Hold what one contender did."""
+    """The measurements of one contender."""
 
     name: str
     seconds: list[float] = field(default_factory=list)
@@ -53,13 +53,13 @@ class Measurement:
 
     @property
     def median(self) -> float | None:
-        """Give the median time, None where there was no run."""
+        """Return the median time, None where there was no run."""
         return statistics.median(self.seconds) if self.seconds else None
 
 
 @dataclass
 class Comparison:
-    """Hold one case: Spinney first, then its peers."""
+    """One case: Spinney first, then its peers."""
 
     case: str
     measurements: list[Measurement]
@@ -67,7 +67,7 @@ class Comparison:
     note: str = ""
 
     def ratio(self, peer: Measurement) -> float | None:
-        """Give how many times as long as Spinney a peer takes, None where either is not measured."""
+        """Return how many times as long as Spinney a peer takes, None where either is not measured."""
         own, other = self.measurements[0].median, peer.median
         return other / own if own and other is not None else None
 
@@ -116,7 +116,7 @@ def _run_once(contender: Contender, measurement: Measurement) -> None:
 
 
 def peak_megabytes(job: Callable[[], Any]) -> float | None:
-    """Give by how much a job raises the memory of a forked process, None where that is not to be had.
+    """Return by how much a job raises the memory of a forked process, None where it cannot be measured.
 
     >>> peak_megabytes(lambda: bytes(2**26))  # doctest: +SKIP
     64.1
@@ -150,7 +150,7 @@ def _report_peak(job: Callable[[], Any], send: Connection) -> None:
 
 
 def _give_back_free_memory() -> None:
-    """Let the system have what the allocator holds ready: the job would use it, and not be seen to."""
+    """Return free memory to the system, so that a job that reuses it is measured too."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of the C library of GNU systems
     if trim is not None:
         trim(0)

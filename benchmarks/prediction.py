@@ -22,13 +22,13 @@ Predict = Callable[[Any, np.ndarray], np.ndarray]
 
 @cache
 def problem() -> Problem:
-    """Give the table that models are fitted to."""
+    """Return the table that models are fitted to."""
     return normal_problem(N_FIT)
 
 
 @cache
 def rows() -> np.ndarray:
-    """Give the rows to predict."""
+    """Return the rows to predict."""
     return normal_problem(N_PREDICT, seed=7).X
 
 

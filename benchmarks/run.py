@@ -41,7 +41,7 @@ def show_seconds(seconds: float) -> str:
 
 
 def table_row(comparison: Comparison, measurement: Measurement) -> list[str]:
-    """Give the cells of one contender; a dash where there is nothing to say."""
+    """Return the cells of one contender; a dash where there is nothing to say."""
     if measurement.median is None:
         return [
             comparison.case,
@@ -69,7 +69,7 @@ def table_row(comparison: Comparison, measurement: Measurement) -> list[str]:
 
 
 def all_rows(comparisons: Iterable[Comparison]) -> list[list[str]]:
-    """Give every row of the table."""
+    """Return every row of the table."""
     return [
         table_row(comparison, measurement)
         for comparison in comparisons
@@ -78,7 +78,7 @@ def all_rows(comparisons: Iterable[Comparison]) -> list[list[str]]:
 
 
 def kept_lines(page: str, measured: Iterable[str]) -> dict[str, tuple[list[str], list[str]]]:
-    """Give the rows and notes of the cases on a page that were not measured again."""
+    """Return the rows and notes of the cases on a page that were not measured again."""
     kept: dict[str, tuple[list[str], list[str]]] = {}
     for line in page.splitlines():
         note = line.startswith("- **")
@@ -116,7 +116,7 @@ def markdown(comparisons: Sequence[Comparison], before: str = "") -> str:
 
 
 def processor() -> str:
-    """Give the processor's name where the system tells it."""
+    """Return the processor's name where the system tells it."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]

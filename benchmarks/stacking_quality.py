@@ -48,7 +48,7 @@ def prepared(learner: Any) -> Any:
 
 
 def members(classes: bool) -> list[tuple[str, Any]]:
-    """Give mixed members: Spinney's trees, alone and bagged, scikit-learn's linear model and neighbours."""
+    """Return mixed members: Spinney's trees, alone and bagged, scikit-learn's linear model and neighbours."""
     if classes:
         return [
             ("tree", sp.DecisionTreeClassifier(max_depth=5)),
@@ -74,7 +74,7 @@ def read(folder: Path, name: str) -> tuple[pd.DataFrame, pd.Series]:
 
 
 def errors(X: pd.DataFrame, y: pd.Series, classes: bool, n_repeats: int, final: Any = None) -> pd.DataFrame:
-    """Give the error of each member and of the stack on each split: misclassified, or root mean square."""
+    """Return the error of each member and of the stack on each split: misclassified, or root mean square."""
     splitter = RepeatedStratifiedKFold if classes else RepeatedKFold
     stack = (sp.StackingClassifier if classes else sp.StackingRegressor)(members(classes), final)
     rows = []

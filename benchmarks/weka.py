@@ -24,7 +24,7 @@ JARS = ("/usr/share/java/weka.jar", "/usr/share/java/cup_runtime.jar", "/usr/sha
 
 @dataclass
 class J48Result:
-    """Hold what Weka says about one training run."""
+    """The results of one training run of Weka."""
 
     seconds: float  # "Time taken to build model", by Java's own clock: no reading of files, no start of Java
     train_accuracy: float
@@ -33,7 +33,7 @@ class J48Result:
 
 
 def class_path() -> str:
-    """Give Java's class path with Weka on it."""
+    """Return Java's class path with Weka on it."""
     if shutil.which("java") is None:
         raise NotMeasuredError("not measured: java is not installed")
     if given := os.environ.get("WEKA_JAR"):
@@ -102,5 +102,5 @@ def write_arff(path: Path, header: str, frame: pd.DataFrame, y: Any) -> Path:
 
 
 def is_numeric(dtype: Any) -> bool:
-    """Tell a numeric column from one of categories."""
+    """Return whether a column is numeric."""
     return getattr(dtype, "kind", "O") in "iufb"

@@ -7,5 +7,5 @@ import pytest
 
 @pytest.fixture(autouse=True, scope="session")
 def _sigint_raises():
-    """Let SIGINT raise KeyboardInterrupt, also in background jobs, which inherit it as ignored."""
+    """Make SIGINT raise KeyboardInterrupt, also in background jobs, which inherit it as ignored."""
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -25,7 +25,7 @@ _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
 
 def blocks(text):
-    """Give (language, content, line, text that follows up to the next block) of every fenced block."""
+    """Return (language, content, line, text that follows up to the next block) of every fenced block."""
     found = list(_FENCE.finditer(text))
     for match, following in zip(found, [*found, None][1:], strict=True):
         between = text[match.end() : following.start()] if following else text[match.end() :]
@@ -33,7 +33,7 @@ def blocks(text):
 
 
 def examples(page):
-    """Give (code, line, expected output or None) of every Python block.
+    """Return (code, line, expected output or None) of every Python block.
 
     A ``text`` block right after one is what it prints.
     """

@@ -27,12 +27,12 @@ class Walk:
 
     @property
     def share(self) -> float:
-        """Give the part of our nodes that was compared."""
+        """Return the part of our nodes that was compared."""
         return self.compared / (self.compared + self.left_out)
 
     @property
     def complete(self) -> bool:
-        """Tell whether the trees are the same throughout."""
+        """Return whether the trees are the same throughout."""
         return not (self.ties or self.needless)
 
     def add(self, other: Walk) -> None:
@@ -44,7 +44,7 @@ class Walk:
 
 @dataclass
 class Pair:
-    """Hold two fitted models and, for each of their nodes, which training rows it holds."""
+    """Two fitted models and, for each of their nodes, which training rows it holds."""
 
     ours: Any
     theirs: Any
@@ -95,12 +95,12 @@ class Pair:
         np.testing.assert_allclose(ours.value[a], theirs.value[b], RTOL, ATOL)
 
     def same_test(self, a: int, b: int) -> bool:
-        """Tell whether two nodes ask the same, missing values included."""
+        """Return whether two nodes ask the same, missing values included."""
         ours, theirs = self.ours.tree_, self.theirs.tree_
         return self.same_cut(a, b) and bool(ours.missing[a] == 1 - theirs.missing_go_to_left[b])
 
     def same_cut(self, a: int, b: int) -> bool:
-        """Tell whether two nodes cut one feature at one place, however "all known values" is written."""
+        """Return whether two nodes cut one feature at one place, however "all known values" is written."""
         ours, theirs = self.ours.tree_, self.theirs.tree_
         known_or_missing = ours.threshold[a] > 1e300 and theirs.threshold[b] > 1e300
         same_place = ours.threshold[a] == theirs.threshold[b] or known_or_missing

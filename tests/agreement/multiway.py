@@ -24,14 +24,14 @@ UNSEEN = 77  # a category that no table has
 
 @dataclass(frozen=True)
 class Rule:
-    """Hold how the algorithm at hand compares features; `by_ratio` only without a cost rule."""
+    """How the algorithm at hand compares features; `by_ratio` only without a cost rule."""
 
     by_ratio: bool
     min_gain: float = 0.0
 
 
 def cell_names(model: Any) -> list[list[float]]:
-    """Give what the codes 0, 1, … of each column stand for in the table; nothing for a numeric column."""
+    """Return what the codes 0, 1, … of each column stand for in the table; nothing for a numeric column."""
     return [
         [float(int(c[1:])) if isinstance(c, str) else float(c) for c in feature.categories]
         for feature in model.schema_.features
@@ -39,13 +39,13 @@ def cell_names(model: Any) -> list[list[float]]:
 
 
 def frame_of(rows: list[list[float | None]], table: RandomTable) -> pd.DataFrame:
-    """Give rows as a frame of the table's kinds."""
+    """Return rows as a frame of the table's kinds."""
     columns = [list(column) for column in zip(*rows, strict=True)]
     return replace(table, columns=columns).frame()
 
 
 def our_choice(model: Any, rule: Rule) -> Callable[..., Candidate | None]:
-    """Give the rule by which the naive tree follows ours, held to the naive scores at every node."""
+    """Return the rule by which the naive tree follows ours, held to the naive scores at every node."""
     tree = model.tree_
 
     def choose(path: tuple[int, ...], candidates: list[Candidate]) -> Candidate | None:
@@ -68,7 +68,7 @@ def our_choice(model: Any, rule: Rule) -> Callable[..., Candidate | None]:
 
 
 def as_chosen(candidate: Candidate, best: Candidate, threshold: float, node: int) -> Candidate:
-    """Give the naive candidate with the chosen threshold, if that choice is the best up to rounding."""
+    """Return the naive candidate with the chosen threshold, if that choice is the best up to rounding."""
     assert candidate.score >= best.score - TIE * max(1.0, abs(best.score)), (
         f"node {node}: feature {candidate.feature} scores {candidate.score}, "
         f"feature {best.feature} scores {best.score}"
@@ -81,7 +81,7 @@ def as_chosen(candidate: Candidate, best: Candidate, threshold: float, node: int
 
 
 def best_of(candidates: list[Candidate], rule: Rule) -> Candidate | None:
-    """Give the candidate of the greatest score among those allowed, None where nothing is gained."""
+    """Return the candidate of the greatest score among those allowed, None where nothing is gained."""
     average = math.fsum(c.gain for c in candidates) / max(1, len(candidates))
     allowed = [c for c in candidates if not rule.by_ratio or c.gain >= average - TIE]
     best = max(allowed, key=lambda c: c.score, default=None)
@@ -89,7 +89,7 @@ def best_of(candidates: list[Candidate], rule: Rule) -> Candidate | None:
 
 
 def compare_trees(model: Any, naive: Tree) -> int:
-    """Hold every node to the naive one: test, children, rows, weight, proportions. Count the nodes."""
+    """Compare every node to the naive one: test, children, rows, weight, proportions. Count the nodes."""
     tree, names = model.tree_, cell_names(model)
     classes = [naive.classes.index(label) for label in model.classes_.tolist()]
     expected = list(naive.root.walk())
@@ -108,14 +108,14 @@ def compare_trees(model: Any, naive: Tree) -> int:
 
 
 def branch_values(tree: Any, node: int, names: list[float]) -> list[float]:
-    """Give the value that leads to each child of a multiway node."""
+    """Return the value that leads to each child of a multiway node."""
     branch = tree.branch[tree.branch_begin[node] : tree.branch_begin[node + 1]].tolist()
     by_child = {child: names[code] for code, child in enumerate(branch) if child >= 0}
     return [by_child[child] for child in range(len(by_child))]
 
 
 def compare_ledgers(model: Any, naive: Tree) -> int:
-    """Hold the ledger to the naive candidates of every node. Count the candidates."""
+    """Compare the ledger to the naive candidates of every node. Count the candidates."""
     found: dict[tuple[int, int], int] = {}
     ledger = model.ledger_
     for row, key in enumerate(zip(ledger.node.tolist(), ledger.feature.tolist(), strict=True)):
@@ -145,7 +145,7 @@ def compare_candidate(ledger: Any, row: int, candidate: Candidate) -> None:
 
 
 def compare_answers(model: Any, table: RandomTable, naive: Tree, seed: int) -> None:
-    """Hold the answers for training rows, and for new ones with gaps and unseen values, to the naive."""
+    """Compare the answers for training rows, and for new ones with gaps and unseen values, to the naive."""
     rows = table.rows + new_rows(table, seed)
     seen = [set(column) for column in table.columns]
     discrete = model.schema_.categorical
@@ -174,5 +174,5 @@ def new_rows(table: RandomTable, seed: int, n: int = 40) -> list[list[float | No
 
 
 def tree_bytes(model: Any) -> dict[str, bytes]:
-    """Give every array of a tree as bytes."""
+    """Return every array of a tree as bytes."""
     return {name: array.tobytes() for name, array in model.tree_.to_state().items() if name != "n_features"}

@@ -37,7 +37,7 @@ def test_members_given_the_same_rows_are_the_same(estimator):
 
 
 def scores(make, problem, seeds):
-    """Give the score of a model on rows it was not fitted to, of each seed."""
+    """Return the score of a model on rows it was not fitted to, of each seed."""
     found = []
     for seed in seeds:
         X, y = problem(seed)
@@ -47,7 +47,7 @@ def scores(make, problem, seeds):
 
 
 def agree(ours, theirs):
-    """Tell whether the mean of paired differences is within its noise."""
+    """Return whether the mean of paired differences is within its noise."""
     difference = ours - theirs
     return abs(difference.mean()) < 3.5 * difference.std(ddof=1) / np.sqrt(len(difference))
 

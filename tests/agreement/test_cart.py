@@ -23,7 +23,7 @@ CLASSIFICATION = ("gini", "entropy", "log_loss")
 
 @dataclass
 class Case:
-    """Hold what one test varies: the parameters of the tree and the shape of the data."""
+    """What one test varies: the parameters of the tree and the shape of the data."""
 
     criterion: str
     params: dict[str, Any] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class Case:
 
 @dataclass
 class Data:
-    """Hold a training table, and new rows of the same kind."""
+    """A training table, and new rows of the same kind."""
 
     X: NDArray[Any]
     y: NDArray[Any]

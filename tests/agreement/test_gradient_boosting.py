@@ -87,7 +87,7 @@ def settings_of(model, weights):
 
 
 def coded(table):
-    """Give the columns with categories as the model numbers them: only those that occur."""
+    """Return the columns with categories as the model numbers them: only those that occur."""
     columns = []
     for column, kind in zip(table.columns, table.kinds, strict=True):
         code_of = {value: code for code, value in enumerate(sorted({v for v in column if v is not None}))}

@@ -46,7 +46,7 @@ def test_slanted_borders_take_smaller_and_better_trees(seed: int) -> None:
 
 
 def left_by_hand(tree: Any, node: int, X: NDArray[Any]) -> NDArray[np.bool_]:
-    """Tell which rows a linear node sends to its first child, from the terms as they are documented."""
+    """Return the rows that a linear node sends to its first child, from the terms as they are documented."""
     terms = slice(tree.term_begin[node], tree.term_begin[node + 1])
     values = X[:, tree.term_feature[terms]]
     values = np.where(np.isnan(values), tree.term_fill[terms], values)

@@ -120,11 +120,11 @@ _WORDS = {"cv": "cv|n_splits|split", "estimators": "estimator"}
 
 
 def bad_values(learner: Any) -> Mapping[str, list[Any]]:
-    """Give bad values of each parameter of a learner."""
+    """Return bad values of each parameter of a learner."""
     known = _ANYWHERE | _IN.get(learner.make.__module__, {})
     return {name: known[name] for name in learner().get_params(deep=False)}
 
 
 def words_for(parameter: str) -> str:
-    """Give what the message about a parameter must match."""
+    """Return what the message about a parameter must match."""
     return _WORDS.get(parameter, parameter)

@@ -24,7 +24,7 @@ class Learner:
         return self.make(**dict(self.params) | more)
 
     def has(self, parameter: str) -> bool:
-        """Tell whether the estimator has a parameter of this name."""
+        """Return whether the estimator has a parameter of this name."""
         return parameter in self().get_params(deep=False)
 
     def with_threads(self, n_jobs: int) -> Any:
@@ -184,7 +184,7 @@ EACH_KIND = [learner for learner in LEARNERS if learner in EACH_CLASS or learner
 
 
 def holds_out(params: Mapping[str, Any]) -> bool:
-    """Tell whether rows are held out: one row is then too few, and which ones depends on how many there are.
+    """Whether rows are held out: one row is then too few, and which ones depends on how many there are.
 
     A weight of 2 is then not the same as a row twice.
     """
@@ -194,17 +194,17 @@ def holds_out(params: Mapping[str, Any]) -> bool:
 
 
 def depends_on_chance(params: Mapping[str, Any]) -> bool:
-    """Tell whether rows are held out or drawn, so that no weight counts as copies of a row."""
+    """Return whether rows are held out or drawn, so that no weight counts as copies of a row."""
     return holds_out(params) or params.get("resample") is True or params.get("oob_pruning") is True
 
 
 def makes_folds(learner: Learner) -> bool:
-    """Tell whether the learner divides the rows into folds."""
+    """Return whether the learner divides the rows into folds."""
     return "cv" in dict(learner.params)
 
 
 def fewer(learner: Learner, n_rows: int) -> int:
-    """Give a tenth of the rows to what is fitted many times."""
+    """Return a tenth of the rows to what is fitted many times."""
     return n_rows if learner in OF_TREES else max(n_rows // 10, 150)
 
 

@@ -36,7 +36,7 @@ def target(learner, n):
 
 
 def fitted_trees(model):
-    """Give the one tree of a model, or all of them; None if they are not kept as one."""
+    """Return the one tree of a model, or all of them; None if they are not kept as one."""
     return getattr(model, "tree_", getattr(model, "ensemble_", None))
 
 

@@ -38,7 +38,7 @@ def test_a_second_fit_gives_the_same_bytes(learner):
 
 
 def digests():
-    """Give one hash a learner; run by the test below in processes of their own."""
+    """Return one hash a learner; run by the test below in processes of their own."""
     return [hashlib.sha256(fitted_bytes(learner, 2)).hexdigest() for learner in LEARNERS]
 
 

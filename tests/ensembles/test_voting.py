@@ -19,7 +19,7 @@ RNG = np.random.default_rng(0)
 
 
 class Fixed(ClassifierMixin, BaseEstimator):
-    """Give the same probabilities for every row."""
+    """Return the same probabilities for every row."""
 
     def __init__(self, shares=(1.0,)):
         self.shares = shares

@@ -28,7 +28,7 @@ def toys() -> list[Subject]:
 
 
 def learners() -> list[Subject]:
-    """Give every learner of the contracts, fitted to a frame of numbers, text and missing values."""
+    """Return every learner of the contracts, fitted to a frame of numbers, text and missing values."""
 
     def subject(learner: Any) -> Subject:
         X, y, _ = mixed_data(learner.kind, N_ROWS)

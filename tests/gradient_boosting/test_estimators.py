@@ -307,7 +307,7 @@ def test_monotone_constraints_hold_everywhere():
 
 
 def paths(model):
-    """Give the set of features on each path of each tree."""
+    """Return the set of features on each path of each tree."""
     for tree in model.ensemble_.trees():
         above = {0: frozenset()}
         for node in range(tree.node_count):
@@ -468,3 +468,19 @@ def test_a_negative_hessian_of_a_custom_loss_is_refused_with_the_row():
 
     with pytest.raises(ValueError, match=r"hessian of Concave is negative.*row 3"):
         GradientBoostingRegressor(Concave()).fit(np.arange(40.0)[:, None], np.arange(40.0))
+
+
+def test_a_root_without_hessian_adds_nothing():
+    class Flat(Loss):
+        def constant(self, y, weights):
+            return np.zeros(1)
+
+        def gradient(self, y, score):
+            return score - y
+
+        def hessian(self, y, score):
+            return np.zeros(len(y))
+
+    X = np.ones((40, 1))  # no split
+    model = GradientBoostingRegressor(Flat(), n_estimators=3).fit(X, np.arange(1.0, 41.0))
+    assert_array_equal(model.predict(X), np.zeros(40))

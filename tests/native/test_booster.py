@@ -163,7 +163,7 @@ def best_gain(
     w: Floats,
     o: core.BoostOptions,
 ) -> float:
-    """Give the greatest gain of any division that the limits allow."""
+    """Return the greatest gain of any division that the limits allow."""
     best = 0.0
     for f in range(matrix.n_columns):
         codes = matrix.codes(f)[rows]

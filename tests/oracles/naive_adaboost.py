@@ -15,7 +15,7 @@ EPSILON = 2.0**-20  # the least probability that is believed
 
 @dataclass
 class Stump:
-    """Hold a test x[feature] <= threshold and what each side answers: class shares, or a mean."""
+    """A test x[feature] <= threshold and what each side answers: class shares, or a mean."""
 
     feature: int
     threshold: float

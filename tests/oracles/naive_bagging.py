@@ -4,12 +4,12 @@ import numpy as np
 
 
 def left_out_by(model, row):
-    """Give the numbers of the members that did not draw a row."""
+    """Return the numbers of the members that did not draw a row."""
     return [t for t, rows in enumerate(model.estimators_samples_) if row not in set(rows.tolist())]
 
 
 def out_of_bag_answers(model, X, say):
-    """Give the mean of ``say(member, its columns of the row)``, None where every member saw the row.
+    """Return the mean of ``say(member, its columns of the row)``, None where every member saw the row.
 
     X is an array (n_rows, n_columns).
     """

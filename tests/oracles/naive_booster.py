@@ -21,7 +21,7 @@ MAX_STEP = 4.0  # of a Newton step, where the hessian depends on the score
 
 @dataclass(frozen=True)
 class Settings:
-    """Hold what a naive booster is told; the names are the estimators'."""
+    """What a naive booster is told; the names are the estimators'."""
 
     loss: str = "squared"
     parameter: float = 0.0
@@ -41,7 +41,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Split:
-    """Hold one split: the rows that go left and right, and its gain."""
+    """One split: the rows that go left and right, and its gain."""
 
     feature: int
     threshold: float | None  # None for a category set; infinity where only the missing rows go right
@@ -54,7 +54,7 @@ class Split:
 
 @dataclass
 class Node:
-    """Hold a node while a tree grows, and as it is in the end; a leaf has no split."""
+    """A node while a tree grows, and as it is in the end; a leaf has no split."""
 
     rows: Rows
     depth: int
@@ -96,7 +96,7 @@ ONE_SCORE: dict[str, Callable[[float, float, float], tuple[float, float]]] = {
 
 
 def derivatives(loss: str, parameter: float, y: Sequence[float], scores: Floats) -> tuple[Floats, Floats]:
-    """Give the gradient and hessian of every row and score, both (n_rows, n_scores)."""
+    """Return the gradient and hessian of every row and score, both (n_rows, n_scores)."""
     gradient, hessian = np.empty_like(scores), np.empty_like(scores)
     for row, target in enumerate(y):
         if loss == "softmax":
@@ -109,7 +109,7 @@ def derivatives(loss: str, parameter: float, y: Sequence[float], scores: Floats)
 
 
 def middle(values: Sequence[float], weights: Sequence[float], share: float) -> float:
-    """Give the value with the given share of the weight at or below it, the mean of two if both have it."""
+    """Return the value with the given share of the weight at or below it, the mean of two if both have it."""
     pairs = sorted((v, w) for v, w in zip(values, weights, strict=True) if w > 0)
     total, below = math.fsum(w for _, w in pairs), 0.0
     for place, (value, weight) in enumerate(pairs):
@@ -137,13 +137,13 @@ class NaiveTree:
     settings: Settings
 
     def newton(self, rows: Rows, low: float = -math.inf, high: float = math.inf) -> float:
-        """Give −G / (H + λ), held between two limits."""
+        """Return −G / (H + λ), held between two limits."""
         g, h = math.fsum(self.gradient[rows]), math.fsum(self.hessian[rows])
         step = -g / (h + self.settings.l2) if h + self.settings.l2 > 0 else 0.0
         return max(low, min(high, step))
 
     def merit(self, rows: Rows, low: float = -math.inf, high: float = math.inf) -> float:
-        """Give by how much answering with the Newton step lowers the loss; G² / 2(H + λ) without limits."""
+        """Return by how much answering with the Newton step lowers the loss; G² / 2(H + λ) without limits."""
         g, h = math.fsum(self.gradient[rows]), math.fsum(self.hessian[rows])
         v = self.newton(rows, low, high)
         return -(g * v + 0.5 * (h + self.settings.l2) * v * v)
@@ -169,7 +169,7 @@ class NaiveTree:
                 yield Split(**{**vars(split), "gain": gain - s.min_gain})
 
     def best(self, node: Node) -> Split | None:
-        """Give the split with the largest gain above 0, of equals the first."""
+        """Return the split with the largest gain above 0, of equals the first."""
         if node.depth >= self.settings.max_depth:
             return None
         found = max(self.splits(node), key=lambda split: split.gain, default=None)
@@ -269,7 +269,7 @@ def boost(
     start: Sequence[float],
     settings: Settings,
 ) -> tuple[list[list[Node]], Floats]:
-    """Give the trees of every round, one a score, and the training scores (n_rows, n_scores) in the end."""
+    """Return the trees of every round, one a score, and the training scores (n_rows, n_scores) in the end."""
     scores = np.tile(np.array(start, dtype=np.float64), (len(y), 1))
     alive = [row for row in range(len(y)) if weights[row] > 0]
     rounds: list[list[Node]] = []
@@ -293,7 +293,7 @@ def boost(
 def refit(
     leaf: Node, y: Sequence[float], weights: Sequence[float], score: Floats, settings: Settings
 ) -> None:
-    """Give a leaf the value it has in the ensemble: the best one for its rows where that is known, shrunk."""
+    """Set the value of a leaf in the ensemble: the best one for its rows where that is known, shrunk."""
     rows = leaf.rows
     residuals, w = [y[row] - float(score[row]) for row in rows], [weights[row] for row in rows]
     best = leaf.value if settings.loss == "squared" else max(-MAX_STEP, min(MAX_STEP, leaf.value))

@@ -15,7 +15,7 @@ Impurity = Callable[[Rows], float]
 
 @dataclass(frozen=True)
 class Split:
-    """Hold one split: the rows that go left, and by how much it lowers the mean impurity of a row."""
+    """One split: the rows that go left, and by how much it lowers the mean impurity of a row."""
 
     feature: int
     threshold: float | None  # None for a category set; infinity where only the missing rows go right
@@ -25,28 +25,28 @@ class Split:
 
 
 def gini(rows: Rows, y: Sequence[float], w: Sequence[float]) -> float:
-    """Give 1 − Σ p²."""
+    """Return 1 − Σ p²."""
     return 1 - math.fsum(p**2 for p in _shares(rows, y, w))
 
 
 def class_entropy(rows: Rows, y: Sequence[float], w: Sequence[float]) -> float:
-    """Give −Σ p log2 p."""
+    """Return −Σ p log2 p."""
     return entropy(_shares(rows, y, w))
 
 
 def variance(rows: Rows, y: Sequence[float], w: Sequence[float]) -> float:
-    """Give the weighted mean of squared distances from the mean."""
+    """Return the weighted mean of squared distances from the mean."""
     mean = _mean(rows, y, w)
     return math.fsum(w[i] * (y[i] - mean) ** 2 for i in rows) / _weight(rows, w)
 
 
 def absolute_error(rows: Rows, y: Sequence[float], w: Sequence[float]) -> float:
-    """Give the weighted mean distance from a weighted median, which is one of the values."""
+    """Return the weighted mean distance from a weighted median, which is one of the values."""
     return min(math.fsum(w[i] * abs(y[i] - y[m]) for i in rows) for m in rows) / _weight(rows, w)
 
 
 def poisson(rows: Rows, y: Sequence[float], w: Sequence[float]) -> float:
-    """Give the weighted mean of y ln(y / mean), infinite where the mean is 0."""
+    """Return the weighted mean of y ln(y / mean), infinite where the mean is 0."""
     mean = _mean(rows, y, w)
     if mean * _weight(rows, w) <= 1e-12:
         return math.inf
@@ -64,7 +64,7 @@ IMPURITIES = {
 
 
 def decrease(left: Rows, right: Rows, y: Sequence[float], w: Sequence[float], criterion: str) -> float:
-    """Give the fall of impurity from a node to its two children."""
+    """Return the fall of impurity from a node to its two children."""
     w_left, w_right = _weight(left, w), _weight(right, w)
     total = w_left + w_right
     if criterion == "friedman_mse":
@@ -114,7 +114,7 @@ def best_split(
     *,
     tie_width: float = 0.0,
 ) -> Split | None:
-    """Give the split with the largest decrease, of equals the first found, or None where there is none."""
+    """Return the split with the largest decrease, of equals the first found, or None where there is none."""
     found = all_splits(columns, kinds, y, w, criterion, min_samples_leaf, tie_width=tie_width)
     return max(found, key=lambda split: split.gain, default=None)
 
@@ -129,7 +129,7 @@ def best_gain(
     *,
     tie_width: float = 0.0,
 ) -> float:
-    """Give the largest decrease of impurity any split of these rows reaches, −inf where there is no split.
+    """Return the largest decrease of impurity any split of these rows reaches, −inf where there is no split.
 
     >>> best_gain([[1.0, 2.0, 3.0, 4.0]], ["numeric"], [0, 0, 1, 1], [1, 1, 1, 1], "gini")
     0.5

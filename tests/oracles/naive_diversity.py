@@ -10,7 +10,7 @@ def weights_of(rows, weights):
 
 
 def table(first, second, positive, weights=None):
-    """Give a, b, c, d: both, only the first, only the second, neither says what is in ``positive``."""
+    """Return a, b, c, d: both, only the first, only the second, neither says what is in ``positive``."""
     cells = Counter()
     for i, j, p, w in zip(first, second, positive, weights_of(first, weights), strict=True):
         cells[i == p, j == p] += w
@@ -96,7 +96,7 @@ def difficulty(rows, y, weights=None):
 
 
 def failure_shares(rows, y, weights=None):
-    """Give p_i, the share of rows on which exactly i members fail."""
+    """Return p_i, the share of rows on which exactly i members fail."""
     w = weights_of(rows, weights)
     shares = [Fraction(0)] * (len(rows[0]) + 1)
     for k, v in zip(wrong_counts(rows, y), w, strict=True):

@@ -22,7 +22,7 @@ SLACK = 1e-9  # weights are sums of fractions, so "at least min_samples_leaf" is
 
 @dataclass(frozen=True)
 class Candidate:
-    """Hold one feature's best test at a node; `threshold` is None for a test with a branch for each value."""
+    """One feature's best test at a node; `threshold` is None for a test with a branch for each value."""
 
     feature: int
     threshold: float | None
@@ -34,7 +34,7 @@ class Candidate:
 
 @dataclass
 class Node:
-    """Hold a node: what came in, what was considered, and what was chosen; a leaf has `feature` None."""
+    """A node: what came in, what was considered, and what was chosen; a leaf has `feature` None."""
 
     depth: int
     entries: list[Entry]
@@ -59,34 +59,34 @@ Choose = Callable[[tuple[int, ...], list[Candidate]], Candidate | None]
 
 
 def is_missing(value: float | None, kind: str) -> bool:
-    """Tell whether a cell holds no value."""
+    """Return whether a cell holds no value."""
     if value is None:
         return True
     return value < 0 if kind == "categorical" else math.isnan(value)
 
 
 def entropy(counts: Sequence[float]) -> float:
-    """Give −Σ p log2 p of the shares of `counts`, where 0 log 0 is 0."""
+    """Return −Σ p log2 p of the shares of `counts`, where 0 log 0 is 0."""
     total = math.fsum(counts)
     return -math.fsum(c / total * math.log2(c / total) for c in counts if c > 0) if total > 0 else 0.0
 
 
 def midpoint(low: float, high: float) -> float:
-    """Give the threshold between two neighbouring values: x ≤ threshold holds for `low`, not `high`."""
+    """Return the threshold between two neighbouring values: x ≤ threshold holds for `low`, not `high`."""
     middle = low / 2 + high / 2
     return middle if low <= middle < high else low
 
 
 @dataclass
 class Tree:
-    """Hold a grown tree with what is needed to read new rows."""
+    """A grown tree with what is needed to read new rows."""
 
     root: Node
     kinds: list[str]
     classes: list[object]
 
     def predict_proba(self, rows: Sequence[Sequence[float | None]]) -> list[list[float]]:
-        """Give class proportions of each row; a missing value follows every branch by its weight."""
+        """Return class proportions of each row; a missing value follows every branch by its weight."""
         return [self._descend(self.root, row) for row in rows]
 
     def _descend(self, node: Node, row: Sequence[float | None]) -> list[float]:
@@ -105,7 +105,7 @@ class Tree:
         return self._descend(node.children[node.branch_values.index(value)], row)
 
     def expected_cost(self, costs: Sequence[float]) -> float:
-        """Give the mean price of classifying a training row; each feature on its path is paid for once."""
+        """Return the mean price of classifying a training row; each feature on its path is paid for once."""
 
         def below(node: Node, paid: frozenset[int]) -> float:
             if node.feature is None:
@@ -166,7 +166,7 @@ class Grower:
         return node
 
     def count(self, entries: Sequence[Entry]) -> Counts:
-        """Give the weight of each class."""
+        """Return the weight of each class."""
         weights: list[list[float]] = [[] for _ in self.classes]
         for row, weight in entries:
             weights[self.labels[row]].append(weight)
@@ -182,7 +182,7 @@ class Grower:
         return {value: groups[value] for value in sorted(groups)}
 
     def candidate(self, feature: int, entries: list[Entry]) -> Candidate | None:
-        """Give the best test of one feature, or None where it has none."""
+        """Return the best test of one feature, or None where it has none."""
         groups = list(self.by_value(feature, entries).items())
         if len(groups) < 2:
             return None
@@ -240,7 +240,7 @@ class Grower:
         return best
 
     def split(self, test: Candidate, entries: list[Entry]) -> tuple[list[float], list[list[Entry]]]:
-        """Give the value of each branch (none for a threshold) and its entries; missing rows go to all."""
+        """Return the value of each branch (none for a threshold) and its entries; missing rows go to all."""
         groups = self.by_value(test.feature, entries)
         if test.threshold is None:
             known = list(groups.values())

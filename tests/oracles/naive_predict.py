@@ -19,7 +19,7 @@ _MISSING, _NO_BRANCH = -1, -2
 
 
 def decision_path(tree: TreeArrays, columns: Columns) -> csr_array[np.float64, tuple[int, int]]:
-    """Give the weight with which each row reaches each node.  -> (n_rows, n_nodes)
+    """Return the weight with which each row reaches each node.  -> (n_rows, n_nodes)
 
     A row that never splits has 1 at every node it visits; a fractional row has its share at each.
     """
@@ -36,13 +36,13 @@ def decision_path(tree: TreeArrays, columns: Columns) -> csr_array[np.float64, t
 
 
 def apply(tree: TreeArrays, columns: Columns) -> NDArray[np.int64]:
-    """Give the node that answers for each row; of several the heaviest, if tied the first.  -> (n_rows,)"""
+    """Return the node that answers for each row; of several the heaviest, if tied the first.  -> (n_rows,)"""
     answers = [_visit(tree, columns, row)[1] for row in range(_n_rows(columns))]
     return np.array([max(sorted(ends), key=ends.__getitem__) for ends in answers], dtype=np.int64)
 
 
 def predict_value(tree: TreeArrays, columns: Columns) -> NDArray[np.float64]:
-    """Give the value of the node where each row ends, or the weighted sum over several.
+    """Return the value of the node where each row ends, or the weighted sum over several.
 
     -> (n_rows, n_outputs, width)
     """
@@ -79,14 +79,14 @@ def _visit(tree: TreeArrays, columns: Columns, row: int) -> tuple[dict[int, floa
 
 
 def _share(tree: TreeArrays, node: int, child: int) -> float:
-    """Give the part of a fractional row that a child takes; equal parts where the node has no weight."""
+    """Return the part of a fractional row that a child takes; equal parts where the node has no weight."""
     if tree.weight[node] > 0:
         return float(tree.weight[child] / tree.weight[node])
     return 1.0 / int(tree.n_children[node])
 
 
 def _chosen_child(tree: TreeArrays, columns: Columns, row: int, node: int) -> int:
-    """Give the child (0-based) the test picks, _MISSING if it cannot tell, _NO_BRANCH if the node answers."""
+    """The child (0-based) the test picks, _MISSING if it cannot tell, _NO_BRANCH if the node answers."""
     kind = tree.kind[node]
     if kind == LEAF:
         return _NO_BRANCH

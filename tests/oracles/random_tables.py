@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class RandomTable:
-    """Hold one table; `None` is missing, categorical cells are codes 0, 1, …"""
+    """One table; `None` is missing, categorical cells are codes 0, 1, …"""
 
     columns: list[list[float | None]]
     kinds: list[str]  # "numeric" or "categorical"
@@ -23,11 +23,11 @@ class RandomTable:
 
     @property
     def rows(self) -> list[list[float | None]]:
-        """Give the cells row by row."""
+        """Return the cells row by row."""
         return [list(row) for row in zip(*self.columns, strict=True)]
 
     def frame(self) -> pd.DataFrame:
-        """Give the table as a data frame; code 2 is the string "c02", so that the order is kept."""
+        """Return the table as a data frame; code 2 is the string "c02", so that the order is kept."""
         import pandas as pd
 
         cells: dict[str, pd.Series] = {}

@@ -18,7 +18,7 @@ REGRESSION = ("squared_error", "friedman_mse", "absolute_error", "poisson")
 
 
 def scikit_learn_gain(table: RandomTable, criterion: str, min_samples_leaf: int) -> float:
-    """Give the impurity decrease of the root that scikit-learn finds, −inf where it does not split."""
+    """Return the impurity decrease of the root that scikit-learn finds, −inf where it does not split."""
     X = np.array([[math.nan if v is None else v for v in row] for row in table.rows], dtype=np.float32)
     learner = DecisionTreeClassifier if criterion in CLASSIFICATION else DecisionTreeRegressor
     answers = table.y if criterion in CLASSIFICATION else table.target

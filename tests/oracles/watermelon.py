@@ -49,7 +49,7 @@ WATERMELON2_MISSING = """\
 
 
 def coded(text: str) -> tuple[list[str], list[list[float | None]], list[str], list[list[str]], list[str]]:
-    """Give (names, columns, kinds, categories, y) of a table; categories are numbered in sorted order."""
+    """Return (names, columns, kinds, categories, y) of a table; categories are numbered in sorted order."""
     header, *rows = csv.reader(io.StringIO(text))
     names, y = header[1:-1], [row[-1] for row in rows]
     columns: list[list[float | None]] = []

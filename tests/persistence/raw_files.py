@@ -9,7 +9,7 @@ MAGIC = b"\x93SPN\r\n\x1a\n"
 
 
 def repaired(data: bytes) -> bytes:
-    """Give a file the checksum of its present content."""
+    """Return a file the checksum of its present content."""
     digest = blake2b(data[:24] + data[40:], digest_size=16).digest()
     return data[:24] + digest + data[40:]
 

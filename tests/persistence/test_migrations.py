@@ -85,7 +85,7 @@ def test_every_entry_of_the_table_has_a_case() -> None:
 
 
 def as_version_1(document: Any) -> Any:
-    """Give a document of today the old names of classes and attributes."""
+    """Return a document of today the old names of classes and attributes."""
     classes = {new: old for old, new in migrations.RENAMED_CLASSES.items()}
     names = {new: old for changes in migrations.RENAMED_STATE.values() for old, new in changes.items()}
     if isinstance(document, Tagged):

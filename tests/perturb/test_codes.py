@@ -15,7 +15,7 @@ def naive_min_distance(code):
 
 
 def proper(code):
-    """Tell whether every column has both signs, and none is another one or its opposite."""
+    """Return whether every column has both signs, and none is another one or its opposite."""
     both = (code == 1).any(axis=0) & (code == -1).any(axis=0)
     columns = {min(tuple(column), tuple(-column)) for column in code.T.astype(int)}
     return bool(both.all()) and len(columns) == code.shape[1]

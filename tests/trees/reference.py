@@ -6,7 +6,7 @@ import spinney as sp
 
 
 def root_candidates(model):
-    """Give the ledger's rows of the root by feature name."""
+    """Return the ledger's rows of the root by feature name."""
     return {row["feature"]: row for row in model.ledger_.to_records() if row["node"] == 0}
 
 
@@ -26,7 +26,7 @@ def noisy(n_rows=600, seed=0):
 
 
 def same_tree(first, second):
-    """Tell whether two trees have the same shape and tests."""
+    """Return whether two trees have the same shape and tests."""
     names = ("kind", "feature", "first_child", "n_children")
     return all(
         np.array_equal(getattr(first, name), getattr(second, name)) for name in names
