@@ -21,6 +21,16 @@ def array_types(cls: type) -> dict[str, tuple[type[np.generic], ...]]:
     types: dict[str, tuple[Any, ...]] = {}
     for name, hint in get_type_hints(cls).items():
         options = get_args(hint) if get_origin(hint) is UnionType else (hint,)
-        if all(get_origin(option) is np.ndarray for option in options):
-            types[name] = tuple(get_args(get_args(option)[1])[0] for option in options)
+        elements = tuple(_element_type(option) for option in options)
+        if None not in elements:
+            types[name] = elements
     return types
+
+
+def _element_type(hint: Any) -> Any:
+    """Return the element type of an NDArray, None for any other type."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is np.ndarray:
+        return get_args(arguments[1])[0]
+    # From NumPy 2.5 on, NDArray is an alias of the type statement, which does not expand.
+    return arguments[0] if origin is not None and origin is NDArray else None
