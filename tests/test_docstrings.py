@@ -113,7 +113,7 @@ def parameters_of(function: Any) -> list[str]:
 
 def is_record(cls: type) -> bool:
     """A dataclass or named tuple: its fields may be described as parameters or as attributes."""
-    return dataclasses.is_dataclass(cls) or hasattr(cls, "_fields")
+    return hasattr(cls, "_fields") or (dataclasses.is_dataclass(cls) and not is_estimator(cls))
 
 
 def is_estimator(cls: type) -> bool:

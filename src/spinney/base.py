@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABCMeta
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeVar, dataclass_transform
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -15,13 +16,36 @@ from spinney.core.parameters import Rule, check_parameters, thread_count
 from spinney.data.schema import Schema, Table, pack_schema, unpack_schema
 from spinney.io import Persistent
 
+T = TypeVar("T")
+
+
+@dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
+def parameters(cls: type[T]) -> type[T]:
+    """Class decorator by which annotated attributes with defaults become parameters of an estimator.
+
+    They are arguments of ``__init__``, by keyword unless they are ``field(default=..., kw_only=False)``.
+    Subclasses, also decorated, inherit them, add others, and may change their defaults. A fitted attribute
+    that is annotated in such a class is ``field(init=False)``.
+
+    >>> @parameters
+    ... class Limits:
+    ...     max_depth: int = 3
+    >>> @parameters
+    ... class Stump(Limits):
+    ...     max_depth: int = 1
+    >>> Stump().max_depth, Stump(max_depth=2).max_depth
+    (1, 2)
+    """
+    return dataclass(eq=False, repr=False, kw_only=True)(cls)
+
 
 class Estimator(BaseEstimator, Persistent, metaclass=ABCMeta, persistent_name=""):  # type: ignore[misc]
     """Base class of estimators: parameters, and fitted attributes that change all at once.
 
     A subclass
 
-    - stores its parameters by ``self._store_params(locals())`` as the only line of ``__init__``;
+    - declares its parameters by `parameters`, or stores them by ``self._store_params(locals())`` as the only
+      line of ``__init__``;
     - lists the rules of its parameters in `_parameter_rules`, and calls `_check_params` first in ``fit``;
     - lists its fitted attributes in `_required_attributes` (always there after a fit), `_state_attributes`
       (sometimes) and `_transient_attributes` (computed by `_derived`, not saved), see `Persistent`;

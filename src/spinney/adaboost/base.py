@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
+from dataclasses import field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from spinney.adaboost.members import flatten, pack_members, share_schema, shares_schema, unpack_members
 from spinney.adaboost.rounds import Rounds
-from spinney.base import Estimator
+from spinney.base import Estimator, parameters
 from spinney.core.early_stopping import EarlyStopping
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, Integer, Real, Rule, thread_count
@@ -40,6 +41,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
 }
 
 
+@parameters
 class _BaseAdaBoost(Estimator):
     """Ensemble of members, each with a weight and an error."""
 
@@ -56,10 +58,22 @@ class _BaseAdaBoost(Estimator):
     )
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = RULES
 
-    estimators_: list[Any]
-    estimator_weights_: Floats
-    estimator_errors_: Floats
-    n_features_in_: int
+    estimator: Any = field(default=None, kw_only=False)
+    n_estimators: int = 50
+    learning_rate: float = 1.0
+    random_state: Any = None
+    resample: bool = False
+    warm_start: bool = False
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 10
+    tol: float = 0.0
+    verbose: int = 0
+    n_jobs: int | None = None
+
+    estimators_: list[Any] = field(init=False)
+    estimator_weights_: Floats = field(init=False)
+    estimator_errors_: Floats = field(init=False)
 
     @abstractmethod
     def _default_estimator(self) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import field
 from typing import Any, Literal
 
 import numpy as np
@@ -20,10 +21,10 @@ from spinney.adaboost.rounds import (
     Boosting,
     Draws,
     RegressionBoosting,
-    RoundLedger,
     StumpBoosting,
     weighted_median,
 )
+from spinney.base import parameters
 from spinney.core.errors import InputError, show_value
 from spinney.core.parameters import OneOf, draw_seed
 from spinney.data.target import encode_classes, encode_like, encode_values, read_target
@@ -34,6 +35,7 @@ from spinney.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
 Floats = NDArray[np.float64]
 
 
+@parameters
 class AdaBoostClassifier(ClassifierMixin, _BaseAdaBoost):  # type: ignore[misc]
     """AdaBoost for classification: members are fitted to rows weighted by the errors of those before them.
 
@@ -48,12 +50,6 @@ class AdaBoostClassifier(ClassifierMixin, _BaseAdaBoost):  # type: ignore[misc]
         Maximum number of rounds.
     learning_rate : float, default=1.0
         Factor ν of the weight of every member.
-    algorithm : {"samme", "discrete", "samme.r", "real", "gentle", "logit"}, default="samme"
-        "samme" (Zhu et al. 2009, any number of classes) and "discrete" (Freund and Schapire 1997, two
-        classes; weights are half as large) let members vote. "samme.r" (any number) and "real" (two classes)
-        add the logarithms of member probabilities, "gentle" (two classes) the probabilities. "logit"
-        (LogitBoost, Friedman, Hastie and Tibshirani 2000, any number) fits regressions to the working
-        response of the logistic loss.
     random_state : int, RandomState, Generator or None, default=None
         Seed of drawn samples, rows held out, and members that draw.
     resample : bool, default=False
@@ -70,13 +66,19 @@ class AdaBoostClassifier(ClassifierMixin, _BaseAdaBoost):  # type: ignore[misc]
         Number of rounds without improvement after which boosting stops.
     tol : float, default=0.0
         Minimum decrease of the validation error that counts as an improvement.
-    ledger : bool or "full", default=False
-        Record every round in `ledger_`; "full" is the same as True.
     verbose : int, default=0
         Show a progress bar on standard error if positive.
     n_jobs : int or None, default=None
         Number of threads; -1 uses all cores, None is 1 unless a joblib context says otherwise. The ensemble
         is bit-equal for any number.
+    algorithm : {"samme", "discrete", "samme.r", "real", "gentle", "logit"}, default="samme"
+        "samme" (Zhu et al. 2009, any number of classes) and "discrete" (Freund and Schapire 1997, two
+        classes; weights are half as large) let members vote. "samme.r" (any number) and "real" (two classes)
+        add the logarithms of member probabilities, "gentle" (two classes) the probabilities. "logit"
+        (LogitBoost, Friedman, Hastie and Tibshirani 2000, any number) fits regressions to the working
+        response of the logistic loss.
+    ledger : bool or "full", default=False
+        Record every round in `ledger_`; "full" is the same as True.
 
     Attributes
     ----------
@@ -122,31 +124,11 @@ class AdaBoostClassifier(ClassifierMixin, _BaseAdaBoost):  # type: ignore[misc]
     _state_attributes = ("ledger_",)
     _transient_attributes = ("n_classes_", "_tables")
 
-    classes_: NDArray[Any]
-    n_classes_: int
-    ledger_: RoundLedger
-    algorithm_: str
-    _tables: StumpTables | None
+    algorithm: Literal["samme", "discrete", "samme.r", "real", "gentle", "logit"] = "samme"
+    ledger: bool | Literal["full"] = False
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        n_estimators: int = 50,
-        learning_rate: float = 1.0,
-        algorithm: Literal["samme", "discrete", "samme.r", "real", "gentle", "logit"] = "samme",
-        random_state: Any = None,
-        resample: bool = False,
-        warm_start: bool = False,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
-        tol: float = 0.0,
-        ledger: bool | Literal["full"] = False,
-        verbose: int = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self._store_params(locals())
+    classes_: NDArray[Any] = field(init=False)
+    _tables: StumpTables | None = field(init=False)
 
     # ---- fitting ----
 
@@ -437,6 +419,7 @@ class AdaBoostClassifier(ClassifierMixin, _BaseAdaBoost):  # type: ignore[misc]
             yield algorithms.score_margin(scores, codes) / (total or 1.0)
 
 
+@parameters
 class AdaBoostRegressor(RegressorMixin, _BaseAdaBoost):  # type: ignore[misc]
     """AdaBoost.R2 for regression: the weighted median of the predictions of many members (Drucker 1997).
 
@@ -450,8 +433,6 @@ class AdaBoostRegressor(RegressorMixin, _BaseAdaBoost):  # type: ignore[misc]
         Maximum number of rounds.
     learning_rate : float, default=1.0
         Factor ν of the weight of every member.
-    loss : {"linear", "square", "exponential"}, default="linear"
-        Loss of a row as a function of its absolute error, divided by the largest error of the round.
     random_state : int, RandomState, Generator or None, default=None
         Seed of drawn samples, rows held out, and members that draw.
     resample : bool, default=False
@@ -472,6 +453,8 @@ class AdaBoostRegressor(RegressorMixin, _BaseAdaBoost):  # type: ignore[misc]
     n_jobs : int or None, default=None
         Number of threads; -1 uses all cores, None is 1 unless a joblib context says otherwise. The ensemble
         is bit-equal for any number.
+    loss : {"linear", "square", "exponential"}, default="linear"
+        Loss of a row as a function of its absolute error, divided by the largest error of the round.
 
     Attributes
     ----------
@@ -502,24 +485,7 @@ class AdaBoostRegressor(RegressorMixin, _BaseAdaBoost):  # type: ignore[misc]
 
     _parameter_rules = RULES | {"loss": (OneOf(*LOSSES),)}
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        n_estimators: int = 50,
-        learning_rate: float = 1.0,
-        loss: Literal["linear", "square", "exponential"] = "linear",
-        random_state: Any = None,
-        resample: bool = False,
-        warm_start: bool = False,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
-        tol: float = 0.0,
-        verbose: int = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self._store_params(locals())
+    loss: Literal["linear", "square", "exponential"] = "linear"
 
     def _default_estimator(self) -> Any:
         return DecisionTreeRegressor(max_depth=3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -25,6 +26,7 @@ from spinney.bagging.predictions import (
 )
 from spinney.bagging.sampling import BootstrapSamples, SampledEnsemble, row_order
 from spinney.bagging.trees import MergedTrees, SharedTrainingSets, fit_trees, merge_trees
+from spinney.base import parameters
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Integer, Kind, OneOf, Real, Rule, thread_count
 from spinney.data.schema import Table
@@ -59,6 +61,7 @@ SAMPLING_RULES: dict[str, tuple[Rule, ...]] = {
 }
 
 
+@parameters
 class BaseBagging(MetaEstimatorMixin, SampledEnsemble, persistent_name=""):  # type: ignore[misc]
     """Members fitted to bootstrap samples of rows and columns, with averaged predictions."""
 
@@ -76,9 +79,16 @@ class BaseBagging(MetaEstimatorMixin, SampledEnsemble, persistent_name=""):  # t
     _state_attributes: ClassVar[tuple[str, ...]] = ("feature_names_in_", "oob_score_")
     _transient_attributes: ClassVar[tuple[str, ...]] = ("n_features_in_", "_merged")
 
-    estimators_: list[Any]
-    estimators_features_: list[NDArray[np.int64]]
-    _merged: MergedTrees | None
+    estimator: Any = field(default=None, kw_only=False)
+    n_estimators: int = field(default=10, kw_only=False)
+    max_features: int | float = 1.0
+    bootstrap_features: bool = False
+    parameter_distributions: Mapping[str, Any] | None = None
+    oob_pruning: bool = False
+
+    estimators_: list[Any] = field(init=False)
+    estimators_features_: list[NDArray[np.int64]] = field(init=False)
+    _merged: MergedTrees | None = field(init=False)
 
     @abstractmethod
     def _default_estimator(self) -> Any:

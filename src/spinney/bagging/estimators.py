@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Literal
 
@@ -23,11 +22,13 @@ from spinney.bagging.predictions import (
     member_votes,
     split_outputs,
 )
+from spinney.base import parameters
 from spinney.data.target import by_output, most_probable
 from spinney.members.base_estimators import base_estimator_tags
 from spinney.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
 
 
+@parameters
 class BaggingClassifier(ClassifierMixin, BaseBagging):  # type: ignore[misc]
     """Bagging classifier: members fitted to bootstrap samples vote, or average their probabilities.
 
@@ -44,12 +45,8 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):  # type: ignore[misc]
     max_samples : int, float or None, default=None
         Rows per sample: a number, a fraction of the rows, or None for all. With integer sample weights, a row
         of weight k counts as k rows.
-    max_features : int or float, default=1.0
-        Columns per member: a number, or a fraction of the columns.
     bootstrap : bool, default=True
         Whether rows are drawn with replacement.
-    bootstrap_features : bool, default=False
-        Whether columns are drawn with replacement.
     oob_score : bool or callable, default=False
         Whether to compute ``oob_decision_function_`` and ``oob_score_`` from out-of-bag rows, also without
         replacement and with ``warm_start``. The score is the accuracy, or ``oob_score(y, predicted)``, with
@@ -63,9 +60,10 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):  # type: ignore[misc]
         Seed of all draws. None draws it from NumPy's global generator.
     verbose : int, default=0
         Above 0, show a progress bar.
-    voting : {"soft", "hard"}, default="soft"
-        "soft" averages the members' probabilities, "hard" counts their votes; of ties, the first class in
-        ``classes_`` wins. Members without ``predict_proba`` always vote.
+    max_features : int or float, default=1.0
+        Columns per member: a number, or a fraction of the columns.
+    bootstrap_features : bool, default=False
+        Whether columns are drawn with replacement.
     parameter_distributions : dict or None, default=None
         Distributions of hyper-parameters, by name as in ``set_params``: each member draws its own values. A
         distribution is a list, a frozen distribution of ``scipy.stats``, or a function of a
@@ -73,6 +71,9 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):  # type: ignore[misc]
     oob_pruning : bool, default=False
         Whether to prune each member, which must be one of Spinney's trees, by reduced-error pruning on its
         out-of-bag rows. ``oob_score_`` is then slightly optimistic.
+    voting : {"soft", "hard"}, default="soft"
+        "soft" averages the members' probabilities, "hard" counts their votes; of ties, the first class in
+        ``classes_`` wins. Members without ``predict_proba`` always vote.
 
     Attributes
     ----------
@@ -111,30 +112,7 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):  # type: ignore[misc]
     _state_attributes = ("oob_decision_function_",)
     _transient_attributes = ("n_classes_",)
 
-    voting: Literal["soft", "hard"]
-    classes_: Any
-    n_classes_: Any
-    oob_decision_function_: Any
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        n_estimators: int = 10,
-        *,
-        max_samples: int | float | None = None,
-        max_features: int | float = 1.0,
-        bootstrap: bool = True,
-        bootstrap_features: bool = False,
-        oob_score: bool | Callable[..., float] = False,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        voting: Literal["soft", "hard"] = "soft",
-        parameter_distributions: Mapping[str, Any] | None = None,
-        oob_pruning: bool = False,
-    ) -> None:
-        self._store_params(locals())
+    voting: Literal["soft", "hard"] = "soft"
 
     def _default_estimator(self) -> Any:
         return DecisionTreeClassifier()
@@ -251,12 +229,8 @@ class BaggingRegressor(RegressorMixin, BaseBagging):  # type: ignore[misc]
     max_samples : int, float or None, default=None
         Rows per sample: a number, a fraction of the rows, or None for all. With integer sample weights, a row
         of weight k counts as k rows.
-    max_features : int or float, default=1.0
-        Columns per member: a number, or a fraction of the columns.
     bootstrap : bool, default=True
         Whether rows are drawn with replacement.
-    bootstrap_features : bool, default=False
-        Whether columns are drawn with replacement.
     oob_score : bool or callable, default=False
         Whether to compute ``oob_prediction_`` and ``oob_score_`` from out-of-bag rows, also without
         replacement and with ``warm_start``. The score is R², or ``oob_score(y, predicted)``, with
@@ -270,6 +244,10 @@ class BaggingRegressor(RegressorMixin, BaseBagging):  # type: ignore[misc]
         Seed of all draws. None draws it from NumPy's global generator.
     verbose : int, default=0
         Above 0, show a progress bar.
+    max_features : int or float, default=1.0
+        Columns per member: a number, or a fraction of the columns.
+    bootstrap_features : bool, default=False
+        Whether columns are drawn with replacement.
     parameter_distributions : dict or None, default=None
         Distributions of hyper-parameters, by name as in ``set_params``: each member draws its own values. A
         distribution is a list, a frozen distribution of ``scipy.stats``, or a function of a
@@ -307,26 +285,6 @@ class BaggingRegressor(RegressorMixin, BaseBagging):  # type: ignore[misc]
 
     _task = "regression"
     _state_attributes = ("oob_prediction_",)
-    oob_prediction_: NDArray[np.float64]
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        n_estimators: int = 10,
-        *,
-        max_samples: int | float | None = None,
-        max_features: int | float = 1.0,
-        bootstrap: bool = True,
-        bootstrap_features: bool = False,
-        oob_score: bool | Callable[..., float] = False,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        parameter_distributions: Mapping[str, Any] | None = None,
-        oob_pruning: bool = False,
-    ) -> None:
-        self._store_params(locals())
 
     def _default_estimator(self) -> Any:
         return DecisionTreeRegressor()

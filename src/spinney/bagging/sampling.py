@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.base import Estimator
+from spinney.base import Estimator, parameters
 from spinney.core.errors import InputError
 from spinney.core.parameters import Integer, draw_seed
 from spinney.core.seeds import draw_seeds, draw_word, draw_words, stream
@@ -224,10 +224,23 @@ class BootstrapSamples(Persistent):
         return all(np.array_equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
 
 
-class SampledEnsemble(Estimator, persistent_name=""):
+@parameters
+class SamplingParameters:
+    """Parameters of ensembles whose members are fitted to samples."""
+
+    max_samples: int | float | None = None
+    bootstrap: bool = True
+    oob_score: bool | Callable[..., float] = False
+    warm_start: bool = False
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
+
+
+class SampledEnsemble(Estimator, SamplingParameters, persistent_name=""):
     """Base class of ensembles whose members are fitted to bootstrap samples of one table."""
 
-    oob_score_: float
+    n_estimators: int
     _samples: BootstrapSamples
 
     @property

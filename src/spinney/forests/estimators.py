@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 
+from spinney.base import parameters
 from spinney.core.errors import InputError, show_value
 from spinney.data.target import most_probable
 from spinney.forests.forest import RULES, BaseForest, Floats, as_values, split_outputs
@@ -16,13 +16,17 @@ from spinney.forests.leaf_targets import LeafTargets
 from spinney.trees.parameters import criteria
 
 
+@parameters
 class ClassifierForest(ClassifierMixin, BaseForest, persistent_name=""):  # type: ignore[misc]
     """Base class of forests that average class probabilities."""
 
     _task = "classification"
     _parameter_rules = RULES | {"criterion": (criteria("classification"),)}
     _state_attributes = ("oob_decision_function_",)
-    oob_decision_function_: Any
+
+    criterion: str = "gini"
+    max_features: int | float | str | None = "sqrt"
+    class_weight: Any = None
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the class with the highest mean probability.
@@ -95,6 +99,18 @@ class RandomForestClassifier(ClassifierForest):
         Number of trees.
     criterion : {"gini", "entropy", "log_loss"}, default="gini"
         Impurity that splits reduce.
+    categorical_features : list of str or int, mask or None, default=None
+        Numeric columns that are categorical. Columns of text, booleans and categorical types always are.
+    categorical_split : {"subset", "one-vs-rest"}, default="subset"
+        Whether to split categories into any two sets, or one from all others.
+    monotonic_cst : array-like of shape (n_features,), dict or None, default=None
+        Monotonicity constraint per feature, −1, 0 or 1, or a dict by feature name, on the probability of the
+        second of two classes.
+    max_bins : int or None, default=255
+        Maximum number of bins of a numeric feature, 2 to 255; None considers every threshold.
+    missing : {"direction", "fractional"}, default="direction"
+        Whether a missing value goes to the child that was best in training, or to both children in proportion
+        to their weights (C4.5).
     max_depth : int or None, default=None
         Maximum depth of a tree; None is no limit.
     min_samples_split : int or float, default=2
@@ -109,52 +125,40 @@ class RandomForestClassifier(ClassifierForest):
         Maximum number of leaves, grown best-first; None is no limit.
     min_impurity_decrease : float, default=0.0
         Minimum impurity decrease of a split.
-    bootstrap : bool, default=True
-        Whether rows are drawn with replacement. Without, a sample of all rows is the training set itself.
-    oob_score : bool or callable, default=False
-        Whether to compute ``oob_decision_function_`` and ``oob_score_`` from out-of-bag rows. The score is
-        the accuracy, or ``oob_score(y, predicted)``, with ``sample_weight`` if it has such an argument.
-    n_jobs : int or None, default=None
-        Number of threads, −1 for all cores. None is 1 unless in a ``joblib.parallel_config`` context. The
-        fitted forest is the same, to the last bit, for any number.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of all draws. None draws it from NumPy's global generator.
-    verbose : int, default=0
-        Above 0, show a progress bar.
-    warm_start : bool, default=False
-        Whether ``fit`` keeps the trees of the previous fit and adds more, up to ``n_estimators``.
-    class_weight : {"balanced", "balanced_subsample"}, dict, list of dict or None, default=None
-        Weights of the classes; "balanced" makes all classes weigh the same in the training rows,
-        "balanced_subsample" in each sample.
-    ccp_alpha : float, default=0.0
-        Complexity parameter of cost-complexity pruning; 0 does not prune.
-    max_samples : int, float or None, default=None
-        Rows per sample, with or without replacement: a number, a fraction, or None for all. With integer
-        sample weights, a row of weight k counts as k rows.
-    monotonic_cst : array-like of shape (n_features,), dict or None, default=None
-        Monotonicity constraint per feature, −1, 0 or 1, or a dict by feature name, on the probability of the
-        second of two classes.
-    max_bins : int or None, default=255
-        Maximum number of bins of a numeric feature, 2 to 255; None considers every threshold.
-    categorical_features : list of str or int, mask or None, default=None
-        Numeric columns that are categorical. Columns of text, booleans and categorical types always are.
-    categorical_split : {"subset", "one-vs-rest"}, default="subset"
-        Whether to split categories into any two sets, or one from all others.
-    missing : {"direction", "fractional"}, default="direction"
-        Whether a missing value goes to the child that was best in training, or to both children in proportion
-        to their weights (C4.5).
-    unseen : {"missing", "error"}, default="missing"
-        How to handle categories at predict time that were not seen during fit: as missing values, or as an
-        error.
     feature_costs : array-like of shape (n_features,), dict or None, default=None
         Cost of measuring each feature; a dict is by feature name, others cost 1.
     cost_rule : {"tan", "tan-linear", "nunez"}, default="tan"
         How costs change the score of a split: Gain²/Cost, Gain/Cost, or (2^Gain − 1)/(Cost + 1)^ω.
     cost_omega : float, default=1.0
         ω of the rule "nunez", from 0 to 1.
+    ccp_alpha : float, default=0.0
+        Complexity parameter of cost-complexity pruning; 0 does not prune.
+    unseen : {"missing", "error"}, default="missing"
+        How to handle categories at predict time that were not seen during fit: as missing values, or as an
+        error.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of all draws. None draws it from NumPy's global generator.
+    n_jobs : int or None, default=None
+        Number of threads, −1 for all cores. None is 1 unless in a ``joblib.parallel_config`` context. The
+        fitted forest is the same, to the last bit, for any number.
     n_directions : int, default=0
         Above 0, grow oblique trees, which also split by weighted sums of features, with this many random
         directions per node (see `ObliqueTreeClassifier`).
+    max_samples : int, float or None, default=None
+        Rows per sample, with or without replacement: a number, a fraction, or None for all. With integer
+        sample weights, a row of weight k counts as k rows.
+    bootstrap : bool, default=True
+        Whether rows are drawn with replacement. Without, a sample of all rows is the training set itself.
+    oob_score : bool or callable, default=False
+        Whether to compute ``oob_decision_function_`` and ``oob_score_`` from out-of-bag rows. The score is
+        the accuracy, or ``oob_score(y, predicted)``, with ``sample_weight`` if it has such an argument.
+    warm_start : bool, default=False
+        Whether ``fit`` keeps the trees of the previous fit and adds more, up to ``n_estimators``.
+    verbose : int, default=0
+        Above 0, show a progress bar.
+    class_weight : {"balanced", "balanced_subsample"}, dict, list of dict or None, default=None
+        Weights of the classes; "balanced" makes all classes weigh the same in the training rows,
+        "balanced_subsample" in each sample.
 
     Attributes
     ----------
@@ -196,41 +200,8 @@ class RandomForestClassifier(ClassifierForest):
     (1.0, True)
     """
 
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        criterion: str = "gini",
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: int | float | str | None = "sqrt",
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        bootstrap: bool = True,
-        oob_score: bool | Callable[..., float] = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        warm_start: bool = False,
-        class_weight: Any = None,
-        ccp_alpha: float = 0.0,
-        max_samples: int | float | None = None,
-        monotonic_cst: Any = None,
-        max_bins: int | None = 255,
-        categorical_features: Any = None,
-        categorical_split: Literal["subset", "one-vs-rest"] = "subset",
-        missing: Literal["direction", "fractional"] = "direction",
-        unseen: Literal["missing", "error"] = "missing",
-        feature_costs: Any = None,
-        cost_rule: Literal["tan", "tan-linear", "nunez"] = "tan",
-        cost_omega: float = 1.0,
-        n_directions: int = 0,
-    ) -> None:
-        self._store_params(locals())
 
-
+@parameters
 class ExtraTreesClassifier(ClassifierForest):
     """Extremely randomized trees classifier (Geurts, Ernst and Wehenkel 2006).
 
@@ -244,6 +215,18 @@ class ExtraTreesClassifier(ClassifierForest):
         Number of trees.
     criterion : {"gini", "entropy", "log_loss"}, default="gini"
         Impurity that splits reduce.
+    categorical_features : list of str or int, mask or None, default=None
+        Numeric columns that are categorical. Columns of text, booleans and categorical types always are.
+    categorical_split : {"subset", "one-vs-rest"}, default="subset"
+        Whether to split categories into any two sets, or one from all others.
+    monotonic_cst : array-like of shape (n_features,), dict or None, default=None
+        Monotonicity constraint per feature, −1, 0 or 1, or a dict by feature name, on the probability of the
+        second of two classes.
+    max_bins : int or None, default=255
+        Maximum number of bins of a numeric feature, 2 to 255; None considers every threshold.
+    missing : {"direction", "fractional"}, default="direction"
+        Whether a missing value goes to the child that was best in training, or to both children in proportion
+        to their weights (C4.5).
     max_depth : int or None, default=None
         Maximum depth of a tree; None is no limit.
     min_samples_split : int or float, default=2
@@ -258,52 +241,40 @@ class ExtraTreesClassifier(ClassifierForest):
         Maximum number of leaves, grown best-first; None is no limit.
     min_impurity_decrease : float, default=0.0
         Minimum impurity decrease of a split.
-    bootstrap : bool, default=False
-        Whether rows are drawn with replacement. Without, a sample of all rows is the training set itself.
-    oob_score : bool or callable, default=False
-        Whether to compute ``oob_decision_function_`` and ``oob_score_`` from out-of-bag rows. The score is
-        the accuracy, or ``oob_score(y, predicted)``, with ``sample_weight`` if it has such an argument.
-    n_jobs : int or None, default=None
-        Number of threads, −1 for all cores. None is 1 unless in a ``joblib.parallel_config`` context. The
-        fitted forest is the same, to the last bit, for any number.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of all draws. None draws it from NumPy's global generator.
-    verbose : int, default=0
-        Above 0, show a progress bar.
-    warm_start : bool, default=False
-        Whether ``fit`` keeps the trees of the previous fit and adds more, up to ``n_estimators``.
-    class_weight : {"balanced", "balanced_subsample"}, dict, list of dict or None, default=None
-        Weights of the classes; "balanced" makes all classes weigh the same in the training rows,
-        "balanced_subsample" in each sample.
-    ccp_alpha : float, default=0.0
-        Complexity parameter of cost-complexity pruning; 0 does not prune.
-    max_samples : int, float or None, default=None
-        Rows per sample, with or without replacement: a number, a fraction, or None for all. With integer
-        sample weights, a row of weight k counts as k rows.
-    monotonic_cst : array-like of shape (n_features,), dict or None, default=None
-        Monotonicity constraint per feature, −1, 0 or 1, or a dict by feature name, on the probability of the
-        second of two classes.
-    max_bins : int or None, default=255
-        Maximum number of bins of a numeric feature, 2 to 255; None considers every threshold.
-    categorical_features : list of str or int, mask or None, default=None
-        Numeric columns that are categorical. Columns of text, booleans and categorical types always are.
-    categorical_split : {"subset", "one-vs-rest"}, default="subset"
-        Whether to split categories into any two sets, or one from all others.
-    missing : {"direction", "fractional"}, default="direction"
-        Whether a missing value goes to the child that was best in training, or to both children in proportion
-        to their weights (C4.5).
-    unseen : {"missing", "error"}, default="missing"
-        How to handle categories at predict time that were not seen during fit: as missing values, or as an
-        error.
     feature_costs : array-like of shape (n_features,), dict or None, default=None
         Cost of measuring each feature; a dict is by feature name, others cost 1.
     cost_rule : {"tan", "tan-linear", "nunez"}, default="tan"
         How costs change the score of a split: Gain²/Cost, Gain/Cost, or (2^Gain − 1)/(Cost + 1)^ω.
     cost_omega : float, default=1.0
         ω of the rule "nunez", from 0 to 1.
+    ccp_alpha : float, default=0.0
+        Complexity parameter of cost-complexity pruning; 0 does not prune.
+    unseen : {"missing", "error"}, default="missing"
+        How to handle categories at predict time that were not seen during fit: as missing values, or as an
+        error.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of all draws. None draws it from NumPy's global generator.
+    n_jobs : int or None, default=None
+        Number of threads, −1 for all cores. None is 1 unless in a ``joblib.parallel_config`` context. The
+        fitted forest is the same, to the last bit, for any number.
     n_directions : int, default=0
         Above 0, grow oblique trees, which also split by weighted sums of features, with this many random
         directions per node (see `ObliqueTreeClassifier`).
+    max_samples : int, float or None, default=None
+        Rows per sample, with or without replacement: a number, a fraction, or None for all. With integer
+        sample weights, a row of weight k counts as k rows.
+    bootstrap : bool, default=False
+        Whether rows are drawn with replacement. Without, a sample of all rows is the training set itself.
+    oob_score : bool or callable, default=False
+        Whether to compute ``oob_decision_function_`` and ``oob_score_`` from out-of-bag rows. The score is
+        the accuracy, or ``oob_score(y, predicted)``, with ``sample_weight`` if it has such an argument.
+    warm_start : bool, default=False
+        Whether ``fit`` keeps the trees of the previous fit and adds more, up to ``n_estimators``.
+    verbose : int, default=0
+        Above 0, show a progress bar.
+    class_weight : {"balanced", "balanced_subsample"}, dict, list of dict or None, default=None
+        Weights of the classes; "balanced" makes all classes weigh the same in the training rows,
+        "balanced_subsample" in each sample.
 
     Attributes
     ----------
@@ -346,49 +317,20 @@ class ExtraTreesClassifier(ClassifierForest):
 
     _splitter = "random"
 
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        criterion: str = "gini",
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: int | float | str | None = "sqrt",
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        bootstrap: bool = False,
-        oob_score: bool | Callable[..., float] = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        warm_start: bool = False,
-        class_weight: Any = None,
-        ccp_alpha: float = 0.0,
-        max_samples: int | float | None = None,
-        monotonic_cst: Any = None,
-        max_bins: int | None = 255,
-        categorical_features: Any = None,
-        categorical_split: Literal["subset", "one-vs-rest"] = "subset",
-        missing: Literal["direction", "fractional"] = "direction",
-        unseen: Literal["missing", "error"] = "missing",
-        feature_costs: Any = None,
-        cost_rule: Literal["tan", "tan-linear", "nunez"] = "tan",
-        cost_omega: float = 1.0,
-        n_directions: int = 0,
-    ) -> None:
-        self._store_params(locals())
+    bootstrap: bool = False
 
 
+@parameters
 class RegressorForest(RegressorMixin, BaseForest, persistent_name=""):  # type: ignore[misc]
     """Base class of forests that average values, or compute quantiles of the targets in their leaves."""
 
     _task = "regression"
     _parameter_rules = RULES | {"criterion": (criteria("regression"),)}
     _state_attributes = ("oob_prediction_", "leaf_targets_")
-    oob_prediction_: Floats
-    leaf_targets_: LeafTargets
+
+    criterion: str = "squared_error"
+    max_features: int | float | str | None = 1.0
+    keep_targets: bool = False
 
     def predict(self, X: Any) -> Floats:
         """Predict the mean of the trees' predictions.
@@ -460,6 +402,17 @@ class RandomForestRegressor(RegressorForest):
         Number of trees.
     criterion : {"squared_error", "friedman_mse", "absolute_error", "poisson"}, default="squared_error"
         Impurity that splits reduce.
+    categorical_features : list of str or int, mask or None, default=None
+        Numeric columns that are categorical. Columns of text, booleans and categorical types always are.
+    categorical_split : {"subset", "one-vs-rest"}, default="subset"
+        Whether to split categories into any two sets, or one from all others.
+    monotonic_cst : array-like of shape (n_features,), dict or None, default=None
+        Monotonicity constraint of the prediction per feature, −1, 0 or 1, or a dict by feature name.
+    max_bins : int or None, default=255
+        Maximum number of bins of a numeric feature, 2 to 255; None considers every threshold.
+    missing : {"direction", "fractional"}, default="direction"
+        Whether a missing value goes to the child that was best in training, or to both children in proportion
+        to their weights (C4.5).
     max_depth : int or None, default=None
         Maximum depth of a tree; None is no limit.
     min_samples_split : int or float, default=2
@@ -474,48 +427,37 @@ class RandomForestRegressor(RegressorForest):
         Maximum number of leaves, grown best-first; None is no limit.
     min_impurity_decrease : float, default=0.0
         Minimum impurity decrease of a split.
-    bootstrap : bool, default=True
-        Whether rows are drawn with replacement. Without, a sample of all rows is the training set itself.
-    oob_score : bool or callable, default=False
-        Whether to compute ``oob_prediction_`` and ``oob_score_`` from out-of-bag rows. The score is R², or
-        ``oob_score(y, predicted)``, with ``sample_weight`` if it has such an argument.
-    n_jobs : int or None, default=None
-        Number of threads, −1 for all cores. None is 1 unless in a ``joblib.parallel_config`` context. The
-        fitted forest is the same, to the last bit, for any number.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of all draws. None draws it from NumPy's global generator.
-    verbose : int, default=0
-        Above 0, show a progress bar.
-    warm_start : bool, default=False
-        Whether ``fit`` keeps the trees of the previous fit and adds more, up to ``n_estimators``.
-    ccp_alpha : float, default=0.0
-        Complexity parameter of cost-complexity pruning; 0 does not prune.
-    max_samples : int, float or None, default=None
-        Rows per sample, with or without replacement: a number, a fraction, or None for all. With integer
-        sample weights, a row of weight k counts as k rows.
-    monotonic_cst : array-like of shape (n_features,), dict or None, default=None
-        Monotonicity constraint of the prediction per feature, −1, 0 or 1, or a dict by feature name.
-    max_bins : int or None, default=255
-        Maximum number of bins of a numeric feature, 2 to 255; None considers every threshold.
-    categorical_features : list of str or int, mask or None, default=None
-        Numeric columns that are categorical. Columns of text, booleans and categorical types always are.
-    categorical_split : {"subset", "one-vs-rest"}, default="subset"
-        Whether to split categories into any two sets, or one from all others.
-    missing : {"direction", "fractional"}, default="direction"
-        Whether a missing value goes to the child that was best in training, or to both children in proportion
-        to their weights (C4.5).
-    unseen : {"missing", "error"}, default="missing"
-        How to handle categories at predict time that were not seen during fit: as missing values, or as an
-        error.
     feature_costs : array-like of shape (n_features,), dict or None, default=None
         Cost of measuring each feature; a dict is by feature name, others cost 1.
     cost_rule : {"tan", "tan-linear", "nunez"}, default="tan"
         How costs change the score of a split: Gain²/Cost, Gain/Cost, or (2^Gain − 1)/(Cost + 1)^ω.
     cost_omega : float, default=1.0
         ω of the rule "nunez", from 0 to 1.
+    ccp_alpha : float, default=0.0
+        Complexity parameter of cost-complexity pruning; 0 does not prune.
+    unseen : {"missing", "error"}, default="missing"
+        How to handle categories at predict time that were not seen during fit: as missing values, or as an
+        error.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of all draws. None draws it from NumPy's global generator.
+    n_jobs : int or None, default=None
+        Number of threads, −1 for all cores. None is 1 unless in a ``joblib.parallel_config`` context. The
+        fitted forest is the same, to the last bit, for any number.
     n_directions : int, default=0
         Above 0, grow oblique trees, which also split by weighted sums of features, with this many random
         directions per node (see `ObliqueTreeClassifier`).
+    max_samples : int, float or None, default=None
+        Rows per sample, with or without replacement: a number, a fraction, or None for all. With integer
+        sample weights, a row of weight k counts as k rows.
+    bootstrap : bool, default=True
+        Whether rows are drawn with replacement. Without, a sample of all rows is the training set itself.
+    oob_score : bool or callable, default=False
+        Whether to compute ``oob_prediction_`` and ``oob_score_`` from out-of-bag rows. The score is R², or
+        ``oob_score(y, predicted)``, with ``sample_weight`` if it has such an argument.
+    warm_start : bool, default=False
+        Whether ``fit`` keeps the trees of the previous fit and adds more, up to ``n_estimators``.
+    verbose : int, default=0
+        Above 0, show a progress bar.
     keep_targets : bool, default=False
         Whether to keep the training targets of every leaf, for ``predict_quantiles``.
 
@@ -557,41 +499,8 @@ class RandomForestRegressor(RegressorForest):
     True
     """
 
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        criterion: str = "squared_error",
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: int | float | str | None = 1.0,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        bootstrap: bool = True,
-        oob_score: bool | Callable[..., float] = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        warm_start: bool = False,
-        ccp_alpha: float = 0.0,
-        max_samples: int | float | None = None,
-        monotonic_cst: Any = None,
-        max_bins: int | None = 255,
-        categorical_features: Any = None,
-        categorical_split: Literal["subset", "one-vs-rest"] = "subset",
-        missing: Literal["direction", "fractional"] = "direction",
-        unseen: Literal["missing", "error"] = "missing",
-        feature_costs: Any = None,
-        cost_rule: Literal["tan", "tan-linear", "nunez"] = "tan",
-        cost_omega: float = 1.0,
-        n_directions: int = 0,
-        keep_targets: bool = False,
-    ) -> None:
-        self._store_params(locals())
 
-
+@parameters
 class ExtraTreesRegressor(RegressorForest):
     """Extremely randomized trees regressor (Geurts, Ernst and Wehenkel 2006).
 
@@ -605,6 +514,17 @@ class ExtraTreesRegressor(RegressorForest):
         Number of trees.
     criterion : {"squared_error", "friedman_mse", "absolute_error", "poisson"}, default="squared_error"
         Impurity that splits reduce.
+    categorical_features : list of str or int, mask or None, default=None
+        Numeric columns that are categorical. Columns of text, booleans and categorical types always are.
+    categorical_split : {"subset", "one-vs-rest"}, default="subset"
+        Whether to split categories into any two sets, or one from all others.
+    monotonic_cst : array-like of shape (n_features,), dict or None, default=None
+        Monotonicity constraint of the prediction per feature, −1, 0 or 1, or a dict by feature name.
+    max_bins : int or None, default=255
+        Maximum number of bins of a numeric feature, 2 to 255; None considers every threshold.
+    missing : {"direction", "fractional"}, default="direction"
+        Whether a missing value goes to the child that was best in training, or to both children in proportion
+        to their weights (C4.5).
     max_depth : int or None, default=None
         Maximum depth of a tree; None is no limit.
     min_samples_split : int or float, default=2
@@ -619,48 +539,37 @@ class ExtraTreesRegressor(RegressorForest):
         Maximum number of leaves, grown best-first; None is no limit.
     min_impurity_decrease : float, default=0.0
         Minimum impurity decrease of a split.
-    bootstrap : bool, default=False
-        Whether rows are drawn with replacement. Without, a sample of all rows is the training set itself.
-    oob_score : bool or callable, default=False
-        Whether to compute ``oob_prediction_`` and ``oob_score_`` from out-of-bag rows. The score is R², or
-        ``oob_score(y, predicted)``, with ``sample_weight`` if it has such an argument.
-    n_jobs : int or None, default=None
-        Number of threads, −1 for all cores. None is 1 unless in a ``joblib.parallel_config`` context. The
-        fitted forest is the same, to the last bit, for any number.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of all draws. None draws it from NumPy's global generator.
-    verbose : int, default=0
-        Above 0, show a progress bar.
-    warm_start : bool, default=False
-        Whether ``fit`` keeps the trees of the previous fit and adds more, up to ``n_estimators``.
-    ccp_alpha : float, default=0.0
-        Complexity parameter of cost-complexity pruning; 0 does not prune.
-    max_samples : int, float or None, default=None
-        Rows per sample, with or without replacement: a number, a fraction, or None for all. With integer
-        sample weights, a row of weight k counts as k rows.
-    monotonic_cst : array-like of shape (n_features,), dict or None, default=None
-        Monotonicity constraint of the prediction per feature, −1, 0 or 1, or a dict by feature name.
-    max_bins : int or None, default=255
-        Maximum number of bins of a numeric feature, 2 to 255; None considers every threshold.
-    categorical_features : list of str or int, mask or None, default=None
-        Numeric columns that are categorical. Columns of text, booleans and categorical types always are.
-    categorical_split : {"subset", "one-vs-rest"}, default="subset"
-        Whether to split categories into any two sets, or one from all others.
-    missing : {"direction", "fractional"}, default="direction"
-        Whether a missing value goes to the child that was best in training, or to both children in proportion
-        to their weights (C4.5).
-    unseen : {"missing", "error"}, default="missing"
-        How to handle categories at predict time that were not seen during fit: as missing values, or as an
-        error.
     feature_costs : array-like of shape (n_features,), dict or None, default=None
         Cost of measuring each feature; a dict is by feature name, others cost 1.
     cost_rule : {"tan", "tan-linear", "nunez"}, default="tan"
         How costs change the score of a split: Gain²/Cost, Gain/Cost, or (2^Gain − 1)/(Cost + 1)^ω.
     cost_omega : float, default=1.0
         ω of the rule "nunez", from 0 to 1.
+    ccp_alpha : float, default=0.0
+        Complexity parameter of cost-complexity pruning; 0 does not prune.
+    unseen : {"missing", "error"}, default="missing"
+        How to handle categories at predict time that were not seen during fit: as missing values, or as an
+        error.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of all draws. None draws it from NumPy's global generator.
+    n_jobs : int or None, default=None
+        Number of threads, −1 for all cores. None is 1 unless in a ``joblib.parallel_config`` context. The
+        fitted forest is the same, to the last bit, for any number.
     n_directions : int, default=0
         Above 0, grow oblique trees, which also split by weighted sums of features, with this many random
         directions per node (see `ObliqueTreeClassifier`).
+    max_samples : int, float or None, default=None
+        Rows per sample, with or without replacement: a number, a fraction, or None for all. With integer
+        sample weights, a row of weight k counts as k rows.
+    bootstrap : bool, default=False
+        Whether rows are drawn with replacement. Without, a sample of all rows is the training set itself.
+    oob_score : bool or callable, default=False
+        Whether to compute ``oob_prediction_`` and ``oob_score_`` from out-of-bag rows. The score is R², or
+        ``oob_score(y, predicted)``, with ``sample_weight`` if it has such an argument.
+    warm_start : bool, default=False
+        Whether ``fit`` keeps the trees of the previous fit and adds more, up to ``n_estimators``.
+    verbose : int, default=0
+        Above 0, show a progress bar.
     keep_targets : bool, default=False
         Whether to keep the training targets of every leaf, for ``predict_quantiles``.
 
@@ -703,36 +612,4 @@ class ExtraTreesRegressor(RegressorForest):
 
     _splitter = "random"
 
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        criterion: str = "squared_error",
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: int | float | str | None = 1.0,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        bootstrap: bool = False,
-        oob_score: bool | Callable[..., float] = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        warm_start: bool = False,
-        ccp_alpha: float = 0.0,
-        max_samples: int | float | None = None,
-        monotonic_cst: Any = None,
-        max_bins: int | None = 255,
-        categorical_features: Any = None,
-        categorical_split: Literal["subset", "one-vs-rest"] = "subset",
-        missing: Literal["direction", "fractional"] = "direction",
-        unseen: Literal["missing", "error"] = "missing",
-        feature_costs: Any = None,
-        cost_rule: Literal["tan", "tan-linear", "nunez"] = "tan",
-        cost_omega: float = 1.0,
-        n_directions: int = 0,
-        keep_targets: bool = False,
-    ) -> None:
-        self._store_params(locals())
+    bootstrap: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from spinney.bagging.base import SAMPLING_RULES, check_out_of_bag
 from spinney.bagging.predictions import out_of_bag_attributes, out_of_bag_mean, out_of_bag_parts
 from spinney.bagging.sampling import BootstrapSamples, SampledEnsemble, category_keys
-from spinney.base import TableEstimator
+from spinney.base import TableEstimator, parameters
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Integer, Kind, OneOf, Rule, thread_count
 from spinney.core.progress import ProgressBar
@@ -45,7 +45,7 @@ from spinney.trees.base import BaseTree
 from spinney.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
 from spinney.trees.oblique import ObliqueTreeClassifier, ObliqueTreeRegressor
 from spinney.trees.parameters import RULES as TREE_RULES
-from spinney.trees.parameters import TreeParameters
+from spinney.trees.parameters import CartParameters, CommonParameters, TreeParameters
 
 Floats = NDArray[np.float64]
 
@@ -63,7 +63,15 @@ RULES: dict[str, tuple[Rule, ...]] = {
 }
 
 
-class BaseForest(MultiOutputMixin, SampledEnsemble, TableEstimator, persistent_name=""):  # type: ignore[misc]
+@parameters
+class ForestParameters(CommonParameters, CartParameters):
+    """Parameters of forests beside those of their samples."""
+
+    n_estimators: int = field(default=100, kw_only=False)
+    n_directions: int = 0
+
+
+class BaseForest(MultiOutputMixin, SampledEnsemble, TableEstimator, ForestParameters, persistent_name=""):  # type: ignore[misc]
     """Base class of forests, which average the values of trees grown on samples of the rows."""
 
     _task: ClassVar[Task]
@@ -72,6 +80,7 @@ class BaseForest(MultiOutputMixin, SampledEnsemble, TableEstimator, persistent_n
     _state_attributes: ClassVar[tuple[str, ...]] = ("classes_", "oob_score_")
     _transient_attributes: ClassVar[tuple[str, ...]] = ("n_classes_", "n_outputs_", "_predictor")
 
+    # Parameters that not every forest has.
     class_weight: Any = None
     keep_targets: bool = False
 

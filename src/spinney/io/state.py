@@ -51,21 +51,21 @@ class Persistent:
 
     def _get_state(self) -> dict[str, Any]:
         """Return the state as plain values, arrays and other persistent objects."""
-        if dataclasses.is_dataclass(self):
-            return {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.init}
         if hasattr(self, "get_params"):
             params: dict[str, Any] = self.get_params(deep=False)
             return {"params": dict(sorted(params.items())), "fitted": _fitted(self, params)}
+        if dataclasses.is_dataclass(self):
+            return {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.init}
         raise UnsavableValue(f"{type(self).__name__} has to define _get_state and _set_state to be saved.")
 
     def _set_state(self, state: dict[str, Any]) -> None:
         """Set the state that `_get_state` returned; `__init__` has not been called."""
-        if dataclasses.is_dataclass(self):
+        if hasattr(self, "get_params"):
+            _fill_estimator(self, state)
+        elif dataclasses.is_dataclass(self):
             names = {field.name for field in dataclasses.fields(self) if field.init}
             _check_names(type(self), "field", state, names.__contains__)
             type(self).__init__(self, **state)
-        elif hasattr(self, "get_params"):
-            _fill_estimator(self, state)
         else:
             raise CorruptModelFile(f"A {type(self).__name__} cannot be part of a model file.")
 

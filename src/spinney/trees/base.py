@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.metadata_routing import UNUSED
 
-from spinney.base import TableEstimator
+from spinney.base import TableEstimator, parameters
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
 from spinney.core.ledger import CandidateLedger
@@ -47,18 +47,11 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
     __metadata_request__predict: ClassVar[dict[str, Any]] = {"check_input": UNUSED}
     __metadata_request__predict_proba: ClassVar[dict[str, Any]] = {"check_input": UNUSED}
 
+    # Parameters that not every tree has.
     criterion: str
-    random_state: Any
     class_weight: Any = None
-    ccp_alpha: float
     max_bins: int | None = None
     categorical_features: Any = None
-    pruning: Literal["pre", "reduced-error", "pessimistic", "cost-complexity"] | None
-    validation_fraction: float
-    confidence: float
-    pruning_cv: int
-    one_se: bool
-    ledger: bool | Literal["full"]
 
     classes_: Any
     n_classes_: Any
@@ -412,10 +405,13 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
         return self.predictor_.value(table, self._threads_for(table))
 
 
+@parameters
 class ClassifierTree(ClassifierMixin, BaseTree, persistent_name=""):  # type: ignore[misc]
     """Base class of trees that predict the class with the largest proportion in the leaf."""
 
     _task = "classification"
+
+    class_weight: Any = None
 
     def predict(self, X: Any, check_input: bool = True) -> NDArray[Any]:
         """Predict the class of each row.

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from spinney.base import parameters
 from spinney.core.parameters import OneOf
 from spinney.tree.plan import LEAST_GAIN
 from spinney.trees.base import ClassifierTree
 from spinney.trees.parameters import RULES, TreeParameters
 
 
+@parameters
 class C45Classifier(ClassifierTree):
     """C4.5 classifier.
 
@@ -31,29 +33,10 @@ class C45Classifier(ClassifierTree):
     max_features : int, float, {"sqrt", "log2"} or None, default=None
         Number of features considered per node: a count, a fraction, the square root or the logarithm of
         their number, or None for all. Features are drawn anew at every node.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of all draws.
     max_leaf_nodes : int or None, default=None
         Maximum number of leaves; the tree is then grown best-first.
     min_impurity_decrease : float, default=0.0
         Minimum impurity decrease of a split, weighted by the fraction of the rows in the node.
-    class_weight : dict, list of dict, "balanced" or None, default=None
-        Weights of the classes; "balanced" gives all classes the same total weight. With several outputs, a
-        list of dicts.
-    ccp_alpha : float, default=0.0
-        Complexity parameter α of minimal cost-complexity pruning; 0 prunes nothing.
-    confidence : float, default=0.25
-        Confidence level of pessimistic pruning; lower values prune more.
-    categorical_split : {"multiway", "subset"}, default="multiway"
-        One child per category, each feature at most once per path; or two sets of categories.
-    max_bins : int or None, default=None
-        Number of bins of numeric features with more distinct values, from 2 to 255. None considers every
-        threshold.
-    categorical_features : array-like of str, int or bool, or None, default=None
-        Names, positions or mask of numeric columns whose values are categories. Columns of text, booleans
-        and categorical types are categorical anyway.
-    unseen : {"missing", "error"}, default="missing"
-        How to handle categories at predict time that were not seen during fit.
     feature_costs : array-like of shape (n_features,), dict or None, default=None
         Cost of measuring each feature, or costs by feature name; others cost 1. Splits then maximize the
         score of `cost_rule`.
@@ -62,12 +45,23 @@ class C45Classifier(ClassifierTree):
         (Núñez).
     cost_omega : float, default=1.0
         ω of `cost_rule="nunez"`, from 0 to 1.
+    ccp_alpha : float, default=0.0
+        Complexity parameter α of minimal cost-complexity pruning; 0 prunes nothing.
+    unseen : {"missing", "error"}, default="missing"
+        How to handle categories at predict time that were not seen during fit.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of all draws.
+    n_jobs : int or None, default=None
+        Number of threads, −1 for all cores; None is 1 unless a joblib context is active. The fitted tree
+        does not depend on it.
     pruning : {"pre", "reduced-error", "pessimistic", "cost-complexity"} or None, default="pessimistic"
         "pre" and "reduced-error" prune by the loss on the `eval_set` of ``fit`` or on held-out rows;
         "pessimistic" by C4.5's upper limit of the error; "cost-complexity" by `ccp_alpha`, or if that is 0
         by the α that is best in cross-validation.
     validation_fraction : float, default=0.25
         Fraction of the training rows held out by "pre" and "reduced-error" pruning without `eval_set`.
+    confidence : float, default=0.25
+        Confidence level of pessimistic pruning; lower values prune more.
     pruning_cv : int, default=5
         Number of folds that choose α.
     one_se : bool, default=False
@@ -75,9 +69,17 @@ class C45Classifier(ClassifierTree):
     ledger : {False, True, "full"}, default=False
         Record split candidates in ``ledger_``: the best one of each feature per node, or "full" every
         threshold.
-    n_jobs : int or None, default=None
-        Number of threads, −1 for all cores; None is 1 unless a joblib context is active. The fitted tree
-        does not depend on it.
+    class_weight : dict, list of dict, "balanced" or None, default=None
+        Weights of the classes; "balanced" gives all classes the same total weight. With several outputs, a
+        list of dicts.
+    categorical_features : array-like of str, int or bool, or None, default=None
+        Names, positions or mask of numeric columns whose values are categories. Columns of text, booleans
+        and categorical types are categorical anyway.
+    categorical_split : {"multiway", "subset"}, default="multiway"
+        One child per category, each feature at most once per path; or two sets of categories.
+    max_bins : int or None, default=None
+        Number of bins of numeric features with more distinct values, from 2 to 255. None considers every
+        threshold.
 
     Attributes
     ----------
@@ -120,35 +122,11 @@ class C45Classifier(ClassifierTree):
 
     _parameter_rules = RULES | {"categorical_split": (OneOf("multiway", "subset"),)}
 
-    def __init__(
-        self,
-        *,
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 2,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: int | float | str | None = None,
-        random_state: Any = None,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        class_weight: Any = None,
-        ccp_alpha: float = 0.0,
-        confidence: float = 0.25,
-        categorical_split: Literal["multiway", "subset"] = "multiway",
-        max_bins: int | None = None,
-        categorical_features: Any = None,
-        unseen: Literal["missing", "error"] = "missing",
-        feature_costs: Any = None,
-        cost_rule: Literal["tan", "tan-linear", "nunez"] = "tan",
-        cost_omega: float = 1.0,
-        pruning: Literal["pre", "reduced-error", "pessimistic", "cost-complexity"] | None = "pessimistic",
-        validation_fraction: float = 0.25,
-        pruning_cv: int = 5,
-        one_se: bool = False,
-        ledger: bool | Literal["full"] = False,
-        n_jobs: int | None = None,
-    ) -> None:
-        self._store_params(locals())
+    min_samples_leaf: int | float = 2
+    categorical_features: Any = None
+    categorical_split: Literal["multiway", "subset"] = "multiway"
+    max_bins: int | None = None
+    pruning: Literal["pre", "reduced-error", "pessimistic", "cost-complexity"] | None = "pessimistic"
 
     def _tree_parameters(self, **fixed: Any) -> TreeParameters:
         return super()._tree_parameters(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
+from spinney.base import parameters
 from spinney.trees.base import ClassifierTree, RegressorTree
-from spinney.trees.parameters import RULES, criteria
+from spinney.trees.parameters import RULES, CartParameters, criteria
 
 
-class DecisionTreeClassifier(ClassifierTree):
+@parameters
+class DecisionTreeClassifier(ClassifierTree, CartParameters):
     """Decision tree classifier (CART).
 
     Every split is binary: a threshold of a numeric feature, or two sets of categories. The parameters that
@@ -18,8 +20,20 @@ class DecisionTreeClassifier(ClassifierTree):
     ----------
     criterion : {"gini", "entropy", "log_loss"}, default="gini"
         Impurity that splits reduce. "log_loss" is "entropy".
-    splitter : {"best", "random"}, default="best"
-        "best" searches all thresholds; "random" draws one threshold per feature.
+    categorical_features : array-like of str, int or bool, or None, default=None
+        Names, positions or mask of numeric columns whose values are categories. Columns of text, booleans
+        and categorical types are categorical anyway.
+    categorical_split : {"subset", "one-vs-rest"}, default="subset"
+        Split categories into two sets, or one category from all others.
+    monotonic_cst : array-like of int of shape (n_features,), dict or None, default=None
+        Monotonicity constraint per feature, or by feature name: 1 increasing, −1 decreasing, 0 none. It
+        holds for the prediction; with two classes for the probability of the second one.
+    max_bins : int or None, default=255
+        Number of bins of numeric features with more distinct values, from 2 to 255. None considers every
+        threshold.
+    missing : {"direction", "fractional"}, default="direction"
+        Send missing values to the child where they reduced the impurity most in training, or to both
+        children with part of their weight (fractional instances).
     max_depth : int or None, default=None
         Maximum depth of the tree.
     min_samples_split : int or float, default=2
@@ -33,33 +47,10 @@ class DecisionTreeClassifier(ClassifierTree):
     max_features : int, float, {"sqrt", "log2"} or None, default=None
         Number of features considered per node: a count, a fraction, the square root or the logarithm of
         their number, or None for all. Features are drawn anew at every node.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of all draws.
     max_leaf_nodes : int or None, default=None
         Maximum number of leaves; the tree is then grown best-first.
     min_impurity_decrease : float, default=0.0
         Minimum impurity decrease of a split, weighted by the fraction of the rows in the node.
-    class_weight : dict, list of dict, "balanced" or None, default=None
-        Weights of the classes; "balanced" gives all classes the same total weight. With several outputs, a
-        list of dicts.
-    ccp_alpha : float, default=0.0
-        Complexity parameter α of minimal cost-complexity pruning; 0 prunes nothing.
-    monotonic_cst : array-like of int of shape (n_features,), dict or None, default=None
-        Monotonicity constraint per feature, or by feature name: 1 increasing, −1 decreasing, 0 none. It
-        holds for the prediction; with two classes for the probability of the second one.
-    max_bins : int or None, default=255
-        Number of bins of numeric features with more distinct values, from 2 to 255. None considers every
-        threshold.
-    categorical_features : array-like of str, int or bool, or None, default=None
-        Names, positions or mask of numeric columns whose values are categories. Columns of text, booleans
-        and categorical types are categorical anyway.
-    categorical_split : {"subset", "one-vs-rest"}, default="subset"
-        Split categories into two sets, or one category from all others.
-    missing : {"direction", "fractional"}, default="direction"
-        Send missing values to the child where they reduced the impurity most in training, or to both
-        children with part of their weight (fractional instances).
-    unseen : {"missing", "error"}, default="missing"
-        How to handle categories at predict time that were not seen during fit.
     feature_costs : array-like of shape (n_features,), dict or None, default=None
         Cost of measuring each feature, or costs by feature name; others cost 1. Splits then maximize the
         score of `cost_rule`.
@@ -68,6 +59,15 @@ class DecisionTreeClassifier(ClassifierTree):
         (Núñez).
     cost_omega : float, default=1.0
         ω of `cost_rule="nunez"`, from 0 to 1.
+    ccp_alpha : float, default=0.0
+        Complexity parameter α of minimal cost-complexity pruning; 0 prunes nothing.
+    unseen : {"missing", "error"}, default="missing"
+        How to handle categories at predict time that were not seen during fit.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of all draws.
+    n_jobs : int or None, default=None
+        Number of threads, −1 for all cores; None is 1 unless a joblib context is active. The fitted tree
+        does not depend on it.
     pruning : {"pre", "reduced-error", "pessimistic", "cost-complexity"} or None, default=None
         "pre" and "reduced-error" prune by the loss on the `eval_set` of ``fit`` or on held-out rows;
         "pessimistic" by C4.5's upper limit of the error; "cost-complexity" by `ccp_alpha`, or if that is 0
@@ -83,9 +83,11 @@ class DecisionTreeClassifier(ClassifierTree):
     ledger : {False, True, "full"}, default=False
         Record split candidates in ``ledger_``: the best one of each feature per node, or "full" every
         threshold.
-    n_jobs : int or None, default=None
-        Number of threads, −1 for all cores; None is 1 unless a joblib context is active. The fitted tree
-        does not depend on it.
+    class_weight : dict, list of dict, "balanced" or None, default=None
+        Weights of the classes; "balanced" gives all classes the same total weight. With several outputs, a
+        list of dicts.
+    splitter : {"best", "random"}, default="best"
+        "best" searches all thresholds; "random" draws one threshold per feature.
 
     Attributes
     ----------
@@ -128,42 +130,12 @@ class DecisionTreeClassifier(ClassifierTree):
 
     _parameter_rules = RULES | {"criterion": (criteria("classification"),)}
 
-    def __init__(
-        self,
-        *,
-        criterion: str = "gini",
-        splitter: Literal["best", "random"] = "best",
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: int | float | str | None = None,
-        random_state: Any = None,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        class_weight: Any = None,
-        ccp_alpha: float = 0.0,
-        monotonic_cst: Any = None,
-        max_bins: int | None = 255,
-        categorical_features: Any = None,
-        categorical_split: Literal["subset", "one-vs-rest"] = "subset",
-        missing: Literal["direction", "fractional"] = "direction",
-        unseen: Literal["missing", "error"] = "missing",
-        feature_costs: Any = None,
-        cost_rule: Literal["tan", "tan-linear", "nunez"] = "tan",
-        cost_omega: float = 1.0,
-        pruning: Literal["pre", "reduced-error", "pessimistic", "cost-complexity"] | None = None,
-        validation_fraction: float = 0.25,
-        confidence: float = 0.25,
-        pruning_cv: int = 5,
-        one_se: bool = False,
-        ledger: bool | Literal["full"] = False,
-        n_jobs: int | None = None,
-    ) -> None:
-        self._store_params(locals())
+    criterion: str = "gini"
+    splitter: Literal["best", "random"] = "best"
 
 
-class DecisionTreeRegressor(RegressorTree):
+@parameters
+class DecisionTreeRegressor(RegressorTree, CartParameters):
     """Decision tree regressor (CART).
 
     Every split is binary: a threshold of a numeric feature, or two sets of categories. The parameters that
@@ -174,8 +146,20 @@ class DecisionTreeRegressor(RegressorTree):
     criterion : {"squared_error", "friedman_mse", "absolute_error", "poisson"}, default="squared_error"
         Impurity that splits reduce. "absolute_error" predicts the median of the leaf, the others its mean;
         "poisson" needs values of at least 0.
-    splitter : {"best", "random"}, default="best"
-        "best" searches all thresholds; "random" draws one threshold per feature.
+    categorical_features : array-like of str, int or bool, or None, default=None
+        Names, positions or mask of numeric columns whose values are categories. Columns of text, booleans
+        and categorical types are categorical anyway.
+    categorical_split : {"subset", "one-vs-rest"}, default="subset"
+        Split categories into two sets, or one category from all others.
+    monotonic_cst : array-like of int of shape (n_features,), dict or None, default=None
+        Monotonicity constraint per feature, or by feature name: 1 increasing, −1 decreasing, 0 none. It
+        holds for the prediction; with two classes for the probability of the second one.
+    max_bins : int or None, default=255
+        Number of bins of numeric features with more distinct values, from 2 to 255. None considers every
+        threshold.
+    missing : {"direction", "fractional"}, default="direction"
+        Send missing values to the child where they reduced the impurity most in training, or to both
+        children with part of their weight (fractional instances).
     max_depth : int or None, default=None
         Maximum depth of the tree.
     min_samples_split : int or float, default=2
@@ -189,30 +173,10 @@ class DecisionTreeRegressor(RegressorTree):
     max_features : int, float, {"sqrt", "log2"} or None, default=None
         Number of features considered per node: a count, a fraction, the square root or the logarithm of
         their number, or None for all. Features are drawn anew at every node.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of all draws.
     max_leaf_nodes : int or None, default=None
         Maximum number of leaves; the tree is then grown best-first.
     min_impurity_decrease : float, default=0.0
         Minimum impurity decrease of a split, weighted by the fraction of the rows in the node.
-    ccp_alpha : float, default=0.0
-        Complexity parameter α of minimal cost-complexity pruning; 0 prunes nothing.
-    monotonic_cst : array-like of int of shape (n_features,), dict or None, default=None
-        Monotonicity constraint per feature, or by feature name: 1 increasing, −1 decreasing, 0 none. It
-        holds for the prediction; with two classes for the probability of the second one.
-    max_bins : int or None, default=255
-        Number of bins of numeric features with more distinct values, from 2 to 255. None considers every
-        threshold.
-    categorical_features : array-like of str, int or bool, or None, default=None
-        Names, positions or mask of numeric columns whose values are categories. Columns of text, booleans
-        and categorical types are categorical anyway.
-    categorical_split : {"subset", "one-vs-rest"}, default="subset"
-        Split categories into two sets, or one category from all others.
-    missing : {"direction", "fractional"}, default="direction"
-        Send missing values to the child where they reduced the impurity most in training, or to both
-        children with part of their weight (fractional instances).
-    unseen : {"missing", "error"}, default="missing"
-        How to handle categories at predict time that were not seen during fit.
     feature_costs : array-like of shape (n_features,), dict or None, default=None
         Cost of measuring each feature, or costs by feature name; others cost 1. Splits then maximize the
         score of `cost_rule`.
@@ -221,6 +185,15 @@ class DecisionTreeRegressor(RegressorTree):
         (Núñez).
     cost_omega : float, default=1.0
         ω of `cost_rule="nunez"`, from 0 to 1.
+    ccp_alpha : float, default=0.0
+        Complexity parameter α of minimal cost-complexity pruning; 0 prunes nothing.
+    unseen : {"missing", "error"}, default="missing"
+        How to handle categories at predict time that were not seen during fit.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of all draws.
+    n_jobs : int or None, default=None
+        Number of threads, −1 for all cores; None is 1 unless a joblib context is active. The fitted tree
+        does not depend on it.
     pruning : {"pre", "reduced-error", "pessimistic", "cost-complexity"} or None, default=None
         "pre" and "reduced-error" prune by the loss on the `eval_set` of ``fit`` or on held-out rows;
         "pessimistic" by C4.5's upper limit of the error; "cost-complexity" by `ccp_alpha`, or if that is 0
@@ -236,9 +209,8 @@ class DecisionTreeRegressor(RegressorTree):
     ledger : {False, True, "full"}, default=False
         Record split candidates in ``ledger_``: the best one of each feature per node, or "full" every
         threshold.
-    n_jobs : int or None, default=None
-        Number of threads, −1 for all cores; None is 1 unless a joblib context is active. The fitted tree
-        does not depend on it.
+    splitter : {"best", "random"}, default="best"
+        "best" searches all thresholds; "random" draws one threshold per feature.
 
     Attributes
     ----------
@@ -275,35 +247,5 @@ class DecisionTreeRegressor(RegressorTree):
 
     _parameter_rules = RULES | {"criterion": (criteria("regression"),)}
 
-    def __init__(
-        self,
-        *,
-        criterion: str = "squared_error",
-        splitter: Literal["best", "random"] = "best",
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: int | float | str | None = None,
-        random_state: Any = None,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        ccp_alpha: float = 0.0,
-        monotonic_cst: Any = None,
-        max_bins: int | None = 255,
-        categorical_features: Any = None,
-        categorical_split: Literal["subset", "one-vs-rest"] = "subset",
-        missing: Literal["direction", "fractional"] = "direction",
-        unseen: Literal["missing", "error"] = "missing",
-        feature_costs: Any = None,
-        cost_rule: Literal["tan", "tan-linear", "nunez"] = "tan",
-        cost_omega: float = 1.0,
-        pruning: Literal["pre", "reduced-error", "pessimistic", "cost-complexity"] | None = None,
-        validation_fraction: float = 0.25,
-        confidence: float = 0.25,
-        pruning_cv: int = 5,
-        one_se: bool = False,
-        ledger: bool | Literal["full"] = False,
-        n_jobs: int | None = None,
-    ) -> None:
-        self._store_params(locals())
+    criterion: str = "squared_error"
+    splitter: Literal["best", "random"] = "best"

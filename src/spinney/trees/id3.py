@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
+from spinney.base import parameters
 from spinney.core.parameters import Real
 from spinney.data.columns import open_source
 from spinney.data.schema import Table, read_table
@@ -12,6 +13,7 @@ from spinney.trees.base import ClassifierTree
 from spinney.trees.parameters import RULES, TreeParameters
 
 
+@parameters
 class ID3Classifier(ClassifierTree):
     """ID3 classifier: multiway splits of discrete features by information gain.
 
@@ -21,8 +23,6 @@ class ID3Classifier(ClassifierTree):
 
     Parameters
     ----------
-    epsilon : float, default=0.0
-        Smallest information gain of a split, in bits.
     max_depth : int or None, default=None
         Maximum depth of the tree.
     min_samples_split : int or float, default=2
@@ -35,19 +35,10 @@ class ID3Classifier(ClassifierTree):
     max_features : int, float, {"sqrt", "log2"} or None, default=None
         Number of features considered per node: a count, a fraction, the square root or the logarithm of
         their number, or None for all. Features are drawn anew at every node.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of all draws.
     max_leaf_nodes : int or None, default=None
         Maximum number of leaves; the tree is then grown best-first.
     min_impurity_decrease : float, default=0.0
         Minimum impurity decrease of a split, weighted by the fraction of the rows in the node.
-    class_weight : dict, list of dict, "balanced" or None, default=None
-        Weights of the classes; "balanced" gives all classes the same total weight. With several outputs, a
-        list of dicts.
-    ccp_alpha : float, default=0.0
-        Complexity parameter α of minimal cost-complexity pruning; 0 prunes nothing.
-    unseen : {"missing", "error"}, default="missing"
-        How to handle categories at predict time that were not seen during fit.
     feature_costs : array-like of shape (n_features,), dict or None, default=None
         Cost of measuring each feature, or costs by feature name; others cost 1. Splits then maximize the
         score of `cost_rule`.
@@ -56,6 +47,15 @@ class ID3Classifier(ClassifierTree):
         (Núñez).
     cost_omega : float, default=1.0
         ω of `cost_rule="nunez"`, from 0 to 1.
+    ccp_alpha : float, default=0.0
+        Complexity parameter α of minimal cost-complexity pruning; 0 prunes nothing.
+    unseen : {"missing", "error"}, default="missing"
+        How to handle categories at predict time that were not seen during fit.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of all draws.
+    n_jobs : int or None, default=None
+        Number of threads, −1 for all cores; None is 1 unless a joblib context is active. The fitted tree
+        does not depend on it.
     pruning : {"pre", "reduced-error", "pessimistic", "cost-complexity"} or None, default=None
         "pre" and "reduced-error" prune by the loss on the `eval_set` of ``fit`` or on held-out rows;
         "pessimistic" by C4.5's upper limit of the error; "cost-complexity" by `ccp_alpha`, or if that is 0
@@ -71,9 +71,11 @@ class ID3Classifier(ClassifierTree):
     ledger : {False, True, "full"}, default=False
         Record split candidates in ``ledger_``: the best one of each feature per node, or "full" every
         threshold.
-    n_jobs : int or None, default=None
-        Number of threads, −1 for all cores; None is 1 unless a joblib context is active. The fitted tree
-        does not depend on it.
+    class_weight : dict, list of dict, "balanced" or None, default=None
+        Weights of the classes; "balanced" gives all classes the same total weight. With several outputs, a
+        list of dicts.
+    epsilon : float, default=0.0
+        Smallest information gain of a split, in bits.
 
     Attributes
     ----------
@@ -115,35 +117,7 @@ class ID3Classifier(ClassifierTree):
     """
 
     _parameter_rules = RULES | {"epsilon": (Real(0.0),)}
-    epsilon: float
-
-    def __init__(
-        self,
-        *,
-        epsilon: float = 0.0,
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: int | float | str | None = None,
-        random_state: Any = None,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        class_weight: Any = None,
-        ccp_alpha: float = 0.0,
-        unseen: Literal["missing", "error"] = "missing",
-        feature_costs: Any = None,
-        cost_rule: Literal["tan", "tan-linear", "nunez"] = "tan",
-        cost_omega: float = 1.0,
-        pruning: Literal["pre", "reduced-error", "pessimistic", "cost-complexity"] | None = None,
-        validation_fraction: float = 0.25,
-        confidence: float = 0.25,
-        pruning_cv: int = 5,
-        one_se: bool = False,
-        ledger: bool | Literal["full"] = False,
-        n_jobs: int | None = None,
-    ) -> None:
-        self._store_params(locals())
+    epsilon: float = 0.0
 
     def _read_training_table(self, X: Any) -> Table:
         return read_table(X, range(open_source(X).shape[1]))

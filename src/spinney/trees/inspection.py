@@ -15,7 +15,7 @@ from spinney.data.schema import Schema
 from spinney.inspect.rules import RuleSet, rules
 from spinney.tree import cost, pruning
 from spinney.tree.tree_arrays import TreeArrays
-from spinney.trees.parameters import read_costs
+from spinney.trees.parameters import SingleTreeParameters, read_costs
 
 
 class NoLedger:
@@ -33,14 +33,12 @@ class NoLedger:
         )
 
 
-class TreeInspection:
+class TreeInspection(SingleTreeParameters):
     """Mixin of tree estimators with the methods that describe the fitted tree."""
 
     ledger_ = NoLedger()
     schema_: Schema
     tree_: TreeArrays
-    feature_costs: Any
-    cost_rule: str
 
     def get_depth(self) -> int:
         """Return the depth of the deepest leaf.

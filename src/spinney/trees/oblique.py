@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
-
+from spinney.base import parameters
 from spinney.core.parameters import Integer
 from spinney.trees.base import ClassifierTree, RegressorTree
-from spinney.trees.parameters import RULES, criteria
+from spinney.trees.parameters import RULES, BinaryParameters, criteria
 
 _RULES = RULES | {"n_directions": (Integer(1, 10_000),)}
 
 
-class ObliqueTreeClassifier(ClassifierTree):
+@parameters
+class ObliqueTreeClassifier(ClassifierTree, BinaryParameters):
     """Decision tree classifier with oblique splits, weighted sums of numeric features.
 
     Every node compares the best split of one feature with a sum of features, found by regressions,
@@ -24,8 +24,11 @@ class ObliqueTreeClassifier(ClassifierTree):
     ----------
     criterion : {"gini", "entropy", "log_loss"}, default="gini"
         Impurity that splits reduce. "log_loss" is "entropy".
-    n_directions : int, default=20
-        Number of random directions tried per node, from 1 to 10,000.
+    categorical_features : array-like of str, int or bool, or None, default=None
+        Names, positions or mask of numeric columns whose values are categories. Columns of text, booleans
+        and categorical types are categorical anyway.
+    categorical_split : {"subset", "one-vs-rest"}, default="subset"
+        Split categories into two sets, or one category from all others.
     max_depth : int or None, default=None
         Maximum depth of the tree.
     min_samples_split : int or float, default=2
@@ -39,24 +42,10 @@ class ObliqueTreeClassifier(ClassifierTree):
     max_features : int, float, {"sqrt", "log2"} or None, default=None
         Number of features considered per node: a count, a fraction, the square root or the logarithm of
         their number, or None for all. Features are drawn anew at every node.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of all draws.
     max_leaf_nodes : int or None, default=None
         Maximum number of leaves; the tree is then grown best-first.
     min_impurity_decrease : float, default=0.0
         Minimum impurity decrease of a split, weighted by the fraction of the rows in the node.
-    class_weight : dict, list of dict, "balanced" or None, default=None
-        Weights of the classes; "balanced" gives all classes the same total weight. With several outputs, a
-        list of dicts.
-    ccp_alpha : float, default=0.0
-        Complexity parameter α of minimal cost-complexity pruning; 0 prunes nothing.
-    categorical_features : array-like of str, int or bool, or None, default=None
-        Names, positions or mask of numeric columns whose values are categories. Columns of text, booleans
-        and categorical types are categorical anyway.
-    categorical_split : {"subset", "one-vs-rest"}, default="subset"
-        Split categories into two sets, or one category from all others.
-    unseen : {"missing", "error"}, default="missing"
-        How to handle categories at predict time that were not seen during fit.
     feature_costs : array-like of shape (n_features,), dict or None, default=None
         Cost of measuring each feature, or costs by feature name; others cost 1. Splits then maximize the
         score of `cost_rule`.
@@ -65,6 +54,15 @@ class ObliqueTreeClassifier(ClassifierTree):
         (Núñez).
     cost_omega : float, default=1.0
         ω of `cost_rule="nunez"`, from 0 to 1.
+    ccp_alpha : float, default=0.0
+        Complexity parameter α of minimal cost-complexity pruning; 0 prunes nothing.
+    unseen : {"missing", "error"}, default="missing"
+        How to handle categories at predict time that were not seen during fit.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of all draws.
+    n_jobs : int or None, default=None
+        Number of threads, −1 for all cores; None is 1 unless a joblib context is active. The fitted tree
+        does not depend on it.
     pruning : {"pre", "reduced-error", "pessimistic", "cost-complexity"} or None, default=None
         "pre" and "reduced-error" prune by the loss on the `eval_set` of ``fit`` or on held-out rows;
         "pessimistic" by C4.5's upper limit of the error; "cost-complexity" by `ccp_alpha`, or if that is 0
@@ -80,9 +78,11 @@ class ObliqueTreeClassifier(ClassifierTree):
     ledger : {False, True, "full"}, default=False
         Record split candidates in ``ledger_``: the best one of each feature per node, or "full" every
         threshold.
-    n_jobs : int or None, default=None
-        Number of threads, −1 for all cores; None is 1 unless a joblib context is active. The fitted tree
-        does not depend on it.
+    class_weight : dict, list of dict, "balanced" or None, default=None
+        Weights of the classes; "balanced" gives all classes the same total weight. With several outputs, a
+        list of dicts.
+    n_directions : int, default=20
+        Number of random directions tried per node, from 1 to 10,000.
 
     Attributes
     ----------
@@ -121,39 +121,12 @@ class ObliqueTreeClassifier(ClassifierTree):
 
     _parameter_rules = _RULES | {"criterion": (criteria("classification"),)}
 
-    def __init__(
-        self,
-        *,
-        criterion: str = "gini",
-        n_directions: int = 20,
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: int | float | str | None = None,
-        random_state: Any = None,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        class_weight: Any = None,
-        ccp_alpha: float = 0.0,
-        categorical_features: Any = None,
-        categorical_split: Literal["subset", "one-vs-rest"] = "subset",
-        unseen: Literal["missing", "error"] = "missing",
-        feature_costs: Any = None,
-        cost_rule: Literal["tan", "tan-linear", "nunez"] = "tan",
-        cost_omega: float = 1.0,
-        pruning: Literal["pre", "reduced-error", "pessimistic", "cost-complexity"] | None = None,
-        validation_fraction: float = 0.25,
-        confidence: float = 0.25,
-        pruning_cv: int = 5,
-        one_se: bool = False,
-        ledger: bool | Literal["full"] = False,
-        n_jobs: int | None = None,
-    ) -> None:
-        self._store_params(locals())
+    criterion: str = "gini"
+    n_directions: int = 20
 
 
-class ObliqueTreeRegressor(RegressorTree):
+@parameters
+class ObliqueTreeRegressor(RegressorTree, BinaryParameters):
     """Decision tree regressor with oblique splits, weighted sums of numeric features.
 
     See `ObliqueTreeClassifier` for how oblique splits are found.
@@ -163,8 +136,11 @@ class ObliqueTreeRegressor(RegressorTree):
     criterion : {"squared_error", "friedman_mse", "absolute_error", "poisson"}, default="squared_error"
         Impurity that splits reduce. "absolute_error" predicts the median of the leaf, the others its mean;
         "poisson" needs values of at least 0.
-    n_directions : int, default=20
-        Number of random directions tried per node, from 1 to 10,000.
+    categorical_features : array-like of str, int or bool, or None, default=None
+        Names, positions or mask of numeric columns whose values are categories. Columns of text, booleans
+        and categorical types are categorical anyway.
+    categorical_split : {"subset", "one-vs-rest"}, default="subset"
+        Split categories into two sets, or one category from all others.
     max_depth : int or None, default=None
         Maximum depth of the tree.
     min_samples_split : int or float, default=2
@@ -178,21 +154,10 @@ class ObliqueTreeRegressor(RegressorTree):
     max_features : int, float, {"sqrt", "log2"} or None, default=None
         Number of features considered per node: a count, a fraction, the square root or the logarithm of
         their number, or None for all. Features are drawn anew at every node.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of all draws.
     max_leaf_nodes : int or None, default=None
         Maximum number of leaves; the tree is then grown best-first.
     min_impurity_decrease : float, default=0.0
         Minimum impurity decrease of a split, weighted by the fraction of the rows in the node.
-    ccp_alpha : float, default=0.0
-        Complexity parameter α of minimal cost-complexity pruning; 0 prunes nothing.
-    categorical_features : array-like of str, int or bool, or None, default=None
-        Names, positions or mask of numeric columns whose values are categories. Columns of text, booleans
-        and categorical types are categorical anyway.
-    categorical_split : {"subset", "one-vs-rest"}, default="subset"
-        Split categories into two sets, or one category from all others.
-    unseen : {"missing", "error"}, default="missing"
-        How to handle categories at predict time that were not seen during fit.
     feature_costs : array-like of shape (n_features,), dict or None, default=None
         Cost of measuring each feature, or costs by feature name; others cost 1. Splits then maximize the
         score of `cost_rule`.
@@ -201,6 +166,15 @@ class ObliqueTreeRegressor(RegressorTree):
         (Núñez).
     cost_omega : float, default=1.0
         ω of `cost_rule="nunez"`, from 0 to 1.
+    ccp_alpha : float, default=0.0
+        Complexity parameter α of minimal cost-complexity pruning; 0 prunes nothing.
+    unseen : {"missing", "error"}, default="missing"
+        How to handle categories at predict time that were not seen during fit.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of all draws.
+    n_jobs : int or None, default=None
+        Number of threads, −1 for all cores; None is 1 unless a joblib context is active. The fitted tree
+        does not depend on it.
     pruning : {"pre", "reduced-error", "pessimistic", "cost-complexity"} or None, default=None
         "pre" and "reduced-error" prune by the loss on the `eval_set` of ``fit`` or on held-out rows;
         "pessimistic" by C4.5's upper limit of the error; "cost-complexity" by `ccp_alpha`, or if that is 0
@@ -216,9 +190,8 @@ class ObliqueTreeRegressor(RegressorTree):
     ledger : {False, True, "full"}, default=False
         Record split candidates in ``ledger_``: the best one of each feature per node, or "full" every
         threshold.
-    n_jobs : int or None, default=None
-        Number of threads, −1 for all cores; None is 1 unless a joblib context is active. The fitted tree
-        does not depend on it.
+    n_directions : int, default=20
+        Number of random directions tried per node, from 1 to 10,000.
 
     Attributes
     ----------
@@ -253,32 +226,5 @@ class ObliqueTreeRegressor(RegressorTree):
 
     _parameter_rules = _RULES | {"criterion": (criteria("regression"),)}
 
-    def __init__(
-        self,
-        *,
-        criterion: str = "squared_error",
-        n_directions: int = 20,
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: int | float | str | None = None,
-        random_state: Any = None,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        ccp_alpha: float = 0.0,
-        categorical_features: Any = None,
-        categorical_split: Literal["subset", "one-vs-rest"] = "subset",
-        unseen: Literal["missing", "error"] = "missing",
-        feature_costs: Any = None,
-        cost_rule: Literal["tan", "tan-linear", "nunez"] = "tan",
-        cost_omega: float = 1.0,
-        pruning: Literal["pre", "reduced-error", "pessimistic", "cost-complexity"] | None = None,
-        validation_fraction: float = 0.25,
-        confidence: float = 0.25,
-        pruning_cv: int = 5,
-        one_se: bool = False,
-        ledger: bool | Literal["full"] = False,
-        n_jobs: int | None = None,
-    ) -> None:
-        self._store_params(locals())
+    criterion: str = "squared_error"
+    n_directions: int = 20

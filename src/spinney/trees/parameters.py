@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from spinney.base import parameters
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError, show_value, show_values, suggest_columns
 from spinney.core.parameters import FLAG, NONE, ArrayLike, Integer, Kind, OneOf, Real, Rule
@@ -61,8 +62,64 @@ def criteria(task: Task) -> OneOf:
     return OneOf(*(name for name, criterion in CRITERIA.items() if criterion.task == task))
 
 
-@dataclass(frozen=True, kw_only=True)
-class TreeParameters:
+@parameters
+class GrowthParameters:
+    """Parameters that every tree is grown by: its size, the features it may use, and what they cost."""
+
+    max_depth: int | None = None
+    min_samples_split: int | float = 2
+    min_samples_leaf: int | float = 1
+    min_weight_fraction_leaf: float = 0.0
+    max_features: int | float | str | None = None
+    max_leaf_nodes: int | None = None
+    min_impurity_decrease: float = 0.0
+    feature_costs: Any = None
+    cost_rule: Literal["tan", "tan-linear", "nunez"] = "tan"
+    cost_omega: float = 1.0
+
+
+@parameters
+class CommonParameters(GrowthParameters):
+    """Parameters of all estimators of trees and forests."""
+
+    ccp_alpha: float = 0.0
+    unseen: Literal["missing", "error"] = "missing"
+    random_state: Any = None
+    n_jobs: int | None = None
+
+
+@parameters
+class SingleTreeParameters(CommonParameters):
+    """Parameters of all estimators of one tree."""
+
+    pruning: Literal["pre", "reduced-error", "pessimistic", "cost-complexity"] | None = None
+    validation_fraction: float = 0.25
+    confidence: float = 0.25
+    pruning_cv: int = 5
+    one_se: bool = False
+    ledger: bool | Literal["full"] = False
+
+
+@parameters
+class BinaryParameters:
+    """Parameters of estimators with binary splits by any criterion."""
+
+    criterion: str
+    categorical_features: Any = None
+    categorical_split: Literal["subset", "one-vs-rest"] = "subset"
+
+
+@parameters
+class CartParameters(BinaryParameters):
+    """Parameters of CART trees and forests of them."""
+
+    monotonic_cst: Any = None
+    max_bins: int | None = 255
+    missing: Literal["direction", "fractional"] = "direction"
+
+
+@dataclass(kw_only=True)
+class TreeParameters(GrowthParameters):
     """Parameters that decide how a tree is grown; those of all algorithms together.
 
     Their names and meanings are those of the parameters of the tree estimators. Ensembles of trees make one,
@@ -107,17 +164,7 @@ min_impurity_decrease, monotonic_cst, feature_costs, cost_rule, cost_omega, ledg
     missing: Literal["direction", "fractional"] = "direction"
     n_directions: int = 0
     min_gain: float | None = None
-    max_depth: int | None = None
-    min_samples_split: int | float = 2
-    min_samples_leaf: int | float = 1
-    min_weight_fraction_leaf: float = 0.0
-    max_features: int | float | str | None = None
-    max_leaf_nodes: int | None = None
-    min_impurity_decrease: float = 0.0
     monotonic_cst: Any = None
-    feature_costs: Any = None
-    cost_rule: Literal["tan", "tan-linear", "nunez"] = "tan"
-    cost_omega: float = 1.0
     ledger: bool | Literal["full"] = False
 
     @classmethod
