@@ -120,7 +120,7 @@ class Grower {
             keys[j].assign(column.n_bins + 1, 1);
             if (column.kind == ColumnKind::numeric) {
                 for (Code bin = 0; bin < column.n_bins; ++bin)
-                    keys[j][bin] = std::bit_cast<std::uint64_t>(column.least(bin) + 0.0);
+                    keys[j][bin] = std::bit_cast<std::uint64_t>(column.min_of(bin) + 0.0);
                 continue;
             }
             if (category_keys[j].size() != column.bin_of_category.size())

@@ -68,13 +68,13 @@ void reweight(StumpBooster& self, double factor, double least, double most, int 
     run_interruptible([&](Interrupt& interrupt) { self.reweight(factor, least, most, fresh, interrupt); });
 }
 
-auto answers(const StumpBooster& self) {
+auto predictions(const StumpBooster& self) {
     NewArray<std::int64_t> out({self.n_rows()});
     self.predictions(out.data);
     return out.array;
 }
 
-auto steps(const StumpBooster& self) {
+auto weights(const StumpBooster& self) {
     NewArray<std::int64_t> out({self.n_rows()});
     self.weights(out.data);
     return out.array;
@@ -150,8 +150,9 @@ void register_stumps(nb::module_& m) {
         .def("learn", &learn, "Find the best stump under the present weights.")
         .def("reweight", &reweight, nb::arg("factor"), nb::arg("least"), nb::arg("most"), nb::arg("fresh"),
              "Multiply the weights of the rows that the last stump gets wrong.")
-        .def("answers", &answers, "Give the class that the last stump answers for each row (n_rows,).")
-        .def("steps", &steps, "Give the present weights (n_rows,).");
+        .def("predictions", &predictions,
+             "Return the class code that the last stump predicts for each row (n_rows,).")
+        .def("weights", &weights, "Return the present weights (n_rows,).");
     nb::class_<HeldTables>(m, "StumpTables", "Additive stumps, summed into one table per feature.")
         .def(nb::init<Vector<double>, const nb::list&, Size>(), nb::arg("base"), nb::arg("tables"),
              nb::arg("n_features"))

@@ -8,6 +8,7 @@
 
 #include "boost/column_sampling.hpp"
 #include "boost/partition.hpp"
+#include "boost/row_buffer.hpp"
 #include "core/random.hpp"
 #include "grow/growth_rules.hpp"
 #include "grow/histogram_pool.hpp"
@@ -21,7 +22,6 @@ class BoostedGrower::Impl {
           o_(options),
           times_(times),
           n_chunks_(table.n_chunks()),
-          gathered_(table.rows, table.x.n_rows),
           scratch_(static_cast<Size>(options.n_threads)),
           pool_(table.histogram_size()),
           columns_(options, table.x.columns.size()) {
@@ -37,7 +37,6 @@ class BoostedGrower::Impl {
     BoostedTree grow(BoostRows& rows, std::uint64_t address, Interrupt& interrupt) {
         rows_ = &rows;
         tree_ = {};
-        gathered_.clear();
         tree_.fragment.add(1, 0);
         columns_.draw(address);
         add_root(address);
@@ -140,30 +139,20 @@ class BoostedGrower::Impl {
         const int n_threads = threads_for(n.n_rows);
         const Size n_parts = n_threads == 1 ? 1 : std::min<Size>(n_chunks_, 8 * static_cast<Size>(n_threads));
         thread_parts_ = n_threads > 1;
-        const int from = n.copy;
-        if (n.n_rows < table_.x.n_rows && (n.id == 0 || splittable(n)))
-            n.copy = gathered_.reserve(from, n.n_rows, chunk_sizes(n.id));
         Pool::shared().parallel_for(n_threads, n_parts, [&](Size part, int thread) {
             Stat* hist = thread > 0 ? own_histogram(thread) : n.histogram.get();
             RowBuffer& buffer = scratch(thread).buffer;
             for (Size c = part * n_chunks_ / n_parts; c < (part + 1) * n_chunks_ / n_parts; ++c) {
-                const Size size = range[c].size();
-                const LocalRow* ids = rows_->ids.data() + c * kChunkRows + range[c].begin;
+                const Size first = c * kChunkRows, size = range[c].size();
+                const CodedRows rows{table_.rows.codes.data() + first * table_.rows.stride,
+                                     rows_->packed.data() + first};
                 if (n.n_rows == table_.x.n_rows)
-                    add_rows(hist, table_.rows, gathered_.rows(from, c, rows_->packed.data()), size);
-                else if (n.copy != from)
-                    gathered_.copy(hist, from, n.copy, c, ids, size, rows_->packed.data());
+                    add_rows(hist, table_.rows, rows, size);
                 else
-                    gathered_.collect(hist, buffer, from, c, ids, size, rows_->packed.data());
+                    buffer.add(hist, table_.rows, rows, rows_->ids.data() + first + range[c].begin, size);
             }
-            gathered_.flush(hist, buffer);
+            buffer.flush(hist, table_.rows);
         });
-    }
-
-    std::vector<Size> chunk_sizes(Node id) {
-        std::vector<Size> out(n_chunks_);
-        for (Size c = 0; c < n_chunks_; ++c) out[c] = ranges(id)[c].size();
-        return out;
     }
 
     Stat* own_histogram(int thread) {
@@ -380,7 +369,7 @@ class BoostedGrower::Impl {
         if (column.kind == ColumnKind::categorical) return std::numeric_limits<double>::quiet_NaN();
         if (cut.last) return DBL_MAX;
         const auto bin = static_cast<Code>(cut.threshold_bin);
-        return midpoint(column.greatest(bin), column.least(bin + 1));
+        return midpoint(column.max_of(bin), column.min_of(bin + 1));
     }
 
     // --- splits ---
@@ -408,7 +397,6 @@ class BoostedGrower::Impl {
             const BoostNode& parent = node(id);
             child.id = first + side;
             child.depth = parent.depth + 1;
-            child.copy = parent.copy;
             child.address = mix(parent.address, static_cast<std::uint64_t>(side) + 1);
             child.path = mix(parent.path, static_cast<std::uint64_t>(side) + 1);
             child.total = side == 0 ? left : right;
@@ -540,7 +528,6 @@ class BoostedGrower::Impl {
     const BoostOptions& o_;
     PhaseTimes& times_;
     Size n_chunks_;
-    GatheredRows gathered_;
     std::vector<Scratch> scratch_;
     detail::HistogramPool pool_;
     bool keeps_histograms_ = true;

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "boost/gathered_rows.hpp"
+#include "data/bundle_rows.hpp"
 #include "grow/grown_tree.hpp"
 #include "split/newton.hpp"
 
@@ -69,7 +69,6 @@ struct BoostNode {
     Stat total = 0, weight = 0;
     Size n_rows = 0;
     std::unique_ptr<Stat[]> histogram;
-    int copy = GatheredRows::kTable;  // where the codes of its rows are
     NewtonSplit best;
     std::int32_t feature = -1;
     double gain = 0;  // of the best split

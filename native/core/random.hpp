@@ -20,14 +20,14 @@ class Draws {
   public:
     explicit Draws(std::uint64_t address) : address_(address) {}
 
-    std::uint64_t word() { return mix(address_, counter_++); }
+    std::uint64_t next_u64() { return mix(address_, counter_++); }
 
     /// Uniform on [0, 1).
-    double uniform() { return static_cast<double>(word() >> 11) * 0x1.0p-53; }
+    double uniform() { return static_cast<double>(next_u64() >> 11) * 0x1.0p-53; }
 
     /// Uniform on 0..n-1. The product's high half is free of the modulo's bias for any n met here (n < 2^32).
     std::uint32_t below(std::uint32_t n) {
-        return static_cast<std::uint32_t>(((word() >> 32) * static_cast<std::uint64_t>(n)) >> 32);
+        return static_cast<std::uint32_t>(((next_u64() >> 32) * static_cast<std::uint64_t>(n)) >> 32);
     }
 
   private:

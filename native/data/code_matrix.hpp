@@ -18,7 +18,7 @@ struct CodeColumn {
     bool has_missing = false;
     std::uint32_t n_bins = 0;
     std::vector<std::uint8_t> bytes;  // n_rows * width
-    // numeric: least and greatest value of each bin (n_bins); hi is empty where every bin has one value
+    // numeric: minimum and maximum value of each bin (n_bins); hi is empty where every bin has one value
     std::vector<double> lo, hi;
     // categorical: the category codes are 0..n_categories-1; bin_of_category[c] is the bin of category c.
     // Binned, the most frequent 254 levels have a bin of their own and all others share the last.
@@ -29,8 +29,8 @@ struct CodeColumn {
         return reinterpret_cast<const T*>(bytes.data());
     }
 
-    double least(Code bin) const { return lo[bin]; }
-    double greatest(Code bin) const { return hi.empty() ? lo[bin] : hi[bin]; }
+    double min_of(Code bin) const { return lo[bin]; }
+    double max_of(Code bin) const { return hi.empty() ? lo[bin] : hi[bin]; }
 
     Code at(Size row) const {
         switch (width) {

@@ -189,9 +189,9 @@ class HistogramRun {
     /// has values of the bin it falls into.
     double threshold_of(const NodeSplit& by, const Partition& part) const {
         const CodeColumn& column = c_.x.columns[static_cast<Size>(by.best.feature)];
-        const double below = column.greatest(by.best.threshold_bin);
+        const double below = column.max_of(by.best.threshold_bin);
         if (by.drawn != kUnset && (by.drawn >= below || !part.bin_used)) return by.drawn;
-        return midpoint(below, column.least(part.after));
+        return midpoint(below, column.min_of(part.after));
     }
 
     std::array<HistogramNode, 2> split(Fragment& f, HistogramNode& node, NodeSplit& by, Size compact_below) {

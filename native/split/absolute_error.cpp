@@ -202,13 +202,13 @@ void AbsoluteErrorNode::search_numeric(Candidate& out, const CodeColumn& column,
                                        const GrowOptions& options, std::uint64_t address) const {
     const Sides sides(*this, keys, missing, limits, options);
     const bool random = options.random_splitter();
-    const double first = column.greatest(code_of(keys.front())), last = column.least(code_of(keys.back()));
+    const double first = column.max_of(code_of(keys.front())), last = column.min_of(code_of(keys.back()));
     const double u = random ? Draws(address).uniform() : 0.0;
     const double drawn = std::min(first * (1 - u) + last * u, std::nextafter(last, first));
     Best best;
     for (Size i = 1; i < keys.size(); ++i) {
         if (code_of(keys[i]) == code_of(keys[i - 1])) continue;
-        if (random && drawn >= column.least(code_of(keys[i]))) continue;
+        if (random && drawn >= column.min_of(code_of(keys[i]))) continue;
         sides.offer(best, i);
         if (random) break;
     }
@@ -218,9 +218,9 @@ void AbsoluteErrorNode::search_numeric(Candidate& out, const CodeColumn& column,
     out.threshold_bin = code_of(keys[best.index - 1]);
     const bool inside = best.index < keys.size();
     out.threshold =
-        inside ? midpoint(column.greatest(out.threshold_bin), column.least(code_of(keys[best.index])))
+        inside ? midpoint(column.max_of(out.threshold_bin), column.min_of(code_of(keys[best.index])))
                : DBL_MAX;
-    if (random && inside && drawn >= column.greatest(out.threshold_bin)) out.threshold = drawn;
+    if (random && inside && drawn >= column.max_of(out.threshold_bin)) out.threshold = drawn;
     fill_scores(out, sides, best);
 }
 
@@ -242,7 +242,7 @@ void AbsoluteErrorNode::search_categories(Candidate& out, const std::vector<std:
         Draws draws(address);
         std::vector<Code> members;
         for (Code level : levels)
-            if (draws.word() >> 63) members.push_back(level);
+            if (draws.next_u64() >> 63) members.push_back(level);
         if (members.empty() || members.size() == g)
             members.assign(1, levels[draws.below(static_cast<std::uint32_t>(g))]);
         offer(members);

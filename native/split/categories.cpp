@@ -131,7 +131,7 @@ class SubsetSearch {
         for (int attempt = 0; attempt < 16 && g > 1; ++attempt) {
             std::vector<Size> members;
             for (Size i = 0; i < g; ++i)
-                if (draws.word() >> 63) members.push_back(i);
+                if (draws.next_u64() >> 63) members.push_back(i);
             if (members.empty() || members.size() == g) continue;
             offer(members);
             return;

@@ -22,7 +22,7 @@ double split_information(double left, double right);
 
 /// Draw a random threshold between the values of two codes (Extra-Trees).
 inline double draw_threshold(const CodeColumn& c, Code first, Code last, std::uint64_t address) {
-    const double lo = c.greatest(first), hi = c.least(last), u = Draws(address).uniform();
+    const double lo = c.max_of(first), hi = c.min_of(last), u = Draws(address).uniform();
     // lo + u·(hi − lo) could overflow; rounding must not reach hi.
     const double drawn = lo * (1 - u) + hi * u;
     return drawn < hi ? drawn : std::nextafter(hi, lo);
@@ -66,7 +66,7 @@ Candidate sweep_numeric(Scorer& scorer, const FeatureSearch& q, Groups& groups, 
     Code after_best = none;
     // Thresholds are computed last: the values of a column's codes are scattered in memory.
     const auto threshold = [&](Code bin, Code after) {
-        return after == none ? DBL_MAX : midpoint(c.greatest(bin), c.least(after));
+        return after == none ? DBL_MAX : midpoint(c.max_of(bin), c.min_of(after));
     };
     // Candidates are scored one register at a time.
     struct Waiting {
@@ -109,7 +109,7 @@ Candidate sweep_numeric(Scorer& scorer, const FeatureSearch& q, Groups& groups, 
     const double drawn = random ? draw_threshold(c, before, groups.last(), q.address) : 0.0;
     for (; groups.more(); groups.next(before, left)) {
         const Code after = groups.peek();
-        if (random && drawn >= c.least(after)) continue;
+        if (random && drawn >= c.min_of(after)) continue;
         offer_both(after);
         if (random) break;
     }
@@ -119,7 +119,7 @@ Candidate sweep_numeric(Scorer& scorer, const FeatureSearch& q, Groups& groups, 
     if (quality == kImpossible) return out;
     out.kind = SplitKind::numeric;
     out.threshold = threshold(out.threshold_bin, after_best);
-    if (random && after_best != none && drawn >= c.greatest(out.threshold_bin)) out.threshold = drawn;
+    if (random && after_best != none && drawn >= c.max_of(out.threshold_bin)) out.threshold = drawn;
     finish(out, scorer, q, quality, best_left);
     return out;
 }

@@ -49,13 +49,13 @@ def test_each_stump_is_the_tree_fitted_with_those_weights():
     weights = RowWeights(np.ones(300))
     booster = core.StumpBooster(matrix, y.astype(np.int32), 3, weights.copies, weights.size, False, 2)
     for _ in range(40):
-        assert_array_equal(booster.steps(), weights.steps)
+        assert_array_equal(booster.weights(), weights.steps)
         found = booster.learn()
         tree = sp.DecisionTreeClassifier(max_depth=1, max_bins=None).fit(X, y, weights.steps.astype(float))
         assert (found.kind, found.feature) == (tree.tree_.kind[0], tree.tree_.feature[0])
         assert_array_equal(found.threshold, tree.tree_.threshold[0])
-        assert_array_equal(booster.answers(), tree.predict(X))
-        wrong = booster.answers() != y
+        assert_array_equal(booster.predictions(), tree.predict(X))
+        wrong = booster.predictions() != y
         assert found.wrong / found.total == weights.fraction(wrong)
         weights.multiply_where(wrong, 2.5)
         booster.reweight(2.5, MIN_TOTAL, MAX_TOTAL, RESCALED_EXPONENT)

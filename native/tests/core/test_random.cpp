@@ -57,7 +57,7 @@ TEST(uniforms_are_even_on_the_unit_interval) {
 
 TEST(an_address_gives_the_same_draws_again) {
     Draws a(mix(5, 6)), b(mix(5, 6));
-    for (int i = 0; i < 100; ++i) CHECK_EQUAL(a.word(), b.word());
+    for (int i = 0; i < 100; ++i) CHECK_EQUAL(a.next_u64(), b.next_u64());
 }
 
 TEST(addresses_do_not_meet) {
@@ -66,7 +66,7 @@ TEST(addresses_do_not_meet) {
     for (std::uint64_t seed = 0; seed < 20; ++seed)
         for (std::uint64_t node = 0; node < 50; ++node) {
             Draws draws(mix(mix(seed, 0), node + 1));
-            for (int i = 0; i < 20; ++i) words.insert(draws.word());
+            for (int i = 0; i < 20; ++i) words.insert(draws.next_u64());
         }
     CHECK_EQUAL(words.size(), std::size_t{20 * 50 * 20});
     CHECK(mix(1, 2) != mix(2, 1));

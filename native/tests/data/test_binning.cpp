@@ -78,7 +78,7 @@ static void check_promises(const std::vector<double>& values, const CodeColumn& 
     double last = -infinity;
     for (const auto& [code, ends] : extremes) {
         CHECK_EQUAL(ends.first, column.lo[code]);
-        CHECK_EQUAL(ends.second, column.greatest(code));
+        CHECK_EQUAL(ends.second, column.max_of(code));
         CHECK(code == 0 || ends.first > last);
         last = ends.second;
     }

@@ -201,8 +201,8 @@ TEST(random_thresholds_are_valid_and_differ) {
             CHECK(c.found());
             CHECK(c.threshold_bin < codes.back());
             const Code after = *std::upper_bound(codes.begin(), codes.end(), c.threshold_bin);
-            CHECK(c.threshold >= node.column.greatest(c.threshold_bin) &&
-                  c.threshold < node.column.least(after));
+            CHECK(c.threshold >= node.column.max_of(c.threshold_bin) &&
+                  c.threshold < node.column.min_of(after));
             const auto sets = node.sides([&](Code code) { return code <= c.threshold_bin; }, c.missing);
             CHECK_CLOSE(c.gain, naive::gain(node.sample, sets, CriterionName::gini), 1e-10);
             bins.insert(c.threshold_bin);

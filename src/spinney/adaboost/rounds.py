@@ -504,7 +504,7 @@ class StumpBoosting(Boosting):
         weight = self.algorithm.weight(error)
         if not self.keeps_scores:
             return Attempt(member, error, weight)
-        output = self._core.answers()
+        output = self._core.predictions()
         return Attempt(member, error, weight, output, self.algorithm.contribution(output, weight))
 
     def reweight(self, attempt: Attempt) -> None:

@@ -1,11 +1,11 @@
-// Tests the rows of a boosted node: partition of lists, gathered copies, and their histograms.
+// Tests the rows of a boosted node: partition of lists, and histograms of scattered rows.
 #include <algorithm>
 #include <numeric>
 #include <random>
 #include <vector>
 
-#include "boost/gathered_rows.hpp"
 #include "boost/partition.hpp"
+#include "boost/row_buffer.hpp"
 #include "tests/check.hpp"
 
 using namespace spinney;
@@ -47,13 +47,12 @@ TEST(rows_are_divided_in_their_order) {
     }
 }
 
-/// A table, packed of its rows, and the stores of one tree.
+/// A table, and the packed gradients of its rows.
 struct Rows {
     CodeMatrix x;
     Bundles bundles;
     BundleRows table;
     std::vector<Stat> packed;
-    GatheredRows gathered;
     Size n_chunks;
 
     Rows(Size n_rows, Size n_columns)
@@ -61,7 +60,6 @@ struct Rows {
           bundles(make_bundles(x)),
           table(x, bundles, 1),
           packed(n_rows),
-          gathered(table, n_rows),
           n_chunks((n_rows + kChunkRows - 1) / kChunkRows) {
         for (Size r = 0; r < n_rows; ++r) packed[r] = static_cast<Stat>(r * r % 1009) - 500;
     }
@@ -76,25 +74,16 @@ struct Rows {
         return out;
     }
 
-    /// Build a node's histogram as a grower does; `copy` is that of the parent, then its own.
-    std::vector<Stat> build(int& copy, const std::vector<std::vector<LocalRow>>& ids) {
-        Size n = 0;
-        std::vector<Size> sizes;
-        for (const auto& list : ids) {
-            n += list.size();
-            sizes.push_back(list.size());
-        }
+    /// Build a node's histogram as a grower does.
+    std::vector<Stat> build(const std::vector<std::vector<LocalRow>>& ids) {
         std::vector<Stat> out(bundles.bundles.size() * kBundleBins, 0);
         RowBuffer buffer;
-        const int from = copy;
-        copy = gathered.reserve(from, n, sizes);
         for (Size c = 0; c < n_chunks; ++c) {
-            if (copy == from)
-                gathered.collect(out.data(), buffer, from, c, ids[c].data(), ids[c].size(), packed.data());
-            else
-                gathered.copy(out.data(), from, copy, c, ids[c].data(), ids[c].size(), packed.data());
+            const CodedRows chunk{table.codes.data() + c * kChunkRows * table.stride,
+                                  packed.data() + c * kChunkRows};
+            buffer.add(out.data(), table, chunk, ids[c].data(), ids[c].size());
         }
-        gathered.flush(out.data(), buffer);
+        buffer.flush(out.data(), table);
         return out;
     }
 };
@@ -109,7 +98,7 @@ static std::vector<std::vector<LocalRow>> some(const std::vector<std::vector<Loc
     return out;
 }
 
-TEST(histograms_are_the_same_wherever_rows_are) {
+TEST(histograms_of_scattered_rows) {
     std::mt19937 random(5);
     for (const Size n_columns : {17, 28, 33, 50}) {
         Rows rows(70'000, n_columns);
@@ -118,28 +107,11 @@ TEST(histograms_are_the_same_wherever_rows_are) {
             all[c].resize(std::min(kChunkRows, rows.x.n_rows - c * kChunkRows));
             std::iota(all[c].begin(), all[c].end(), LocalRow{0});
         }
-        for (int tree = 0; tree < 2; ++tree) {
-            rows.gathered.clear();
-            int dense = GatheredRows::kTable, sparse = GatheredRows::kTable;
-            const auto half = some(all, 0.5, random), tenth = some(all, 0.1, random);
-            CHECK_EQUAL(rows.build(dense, half), rows.naive(half));
-            CHECK_EQUAL(dense, GatheredRows::kTable);
-            CHECK_EQUAL(rows.build(sparse, tenth), rows.naive(tenth));
-            CHECK(sparse != GatheredRows::kTable);
-            // Descendants, out of the copy: with and without one of their own.
-            int near = sparse, far = sparse;
-            const auto most = some(tenth, 0.7, random), few = some(tenth, 0.1, random);
-            CHECK_EQUAL(rows.build(near, most), rows.naive(most));
-            CHECK_EQUAL(near, sparse);
-            CHECK_EQUAL(rows.build(far, few), rows.naive(few));
-            CHECK(far != sparse);
+        for (const double chance : {0.5, 0.1, 0.001}) {
+            const auto ids = some(all, chance, random);
+            CHECK_EQUAL(rows.build(ids), rows.naive(ids));
         }
     }
-}
-
-TEST(small_tables_are_not_copied) {
-    Rows rows(1'000, 28);
-    CHECK_EQUAL(rows.gathered.reserve(GatheredRows::kTable, 10, {10}), GatheredRows::kTable);
 }
 
 CHECK_MAIN
