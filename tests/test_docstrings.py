@@ -25,6 +25,7 @@ PACKAGES = (
     "spinney.gradient_boosting",
     "spinney.inspect",
     "spinney.io",
+    "spinney.linear",
     "spinney.losses",
     "spinney.perturb",
     "spinney.plotting",

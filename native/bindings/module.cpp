@@ -10,4 +10,5 @@ NB_MODULE(SPINNEY_MODULE, m) {
     register_boost(m);
     register_predict(m);
     register_stumps(m);
+    register_linear(m);
 }

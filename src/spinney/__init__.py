@@ -24,6 +24,7 @@ from spinney.forests import (
 from spinney.gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from spinney.inspect.text import export_text
 from spinney.io import load, save
+from spinney.linear import LinearRegression, Ridge, RidgeCV
 from spinney.perturb import (
     NegativeCorrelationClassifier,
     NegativeCorrelationRegressor,
@@ -60,6 +61,7 @@ __all__ = [
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
     "ID3Classifier",
+    "LinearRegression",
     "NegativeCorrelationClassifier",
     "NegativeCorrelationRegressor",
     "ObliqueTreeClassifier",
@@ -69,6 +71,8 @@ __all__ = [
     "OutputSmearingRegressor",
     "RandomForestClassifier",
     "RandomForestRegressor",
+    "Ridge",
+    "RidgeCV",
     "StackingClassifier",
     "StackingRegressor",
     "VotingClassifier",

@@ -325,3 +325,39 @@ class Booster:
     round: Final[int]
 
 def room(n_bytes: int) -> NDArray[np.uint8]: ...
+
+def gram_matrix(
+    features: NDArray[np.floating[Any]],
+    shift: _Floats,
+    weights: _Floats | None,
+    residuals: _Floats | None,
+    n_threads: int,
+) -> tuple[_Floats, _Floats]: ...
+def cross_products(
+    features: NDArray[np.floating[Any]], shift: _Floats, residuals: _Floats, n_threads: int
+) -> _Floats: ...
+def matrix_product(
+    features: NDArray[np.floating[Any]], coefficients: _Floats, intercept: _Floats, n_threads: int
+) -> _Floats: ...
+def leave_one_out(
+    features: NDArray[np.floating[Any]],
+    shift: _Floats,
+    vectors: _Floats,
+    shrink: _Floats,
+    responses: _Floats,
+    targets: _Floats,
+    base: _Floats | None,
+    weights: _Floats | None,
+    keep: bool,
+    n_threads: int,
+) -> tuple[_Floats, _Floats]: ...
+def coordinate_descent(
+    gram: _Floats,
+    linear: _Floats,
+    l1: _Floats,
+    l2: _Floats,
+    start: _Floats,
+    tolerances: _Floats,
+    max_sweeps: int,
+    positive: bool,
+) -> tuple[_Floats, _Int64s]: ...

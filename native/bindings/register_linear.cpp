@@ -1,0 +1,155 @@
+// Registers the kernels of linear models.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "bindings/arrays.hpp"
+#include "bindings/interrupt.hpp"
+#include "bindings/register.hpp"
+#include "linear/coordinate_descent.hpp"
+#include "linear/products.hpp"
+
+using spinney::Interrupt;
+using spinney::MatrixView;
+using spinney::Size;
+
+namespace {
+
+using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+MatrixView view_of(const Buffer& buffer) {
+    const Py_buffer& view = buffer.view();
+    const char type = buffer.type();
+    if (view.ndim != 2 || (type != 'f' && type != 'd'))
+        throw nb::type_error("the features must be a 2-D array of float32 or float64");
+    return {static_cast<const char*>(view.buf),
+            static_cast<Size>(view.shape[0]),
+            static_cast<Size>(view.shape[1]),
+            view.strides[0],
+            view.strides[1],
+            type == 'f'};
+}
+
+void require(bool valid, const char* message) {
+    if (!valid) throw nb::value_error(message);
+}
+
+const double* data_of(const std::optional<Vector>& values, Size n_rows) {
+    require(!values || values->size() == n_rows, "weights must have one entry per row");
+    return values ? values->data() : nullptr;
+}
+
+auto gram_matrix(nb::handle features, const Vector& shift, const std::optional<Vector>& weights,
+                 const std::optional<Matrix>& residuals, int n_threads) {
+    const Buffer buffer(features);
+    const MatrixView x = view_of(buffer);
+    const double* w = data_of(weights, x.n_rows);
+    require(shift.size() == x.n_columns, "one shift per column");
+    require(!residuals || residuals->shape(0) == x.n_rows, "residuals must have one row per row");
+    const Size n_residuals = residuals ? residuals->shape(1) : 0, p = x.n_columns + 1;
+    NewArray<double> gram({p, p}), cross({n_residuals, p});
+    run_interruptible([&](Interrupt& interrupt) {
+        spinney::gram_matrix(gram.data, cross.data, x, shift.data(), w,
+                             residuals ? residuals->data() : nullptr, n_residuals, n_threads, interrupt);
+    });
+    return std::pair(gram.array, cross.array);
+}
+
+auto cross_products(nb::handle features, const Vector& shift, const Matrix& residuals, int n_threads) {
+    const Buffer buffer(features);
+    const MatrixView x = view_of(buffer);
+    require(shift.size() == x.n_columns, "one shift per column");
+    require(residuals.shape(0) == x.n_rows, "residuals must have one row per row");
+    NewArray<double> cross({residuals.shape(1), x.n_columns + 1});
+    run_interruptible([&](Interrupt& interrupt) {
+        spinney::gram_matrix(nullptr, cross.data, x, shift.data(), nullptr, residuals.data(),
+                             residuals.shape(1), n_threads, interrupt);
+    });
+    return cross.array;
+}
+
+auto matrix_product(nb::handle features, const Matrix& coefficients, const Vector& intercept, int n_threads) {
+    const Buffer buffer(features);
+    const MatrixView x = view_of(buffer);
+    const Size k = coefficients.shape(0);
+    require(coefficients.shape(1) == x.n_columns && intercept.size() == k,
+            "coefficients must have one column per feature, and intercepts one entry per output");
+    NewArray<double> out({x.n_rows, k});
+    run_interruptible([&](Interrupt& interrupt) {
+        spinney::matrix_product(out.data, x, coefficients.data(), intercept.data(), k, n_threads, interrupt);
+    });
+    return out.array;
+}
+
+auto leave_one_out(nb::handle features, const Vector& shift, const Matrix& vectors, const Matrix& shrink,
+                   const Matrix& responses, const Matrix& targets, const std::optional<Vector>& base,
+                   const std::optional<Vector>& weights, bool keep, int n_threads) {
+    const Buffer buffer(features);
+    const MatrixView x = view_of(buffer);
+    const Size p = x.n_columns, n_alphas = shrink.shape(0), n_targets = responses.shape(0);
+    require(shift.size() == p && vectors.shape(0) == p && vectors.shape(1) == p && shrink.shape(1) == p &&
+                responses.shape(1) == p && targets.shape(0) == x.n_rows && targets.shape(1) == n_targets,
+            "the sizes of a ridge path do not agree");
+    const spinney::RidgePath path{shift.data(),
+                                  vectors.data(),
+                                  shrink.data(),
+                                  responses.data(),
+                                  data_of(base, x.n_rows),
+                                  data_of(weights, x.n_rows),
+                                  targets.data(),
+                                  n_alphas,
+                                  n_targets};
+    NewArray<double> sums({n_alphas, n_targets}), errors({keep ? x.n_rows : 0, n_alphas, n_targets});
+    run_interruptible([&](Interrupt& interrupt) {
+        spinney::leave_one_out(sums.data, keep ? errors.data : nullptr, x, path, n_threads, interrupt);
+    });
+    return std::pair(sums.array, errors.array);
+}
+
+/// Minimise for each row of penalties in turn, each from the solution before.
+auto coordinate_descent(const Matrix& gram, const Matrix& linear, const Matrix& l1, const Matrix& l2,
+                        const Matrix& start, const Vector& tolerances, Size max_sweeps, bool positive) {
+    const Size n = gram.shape(0), n_tasks = linear.shape(1), n_steps = l1.shape(0);
+    require(gram.shape(1) == n && linear.shape(0) == n && start.shape(0) == n && start.shape(1) == n_tasks &&
+                l1.shape(1) == n && l2.shape(0) == n_steps && l2.shape(1) == n &&
+                tolerances.size() == n_steps,
+            "the sizes of a quadratic problem do not agree");
+    NewArray<double> w({n_steps, n, n_tasks});
+    NewArray<std::int64_t> sweeps({n_steps});
+    run_interruptible([&](Interrupt& interrupt) {
+        const double* from = start.data();
+        for (Size s = 0; s < n_steps; ++s) {
+            double* to = w.data + s * n * n_tasks;
+            std::copy_n(from, n * n_tasks, to);
+            const spinney::QuadraticProblem problem{
+                gram.data(), linear.data(), l1.data() + s * n, l2.data() + s * n, n, n_tasks, positive};
+            sweeps.data[s] = static_cast<std::int64_t>(
+                spinney::coordinate_descent(to, problem, tolerances.data()[s], max_sweeps, interrupt));
+            from = to;
+        }
+    });
+    return std::pair(w.array, sweeps.array);
+}
+
+}  // namespace
+
+void register_linear(nb::module_& m) {
+    m.def("gram_matrix", &gram_matrix, nb::arg("features"), nb::arg("shift"), nb::arg("weights").none(),
+          nb::arg("residuals").none(), nb::arg("n_threads"),
+          "Return the weighted Gram matrix of (x - shift, 1), and its products with the residuals.");
+    m.def("cross_products", &cross_products, nb::arg("features"), nb::arg("shift"), nb::arg("residuals"),
+          nb::arg("n_threads"), "Return the products of (x - shift, 1) with the residuals.");
+    m.def("matrix_product", &matrix_product, nb::arg("features"), nb::arg("coefficients"),
+          nb::arg("intercept"), nb::arg("n_threads"), "Return X @ coefficients.T + intercept.");
+    m.def("leave_one_out", &leave_one_out, nb::arg("features"), nb::arg("shift"), nb::arg("vectors"),
+          nb::arg("shrink"), nb::arg("responses"), nb::arg("targets"), nb::arg("base").none(),
+          nb::arg("weights").none(), nb::arg("keep"), nb::arg("n_threads"),
+          "Return sums of squared leave-one-out errors of ridge regression, and the errors if kept.");
+    m.def("coordinate_descent", &coordinate_descent, nb::arg("gram"), nb::arg("linear"), nb::arg("l1"),
+          nb::arg("l2"), nb::arg("start"), nb::arg("tolerances"), nb::arg("max_sweeps"), nb::arg("positive"),
+          "Return the coefficients and sweeps of a path of quadratic problems with L1 penalties.");
+}

@@ -1,0 +1,230 @@
+#include "linear/products.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "simd/vectors.hpp"
+
+namespace spinney {
+namespace {
+
+constexpr Size kTile = 4;               // rows of the output tile held in registers
+constexpr Size kChunkBytes = 1 << 17;   // a chunk of packed rows stays in the second-level cache
+constexpr Size kTaskDoubles = 1 << 21;  // partial sums of all tasks together
+constexpr Size kMaxTasks = 16;
+
+Size padded(Size n) { return (n + 7) / 8 * 8; }
+
+/// out[i][j] += Σ_k a[k·a_step + i·a_item] · b[k·b_step + j] for Rows × (Blocks·kRegister) outputs; each
+/// output is one running sum over k, whatever the register width.
+template <Size Rows, Size Blocks>
+[[gnu::always_inline]] inline void add_tile(double* out, Size out_step, const double* a, Size a_step,
+                                            Size a_item, const double* b, Size b_step, Size n) {
+    Register sums[Rows][Blocks];
+    for (Size i = 0; i < Rows; ++i)
+        for (Size j = 0; j < Blocks; ++j)
+            std::memcpy(&sums[i][j], out + i * out_step + j * kRegister, sizeof(Register));
+    for (Size k = 0; k < n; ++k) {
+        Register right[Blocks];
+        std::memcpy(right, b + k * b_step, sizeof right);
+        for (Size i = 0; i < Rows; ++i) {
+            const double left = a[k * a_step + i * a_item];
+            for (Size j = 0; j < Blocks; ++j) sums[i][j] += left * right[j];
+        }
+    }
+    for (Size i = 0; i < Rows; ++i)
+        for (Size j = 0; j < Blocks; ++j)
+            std::memcpy(out + i * out_step + j * kRegister, &sums[i][j], sizeof(Register));
+}
+
+/// The same for any number of outputs; n_columns is a multiple of kRegister.
+template <Size Rows>
+void add_rows(double* out, Size out_step, const double* a, Size a_step, Size a_item, const double* b,
+              Size b_step, Size n, Size n_columns) {
+    Size j = 0;
+    for (; j + 3 * kRegister <= n_columns; j += 3 * kRegister)
+        add_tile<Rows, 3>(out + j, out_step, a, a_step, a_item, b + j, b_step, n);
+    for (; j < n_columns; j += kRegister)
+        add_tile<Rows, 1>(out + j, out_step, a, a_step, a_item, b + j, b_step, n);
+}
+
+/// out (n_rows, n_columns) += a (n_rows, n) · b (n, n_columns)
+void add_product(double* out, Size out_step, const double* a, Size a_step, const double* b, Size b_step,
+                 Size n_rows, Size n, Size n_columns) {
+    Size r = 0;
+    for (; r + kTile <= n_rows; r += kTile)
+        add_rows<kTile>(out + r * out_step, out_step, a + r * a_step, 1, a_step, b, b_step, n, n_columns);
+    for (; r < n_rows; ++r)
+        add_rows<1>(out + r * out_step, out_step, a + r * a_step, 1, a_step, b, b_step, n, n_columns);
+}
+
+/// Copy rows as float64, minus `shift`.  out (n, width), columns beyond p are left alone
+void pack_rows(double* out, Size width, const MatrixView& x, Size begin, Size n, const double* shift) {
+    const Size p = x.n_columns;
+    for (Size r = 0; r < n; ++r) {
+        double* to = out + r * width;
+        if (x.plain()) {
+            const double* from = x.row(begin + r);
+            for (Size j = 0; j < p; ++j) to[j] = from[j] - shift[j];
+            continue;
+        }
+        const char* from = x.data + static_cast<std::ptrdiff_t>(begin + r) * x.row_stride;
+        for (Size j = 0; j < p; ++j, from += x.column_stride) {
+            const double value =
+                x.single ? *reinterpret_cast<const float*>(from) : *reinterpret_cast<const double*>(from);
+            to[j] = value - shift[j];
+        }
+    }
+}
+
+/// Rows in chunks that fit the cache, and chunks in tasks. Both depend on the sizes only, never on threads.
+struct RowChunks {
+    Size n_rows, chunk, n_tasks, per_task;
+
+    RowChunks(Size rows, Size width, Size sums_per_task) : n_rows(rows) {
+        chunk = std::clamp<Size>(kChunkBytes / (8 * width), 8, 512) / 4 * 4;
+        const Size n_chunks = std::max<Size>((rows + chunk - 1) / chunk, 1);
+        const Size allowed = std::clamp<Size>(kTaskDoubles / std::max<Size>(sums_per_task, 1), 2, kMaxTasks);
+        per_task = (n_chunks + allowed - 1) / allowed;
+        n_tasks = (n_chunks + per_task - 1) / per_task;
+    }
+
+    /// Call f(task, begin, n) for each chunk of every task.
+    template <class F>
+    void for_each(int n_threads, Interrupt& interrupt, F&& f) const {
+        Pool::shared().parallel_for(
+            n_threads, n_tasks,
+            [&](Size task, int) {
+                const Size end = std::min(n_rows, (task + 1) * per_task * chunk);
+                for (Size begin = task * per_task * chunk; begin < end; begin += chunk) {
+                    interrupt.poll();
+                    f(task, begin, std::min(chunk, end - begin));
+                }
+            },
+            &interrupt);
+    }
+};
+
+/// Add the partial sums of all tasks to those of the first, in order.
+void add_tasks(std::vector<std::vector<double>>& parts) {
+    for (Size t = 1; t < parts.size(); ++t)
+        for (Size i = 0; i < parts[0].size(); ++i) parts[0][i] += parts[t][i];
+}
+
+}  // namespace
+
+void gram_matrix(double* gram, double* cross, const MatrixView& x, const double* shift, const double* weights,
+                 const double* residuals, Size n_residuals, int n_threads, Interrupt& interrupt) {
+    const Size p = x.n_columns, width = padded(p + 1);
+    const Size tall = gram ? (p + 1 + kTile - 1) / kTile * kTile : 0;
+    // Left: w·z and the residuals as columns; right: z. The lower triangle of the products is enough.
+    const Size left_width = tall + (n_residuals + kTile - 1) / kTile * kTile;
+    const RowChunks chunks(x.n_rows, width + (weights ? left_width : 0), left_width * width);
+    std::vector<std::vector<double>> sums(chunks.n_tasks);
+    chunks.for_each(n_threads, interrupt, [&](Size task, Size begin, Size n) {
+        thread_local std::vector<double> right, left;
+        right.assign(chunks.chunk * width, 0.0);
+        left.assign(chunks.chunk * left_width, 0.0);
+        if (sums[task].empty()) sums[task].assign(left_width * width, 0.0);
+        pack_rows(right.data(), width, x, begin, n, shift);
+        for (Size r = 0; r < n; ++r) {
+            double* z = right.data() + r * width;
+            z[p] = 1.0;
+            double* a = left.data() + r * left_width;
+            const double weight = weights ? weights[begin + r] : 1.0;
+            if (gram)
+                for (Size j = 0; j <= p; ++j) a[j] = weight * z[j];
+            for (Size k = 0; k < n_residuals; ++k) a[tall + k] = residuals[(begin + r) * n_residuals + k];
+        }
+        for (Size i = 0; i < left_width; i += kTile) {
+            const Size n_columns =
+                i < tall ? std::min(width, (i + kTile + kRegister - 1) / kRegister * kRegister) : width;
+            add_rows<kTile>(sums[task].data() + i * width, width, left.data() + i, left_width, 1,
+                            right.data(), width, n, n_columns);
+        }
+    });
+    add_tasks(sums);
+    const double* total = sums[0].data();
+    for (Size i = 0; gram && i <= p; ++i)
+        for (Size j = 0; j <= i; ++j) gram[i * (p + 1) + j] = gram[j * (p + 1) + i] = total[i * width + j];
+    for (Size k = 0; k < n_residuals; ++k)
+        std::copy_n(total + (tall + k) * width, p + 1, cross + k * (p + 1));
+}
+
+void matrix_product(double* out, const MatrixView& x, const double* w, const double* intercept, Size k,
+                    int n_threads, Interrupt& interrupt) {
+    const Size p = x.n_columns, wide = (k + kRegister - 1) / kRegister * kRegister;
+    std::vector<double> transposed(p * wide, 0.0), zero(p, 0.0);
+    for (Size c = 0; c < k; ++c)
+        for (Size j = 0; j < p; ++j) transposed[j * wide + c] = w[c * p + j];
+    const RowChunks chunks(x.n_rows, p + wide, 0);
+    chunks.for_each(n_threads, interrupt, [&](Size, Size begin, Size n) {
+        thread_local std::vector<double> packed, sums;
+        sums.resize(chunks.chunk * wide);
+        for (Size r = 0; r < n; ++r)
+            for (Size c = 0; c < wide; ++c) sums[r * wide + c] = c < k ? intercept[c] : 0.0;
+        const double* rows = x.row(begin);
+        Size step = static_cast<Size>(x.row_stride) / sizeof(double);
+        if (!x.plain() || x.row_stride < 0) {
+            packed.resize(chunks.chunk * p);
+            pack_rows(packed.data(), p, x, begin, n, zero.data());
+            rows = packed.data();
+            step = p;
+        }
+        add_product(sums.data(), wide, rows, step, transposed.data(), wide, n, p, wide);
+        for (Size r = 0; r < n; ++r) std::copy_n(sums.data() + r * wide, k, out + (begin + r) * k);
+    });
+}
+
+void leave_one_out(double* sums, double* out, const MatrixView& x, const RidgePath& path, int n_threads,
+                   Interrupt& interrupt) {
+    const Size p = x.n_columns, width = padded(p), n_alphas = path.n_alphas, n_targets = path.n_targets;
+    const Size n_scores = n_alphas * n_targets, wide = padded(n_alphas + n_scores);
+    // Columns of `solutions`: predictions of each alpha and target; `shrinks`: leverages of each alpha.
+    std::vector<double> vectors(p * width, 0.0), solutions(p * wide, 0.0), shrinks(p * wide, 0.0);
+    for (Size j = 0; j < p; ++j) {
+        std::copy_n(path.vectors + j * p, p, vectors.data() + j * width);
+        for (Size a = 0; a < n_alphas; ++a) {
+            const double shrink = path.shrink[a * p + j];
+            shrinks[j * wide + a] = shrink;
+            for (Size t = 0; t < n_targets; ++t)
+                solutions[j * wide + a * n_targets + t] = shrink * path.responses[t * p + j];
+        }
+    }
+    const Size n_left = (n_alphas + kRegister - 1) / kRegister * kRegister;
+    const Size n_right = (n_scores + kRegister - 1) / kRegister * kRegister;
+    const RowChunks chunks(x.n_rows, 2 * width + 2 * wide, n_scores);
+    std::vector<std::vector<double>> parts(chunks.n_tasks, std::vector<double>(n_scores, 0.0));
+    chunks.for_each(n_threads, interrupt, [&](Size task, Size begin, Size n) {
+        thread_local std::vector<double> packed, projected, leverages, predictions;
+        packed.assign(chunks.chunk * p, 0.0);
+        projected.assign(chunks.chunk * width, 0.0);
+        leverages.assign(chunks.chunk * wide, 0.0);
+        predictions.assign(chunks.chunk * wide, 0.0);
+        pack_rows(packed.data(), p, x, begin, n, path.shift);
+        add_product(projected.data(), width, packed.data(), p, vectors.data(), width, n, p, width);
+        add_product(predictions.data(), wide, projected.data(), width, solutions.data(), wide, n, p, n_right);
+        for (double& z : projected) z *= z;
+        add_product(leverages.data(), wide, projected.data(), width, shrinks.data(), wide, n, p, n_left);
+        for (Size r = 0; r < n; ++r) {
+            const Size row = begin + r;
+            const double weight = path.weights ? path.weights[row] : 1.0;
+            for (Size a = 0; a < n_alphas; ++a) {
+                const double leverage = (path.base ? path.base[row] : 0.0) + weight * leverages[r * wide + a];
+                const double rest = std::max(1.0 - leverage, 1e-12);
+                for (Size t = 0; t < n_targets; ++t) {
+                    const Size score = a * n_targets + t;
+                    const double error =
+                        (path.targets[row * n_targets + t] - predictions[r * wide + score]) / rest;
+                    parts[task][score] += weight * error * error;
+                    if (out) out[row * n_scores + score] = error;
+                }
+            }
+        }
+    });
+    add_tasks(parts);
+    std::copy(parts[0].begin(), parts[0].end(), sums);
+}
+
+}  // namespace spinney

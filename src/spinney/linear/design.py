@@ -1,0 +1,261 @@
+"""`Design`: the numeric feature matrix of linear models, dense or sparse, and the products solvers need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from spinney.core.arrays import Floats
+from spinney.core.errors import InputError
+from spinney.data.schema import Feature, Schema, Table, default_names, read_table
+from spinney.linear.coding import (
+    Categorical,
+    ColumnCoding,
+    Missing,
+    Values,
+    learn_coding,
+    raise_missing,
+)
+from spinney.native import core
+
+# Rows whose mean the Gram matrix is computed around, which avoids cancellation without a pass for the mean.
+_N_SHIFT_ROWS = 256
+# A column whose deviations from its mean are a smaller share of the mean is constant but for rounding.
+ROUNDING = 1e-14
+
+
+@dataclass(frozen=True)
+class Design:
+    """The feature matrix of a fit.
+
+    Attributes
+    ----------
+    values : ndarray or csr_array of shape (n_rows, n_columns)
+        The features.
+    n_threads : int
+        Number of threads; it does not change a bit of any result.
+
+    Examples
+    --------
+    >>> Design(np.eye(2)).product(np.array([[3.0, 4.0]])).ravel().tolist()
+    [3.0, 4.0]
+    """
+
+    values: Values
+    n_threads: int = 1
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.values.shape[0])
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return int(self.values.shape[1])
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the matrix is sparse."""
+        return sparse.issparse(self.values)
+
+    @property
+    def dense(self) -> NDArray[np.floating[Any]]:
+        """The values of a dense matrix."""
+        return cast("NDArray[np.floating[Any]]", self.values)
+
+    @property
+    def csr(self) -> Any:
+        """The values of a sparse matrix."""
+        return self.values
+
+    def shift(self) -> Floats:
+        """Return a vector near the column means; zeros for a sparse matrix.  -> (n_columns,)"""
+        if self.is_sparse:
+            return np.zeros(self.n_columns)
+        rows = np.linspace(0, self.n_rows - 1, min(self.n_rows, _N_SHIFT_ROWS)).astype(np.intp)
+        return np.asarray(self.dense[rows].mean(axis=0, dtype=np.float64))
+
+    def product(self, coefficients: Floats, intercept: Floats | None = None) -> Floats:
+        """Return X Wᵀ + b.  coefficients (k, n_columns), intercept (k,) -> (n_rows, k)"""
+        added = np.zeros(len(coefficients)) if intercept is None else intercept
+        if self.is_sparse:
+            return np.asarray(self.csr @ coefficients.T + added)
+        return core.matrix_product(self.dense, np.ascontiguousarray(coefficients), added, self.n_threads)
+
+    def gram(self, weights: Floats | None, residuals: Floats | None, shift: Floats) -> tuple[Floats, Floats]:
+        """Return Σ w z zᵀ with z = (x − shift, 1), and Σ r zᵀ for residuals r.
+
+        weights (n_rows,), residuals (n_rows, k), shift (n_columns,); shift is 0 for a sparse matrix.
+        -> (n_columns + 1, n_columns + 1), (k, n_columns + 1)
+        """
+        rest = None if residuals is None else np.ascontiguousarray(residuals)
+        if not self.is_sparse:
+            return core.gram_matrix(self.dense, shift, weights, rest, self.n_threads)
+        p = self.n_columns
+        weight = np.ones(self.n_rows) if weights is None else weights
+        weighted = self.csr.multiply(weight[:, None]).tocsr()
+        gram = np.empty((p + 1, p + 1))
+        gram[:p, :p] = (self.csr.T @ weighted).toarray()
+        gram[p, :p] = gram[:p, p] = self.csr.T @ weight
+        gram[p, p] = weight.sum()
+        return gram, self.cross(np.zeros((self.n_rows, 0)) if rest is None else rest)
+
+    def cross(self, residuals: Floats) -> Floats:
+        """Return Σ r zᵀ with z = (x, 1).  residuals (n_rows, k) -> (k, n_columns + 1)"""
+        if self.is_sparse:
+            return np.hstack([(self.csr.T @ residuals).T, residuals.sum(axis=0)[:, None]])
+        zeros = np.zeros(self.n_columns)
+        return core.cross_products(self.dense, zeros, np.ascontiguousarray(residuals), self.n_threads)
+
+    def columns(self, chosen: NDArray[np.intp]) -> Design:
+        """Return the matrix of some columns."""
+        return Design(self.values[:, chosen], self.n_threads)
+
+    def rows(self, chosen: NDArray[Any]) -> Design:
+        """Return the matrix of some rows."""
+        return Design(self.values[chosen], self.n_threads)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Weighted means and centered products of features and targets: all that least squares needs.
+
+    Attributes
+    ----------
+    gram : ndarray of shape (n_columns, n_columns)
+        Σ w (x − x̄)(x − x̄)ᵀ.
+    cross : ndarray of shape (n_targets, n_columns)
+        Σ w (y − ȳ)(x − x̄)ᵀ.
+    x_mean, y_mean : ndarray of shape (n_columns,), (n_targets,)
+        Weighted means; zeros without an intercept.
+    y_squares : ndarray of shape (n_targets,)
+        Σ w (y − ȳ)².
+    total : float
+        Sum of the weights.
+
+    Examples
+    --------
+    >>> Moments.of(Design(np.array([[1.0], [3.0]])), np.array([[2.0], [4.0]]), None, True).cross.tolist()
+    [[2.0]]
+    """
+
+    gram: Floats
+    cross: Floats
+    x_mean: Floats
+    y_mean: Floats
+    y_squares: Floats
+    total: float
+
+    @classmethod
+    def of(cls, design: Design, y: Floats, weights: Floats | None, intercept: bool) -> Moments:
+        """Compute the moments of rows; y (n_rows, n_targets)."""
+        y_mean = weighted_mean(y, weights) if intercept else np.zeros(y.shape[1])
+        centered = y - y_mean
+        weighted = centered if weights is None else centered * weights[:, None]
+        shift = design.shift() if intercept else np.zeros(design.n_columns)
+        gram, cross = design.gram(weights, weighted, shift)
+        y_squares = np.einsum("ij,ij->j", weighted, centered)
+        return cls.from_sums(gram, cross, shift, y_mean, y_squares, intercept)
+
+    @classmethod
+    def from_sums(
+        cls, gram: Floats, cross: Floats, shift: Floats, y_mean: Floats, y_squares: Floats, intercept: bool
+    ) -> Moments:
+        """Center what `Design.gram` returned; the targets are centered already."""
+        p, total = len(shift), float(gram[-1, -1])
+        check_finite(gram, cross)
+        if not intercept:
+            zeros = np.zeros(p)
+            return cls(gram[:p, :p].copy(), cross[:, :p].copy(), zeros, y_mean, y_squares, total)
+        rest = gram[p, :p] / total
+        centered = gram[:p, :p] - total * np.outer(rest, rest)
+        cross = cross[:, :p] - cross[:, p:] * rest
+        mean = shift + rest
+        constant = np.diag(centered) <= total * (ROUNDING * mean) ** 2
+        if constant.any():
+            centered[constant], centered[:, constant], cross[:, constant] = 0.0, 0.0, 0.0
+        return cls(centered, cross, mean, y_mean, y_squares, total)
+
+
+def weighted_mean(y: Floats, weights: Floats | None) -> Floats:
+    """Return the mean of each column.  y (n_rows, n_targets), weights (n_rows,) -> (n_targets,)"""
+    mean = y.mean(axis=0) if weights is None else (weights[:, None] * y).sum(axis=0) / weights.sum()
+    return np.asarray(mean, np.float64)
+
+
+def check_finite(*arrays: Floats) -> None:
+    """Raise InputError if a sum of products has overflowed."""
+    if not all(np.isfinite(array).all() for array in arrays):
+        raise InputError(
+            "The values of X or y are too large: their products overflow",
+            fix="Divide the columns by a large number, for example make_pipeline(StandardScaler(), ...).",
+        )
+
+
+# ---- reading ----
+
+
+def read_design_table(X: Any) -> Table:
+    """Read any input as a table; a plain finite array is taken as it is, after one fast pass over it."""
+    if type(X) is np.ndarray and X.ndim == 2 and X.dtype in (np.float64, np.float32) and X.size:
+        with np.errstate(over="ignore", invalid="ignore"):
+            finite = np.isfinite(np.add.reduce(X, axis=None))
+        if finite and X.dtype.isnative and X.flags.aligned:
+            dtype = X.dtype.name
+            features = tuple(Feature(name, "numeric", (), dtype) for name in default_names(X.shape[1]))
+            return Table(Schema(features, False), X.shape[0], X)
+    return read_table(X)
+
+
+def fit_values(
+    X: Any, table: Table, weights: Floats | None, categorical: Categorical, missing: Missing, owner: str
+) -> tuple[Values, ColumnCoding | None]:
+    """Return the feature matrix of training data, and its coding; None if every column is taken as it is."""
+    if sparse.issparse(X):
+        return _sparse_values(X, table.schema, owner), None
+    if table.block is not None and missing is None:
+        check_complete(table, owner)
+        return table.block, None
+    coding = learn_coding(table, weights, categorical, missing, owner)
+    return coding.apply(table, owner), coding
+
+
+def read_values(X: Any, table: Table, coding: ColumnCoding | None, owner: str) -> Values:
+    """Return the feature matrix of new data that was read as a table."""
+    if sparse.issparse(X) and coding is None:
+        return _sparse_values(X, table.schema, owner)
+    if coding is not None:
+        return coding.apply(table, owner)
+    if table.block is None:
+        identity = ColumnCoding(np.ones(table.n_features, np.int64), np.full(table.n_features, np.nan))
+        return identity.apply(table, owner)
+    check_complete(table, owner)
+    return table.block
+
+
+def check_complete(table: Table, owner: str) -> None:
+    """Raise the error that names the first missing value of a numeric block."""
+    block = table.block
+    if block is None or not np.isnan(np.add.reduce(block, axis=None)):
+        return
+    places = np.argwhere(np.isnan(block))
+    if len(places):
+        raise_missing(table.schema, int(places[0][1]), int(places[0][0]), owner)
+
+
+def _sparse_values(X: Any, schema: Schema, owner: str) -> sparse.csr_array:
+    csr = sparse.csr_array(X, dtype=np.float64)
+    if not csr.has_canonical_format:
+        csr = csr.copy()
+        csr.sum_duplicates()
+    gaps = np.isnan(csr.data)
+    if gaps.any():
+        position = int(np.argmax(gaps))
+        row = int(np.searchsorted(csr.indptr, position, "right")) - 1
+        raise_missing(schema, int(csr.indices[position]), row, owner)
+    return csr
