@@ -15,7 +15,7 @@ endforeach()
 
 # Row numbers of 16 bits: where rows and features are multiplied in too small a type, these trees come out wrong.
 set(small_sources ${common_sources} ${kernel_sources})
-list(FILTER small_sources EXCLUDE REGEX "native/(boost|predict)/")
+list(FILTER small_sources EXCLUDE REGEX "native/(boost|predict|moments|online|svm)/")
 add_executable(test_small_index native/tests/grow/test_grow.cpp ${small_sources})
 target_compile_definitions(test_small_index PRIVATE SPINNEY_SMALL_INDEX)
 add_test(NAME test_small_index COMMAND test_small_index)

@@ -12,13 +12,16 @@ from typing import Any
 import pytest
 
 from contracts.learners import LEARNERS, mixed_data
+from contracts.matrix_learners import MATRIX_LEARNERS, matrix_data
 
 PACKAGES = (
     "spinney",
     "spinney.adaboost",
     "spinney.bagging",
+    "spinney.bayes",
     "spinney.data",
     "spinney.datasets",
+    "spinney.discriminant",
     "spinney.diversity",
     "spinney.ensembles",
     "spinney.forests",
@@ -157,10 +160,11 @@ def entry_problems(
 def fitted_attributes(cls: type) -> frozenset[str]:
     """Return the public fitted attributes of a class, over all settings of the contracts."""
     found: set[str] = set()
-    for learner in LEARNERS:
+    for learner in (*LEARNERS, *MATRIX_LEARNERS):
         if learner.make is not cls:
             continue
-        X, y, _ = mixed_data(learner.kind, 80)
+        make_data = matrix_data if learner in MATRIX_LEARNERS else mixed_data
+        X, y, _ = make_data(learner.kind, 80)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = learner().fit(X, y)

@@ -11,4 +11,5 @@ NB_MODULE(SPINNEY_MODULE, m) {
     register_predict(m);
     register_stumps(m);
     register_linear(m);
+    register_learners(m);
 }

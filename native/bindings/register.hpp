@@ -11,3 +11,4 @@ void register_boost(nanobind::module_& m);
 void register_predict(nanobind::module_& m);
 void register_stumps(nanobind::module_& m);
 void register_linear(nanobind::module_& m);
+void register_learners(nanobind::module_& m);

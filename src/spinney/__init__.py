@@ -6,6 +6,8 @@ from typing import Any
 
 from spinney.adaboost import AdaBoostClassifier, AdaBoostRegressor
 from spinney.bagging import BaggingClassifier, BaggingRegressor
+from spinney.bayes import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB
+from spinney.discriminant import LinearDiscriminantAnalysis
 from spinney.ensembles import (
     EnsembleSelectionClassifier,
     EnsembleSelectionRegressor,
@@ -51,17 +53,22 @@ __all__ = [
     "AdaBoostRegressor",
     "BaggingClassifier",
     "BaggingRegressor",
+    "BernoulliNB",
     "C45Classifier",
+    "CategoricalNB",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
     "EnsembleSelectionClassifier",
     "EnsembleSelectionRegressor",
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
+    "GaussianNB",
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
     "ID3Classifier",
+    "LinearDiscriminantAnalysis",
     "LinearRegression",
+    "MultinomialNB",
     "NegativeCorrelationClassifier",
     "NegativeCorrelationRegressor",
     "ObliqueTreeClassifier",

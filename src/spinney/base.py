@@ -13,8 +13,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from spinney.core.parameters import Rule, check_parameters, thread_count
+from spinney.data.matrix import Matrix, read_matrix, read_training_matrix
 from spinney.data.schema import Schema, Table, pack_schema, unpack_schema
-from spinney.io import Persistent
+from spinney.io import Persistent, require
 
 T = TypeVar("T")
 
@@ -164,6 +165,43 @@ class TableEstimator(Estimator, persistent_name=""):
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         tags.input_tags.string = True
+        return tags
+
+
+class MatrixEstimator(Estimator, persistent_name=""):
+    """Base class of estimators that take a numeric matrix.
+
+    It reads tables of numbers, keeps ``n_features_in_`` and ``feature_names_in_``, and sets scikit-learn's
+    tags for the inputs that `_allow_sparse` and `_allow_nan` declare.
+    """
+
+    _required_attributes: ClassVar[tuple[str, ...]] = ("n_features_in_",)
+    _state_attributes: ClassVar[tuple[str, ...]] = ("feature_names_in_",)
+    _allow_sparse: ClassVar[bool] = True
+    _allow_nan: ClassVar[bool] = False
+
+    n_features_in_: int
+
+    def _read_training_matrix(self, X: Any) -> tuple[Matrix, dict[str, Any]]:
+        """Read X of a fit; return it with the attributes that describe its columns."""
+        name = type(self).__name__
+        return read_training_matrix(name, X, allow_sparse=self._allow_sparse, allow_nan=self._allow_nan)
+
+    def _read_matrix(self, X: Any) -> Matrix:
+        """Read new data, whose columns must be those of the fit."""
+        check_is_fitted(self)
+        return read_matrix(self, X, reset=False, allow_sparse=self._allow_sparse, allow_nan=self._allow_nan)
+
+    def _check_fitted(self) -> None:
+        width, names = self.n_features_in_, vars(self).get("feature_names_in_")
+        require(type(width) is int and width >= 1, "the number of features is not valid")
+        valid = names is None or (isinstance(names, np.ndarray) and names.shape == (width,))
+        require(valid, "there is not one name per feature")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._allow_sparse
+        tags.input_tags.allow_nan = self._allow_nan
         return tags
 
 

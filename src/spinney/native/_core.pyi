@@ -326,6 +326,29 @@ class Booster:
 
 def room(n_bytes: int) -> NDArray[np.uint8]: ...
 
+# ---- naive Bayes and discriminant analysis ----
+
+def class_moments(
+    x: _Floats, codes: _Int32s, n_classes: int, weights: _Floats | None, n_threads: int
+) -> tuple[_Floats, _Floats, _Floats]: ...
+def class_sums(
+    x: _Floats, codes: _Int32s, n_classes: int, weights: _Floats | None, above: float | None, n_threads: int
+) -> tuple[_Floats, _Floats]: ...
+def within_scatter(
+    x: _Floats, codes: _Int32s, mean: _Floats, scale: _Floats, weights: _Floats | None, n_threads: int
+) -> _Floats: ...
+def gaussian_log_likelihood(
+    x: _Floats, mean: _Floats, log_scale: _Floats, precision: _Floats, n_threads: int
+) -> _Floats: ...
+def category_counts(
+    codes: _Int32s,
+    offset: _Int64s,
+    classes: _Int32s,
+    n_classes: int,
+    weights: _Floats | None,
+    n_threads: int,
+) -> _Floats: ...
+def sum_categories(codes: _Int32s, offset: _Int64s, table: _Floats, n_threads: int) -> _Floats: ...
 def gram_matrix(
     features: NDArray[np.floating[Any]],
     shift: _Floats,

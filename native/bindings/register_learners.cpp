@@ -1,0 +1,155 @@
+// Registers the kernels of naive Bayes, discriminant analysis, online learners and support vector machines.
+#include <nanobind/stl/optional.h>
+
+#include <optional>
+
+#include "bindings/arrays.hpp"
+#include "bindings/interrupt.hpp"
+#include "bindings/register.hpp"
+#include "moments/class_moments.hpp"
+
+using spinney::Interrupt;
+using spinney::Size;
+
+namespace {
+
+template <class T>
+using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Block = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Weights = std::optional<Vector<double>>;
+
+void require(bool condition, const char* message) {
+    if (!condition) throw nb::value_error(message);
+}
+
+const double* data_of(const Weights& weights) { return weights ? weights->data() : nullptr; }
+
+/// Borrow rows, their class codes and weights, all checked.
+spinney::LabeledRows labeled_rows(const Block<double>& x, const Vector<std::int32_t>& codes, Size n_classes,
+                                  const Weights& weights) {
+    require(codes.size() == x.shape(0) && (!weights || weights->size() == x.shape(0)),
+            "codes and weights must have one entry per row");
+    for (Size r = 0; r < codes.size(); ++r)
+        require(codes.data()[r] >= 0 && static_cast<Size>(codes.data()[r]) < n_classes,
+                "a class code is out of range");
+    return {x.data(), x.shape(0), x.shape(1), codes.data(), n_classes, data_of(weights)};
+}
+
+auto to_block(const std::vector<double>& values, Size n_rows) {
+    NewArray<double> out({n_rows, values.size() / n_rows});
+    std::copy(values.begin(), values.end(), out.data);
+    return out.array;
+}
+
+auto class_moments(const Block<double>& x, const Vector<std::int32_t>& codes, Size n_classes,
+                   const Weights& weights, int n_threads) {
+    const auto rows = labeled_rows(x, codes, n_classes, weights);
+    spinney::ClassMoments found;
+    run_interruptible(
+        [&](Interrupt& interrupt) { found = spinney::class_moments(rows, n_threads, interrupt); });
+    return nb::make_tuple(to_block(found.weight, n_classes), to_block(found.mean, n_classes),
+                          to_block(found.squares, n_classes));
+}
+
+auto class_sums(const Block<double>& x, const Vector<std::int32_t>& codes, Size n_classes,
+                const Weights& weights, std::optional<double> above, int n_threads) {
+    const auto rows = labeled_rows(x, codes, n_classes, weights);
+    spinney::ClassSums found;
+    run_interruptible([&](Interrupt& interrupt) {
+        found = spinney::class_sums(rows, above.value_or(spinney::kNoThreshold), n_threads, interrupt);
+    });
+    return nb::make_tuple(to_block(found.weight, n_classes), to_block(found.sum, n_classes));
+}
+
+auto within_scatter(const Block<double>& x, const Vector<std::int32_t>& codes, const Block<double>& mean,
+                    const Vector<double>& scale, const Weights& weights, int n_threads) {
+    const auto rows = labeled_rows(x, codes, mean.shape(0), weights);
+    require(mean.shape(1) == x.shape(1) && scale.size() == mean.shape(0), "one mean and scale per class");
+    NewArray<double> out({x.shape(1), x.shape(1)});
+    run_interruptible([&](Interrupt& interrupt) {
+        spinney::within_scatter({out.data, x.shape(1) * x.shape(1)}, rows, mean.data(), scale.data(),
+                                n_threads, interrupt);
+    });
+    return out.array;
+}
+
+auto gaussian_log_likelihood(const Block<double>& x, const Block<double>& mean,
+                             const Block<double>& log_scale, const Block<double>& precision, int n_threads) {
+    const Size n_classes = mean.shape(0);
+    for (const auto* part : {&mean, &log_scale, &precision})
+        require(part->shape(0) == n_classes && part->shape(1) == x.shape(1),
+                "one entry per class and feature");
+    NewArray<double> out({x.shape(0), n_classes});
+    const spinney::LabeledRows rows{x.data(), x.shape(0), x.shape(1), nullptr, n_classes, nullptr};
+    run_interruptible([&](Interrupt& interrupt) {
+        spinney::gaussian_log_likelihood({out.data, x.shape(0) * n_classes}, rows, mean.data(),
+                                         log_scale.data(), precision.data(), n_threads, interrupt);
+    });
+    return out.array;
+}
+
+spinney::CategoryRows category_rows(const Block<std::int32_t>& codes, const Vector<std::int64_t>& offset,
+                                    Size n_classes) {
+    require(offset.size() == codes.shape(1) + 1 && offset.data()[0] == 0,
+            "one offset per feature, and the end");
+    for (Size j = 0; j < codes.shape(1); ++j)
+        require(offset.data()[j] <= offset.data()[j + 1], "offsets must not decrease");
+    return {codes.data(), codes.shape(0), codes.shape(1), offset.data(), n_classes};
+}
+
+auto category_counts(const Block<std::int32_t>& codes, const Vector<std::int64_t>& offset,
+                     const Vector<std::int32_t>& classes, Size n_classes, const Weights& weights,
+                     int n_threads) {
+    const auto rows = category_rows(codes, offset, n_classes);
+    require(classes.size() == rows.n_rows && (!weights || weights->size() == rows.n_rows),
+            "classes and weights must have one entry per row");
+    for (Size r = 0; r < rows.n_rows; ++r)
+        require(classes.data()[r] >= 0 && static_cast<Size>(classes.data()[r]) < n_classes,
+                "a class code is out of range");
+    const auto n_categories = static_cast<Size>(offset.data()[rows.n_features]);
+    NewArray<double> out({n_categories, n_classes});
+    run_interruptible([&](Interrupt& interrupt) {
+        spinney::category_counts({out.data, n_categories * n_classes}, rows, classes.data(), data_of(weights),
+                                 n_threads, interrupt);
+    });
+    return out.array;
+}
+
+auto sum_categories(const Block<std::int32_t>& codes, const Vector<std::int64_t>& offset,
+                    const Block<double>& table, int n_threads) {
+    const auto rows = category_rows(codes, offset, table.shape(1));
+    require(table.shape(0) == static_cast<Size>(offset.data()[rows.n_features]), "one entry per category");
+    NewArray<double> out({rows.n_rows, rows.n_classes});
+    run_interruptible([&](Interrupt& interrupt) {
+        spinney::sum_categories({out.data, rows.n_rows * rows.n_classes}, rows, table.data(), n_threads,
+                                interrupt);
+    });
+    return out.array;
+}
+
+void register_moments(nb::module_& m) {
+    m.def("class_moments", &class_moments, nb::arg("x"), nb::arg("codes"), nb::arg("n_classes"),
+          nb::arg("weights").none(), nb::arg("n_threads"),
+          "Return the known weight, mean and sum of squared deviations (n_classes, n_features) per class.");
+    m.def(
+        "class_sums", &class_sums, nb::arg("x"), nb::arg("codes"), nb::arg("n_classes"),
+        nb::arg("weights").none(), nb::arg("above").none(), nb::arg("n_threads"),
+        "Return the known weight and the sum of values, or of x > above, (n_classes, n_features) per class.");
+    m.def("within_scatter", &within_scatter, nb::arg("x"), nb::arg("codes"), nb::arg("mean"),
+          nb::arg("scale"), nb::arg("weights").none(), nb::arg("n_threads"),
+          "Return the scatter matrix within classes, each class times its scale (n_features, n_features).");
+    m.def("gaussian_log_likelihood", &gaussian_log_likelihood, nb::arg("x"), nb::arg("mean"),
+          nb::arg("log_scale"), nb::arg("precision"), nb::arg("n_threads"),
+          "Return the sum over known features of log_scale - precision (x - mean)^2 (n_rows, n_classes).");
+    m.def("category_counts", &category_counts, nb::arg("codes"), nb::arg("offset"), nb::arg("classes"),
+          nb::arg("n_classes"), nb::arg("weights").none(), nb::arg("n_threads"),
+          "Return the weight of each category and class (n_categories, n_classes).");
+    m.def("sum_categories", &sum_categories, nb::arg("codes"), nb::arg("offset"), nb::arg("table"),
+          nb::arg("n_threads"),
+          "Return the sum of the table rows of each row's categories (n_rows, n_classes).");
+}
+
+}  // namespace
+
+void register_learners(nb::module_& m) { register_moments(m); }

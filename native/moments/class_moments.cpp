@@ -1,0 +1,181 @@
+#include "moments/class_moments.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace spinney {
+
+namespace {
+
+constexpr Size kTile = 1024;     // rows that are read twice while they are in the cache
+constexpr Size kMaxChunks = 64;  // more than there are cores to share them
+constexpr Size kMaxCells = 1 << 22;
+
+/// The rows of one chunk, [begin, end).
+struct Range {
+    Size begin, end;
+};
+
+/// Chunks of rows: a function of the shape, not of the threads.  cells: numbers that a chunk sums up
+class Chunks {
+  public:
+    Chunks(Size n_rows, Size cells)
+        : n_rows_(n_rows),
+          n_(std::clamp<Size>(n_rows / kTile, 1,
+                              std::clamp<Size>(kMaxCells / std::max<Size>(cells, 1), 1, kMaxChunks))) {}
+
+    Size size() const { return n_; }
+    Range operator[](Size chunk) const { return {n_rows_ * chunk / n_, n_rows_ * (chunk + 1) / n_}; }
+
+  private:
+    Size n_rows_, n_;
+};
+
+/// to = sums of w·x and of the known w, per class.  Rows of a tile without NaN take the first loop only.
+template <class Value>
+void sum_tile(const LabeledRows& rows, Range range, double* sum, double* known, Value value) {
+    const Size d = rows.n_features;
+    for (Size r = range.begin; r < range.end; ++r) {
+        const double* x = rows.x + r * d;
+        const Size at = static_cast<Size>(rows.codes[r]) * d;
+        const double w = rows.weights ? rows.weights[r] : 1.0;
+        double* __restrict s = sum + at, * __restrict k = known + at;
+        for (Size j = 0; j < d; ++j) {
+            const bool is_known = x[j] == x[j];
+            s[j] += is_known ? w * value(x[j]) : 0.0;
+            k[j] += is_known ? w : 0.0;
+        }
+    }
+}
+
+void square_tile(const LabeledRows& rows, Range range, const double* mean, double* squares) {
+    const Size d = rows.n_features;
+    for (Size r = range.begin; r < range.end; ++r) {
+        const double* x = rows.x + r * d;
+        const Size at = static_cast<Size>(rows.codes[r]) * d;
+        const double w = rows.weights ? rows.weights[r] : 1.0;
+        const double* __restrict m = mean + at;
+        double* __restrict q = squares + at;
+        for (Size j = 0; j < d; ++j) {
+            const double delta = x[j] - m[j];
+            q[j] += x[j] == x[j] ? w * delta * delta : 0.0;
+        }
+    }
+}
+
+ClassMoments zero_moments(Size cells) {
+    return {std::vector<double>(cells), std::vector<double>(cells), std::vector<double>(cells)};
+}
+
+/// The moments of two sets of rows together (Chan, Golub and LeVeque, 1983).
+void merge(ClassMoments& to, const ClassMoments& from) {
+    for (Size c = 0; c < to.weight.size(); ++c) {
+        if (from.weight[c] == 0.0) continue;
+        const double total = to.weight[c] + from.weight[c], share = from.weight[c] / total;
+        const double delta = from.mean[c] - to.mean[c];
+        to.mean[c] += delta * share;
+        to.squares[c] += from.squares[c] + delta * delta * to.weight[c] * share;
+        to.weight[c] = total;
+    }
+}
+
+void add(std::vector<double>& to, const std::vector<double>& from) {
+    for (Size i = 0; i < to.size(); ++i) to[i] += from[i];
+}
+
+ClassMoments chunk_moments(const LabeledRows& rows, Range chunk) {
+    const Size cells = rows.n_classes * rows.n_features;
+    ClassMoments total = zero_moments(cells), tile = zero_moments(cells);
+    for (Size begin = chunk.begin; begin < chunk.end; begin += kTile) {
+        const Range range{begin, std::min(begin + kTile, chunk.end)};
+        for (auto* part : {&tile.weight, &tile.mean, &tile.squares})
+            std::fill(part->begin(), part->end(), 0.0);
+        sum_tile(rows, range, tile.mean.data(), tile.weight.data(), [](double x) { return x; });
+        for (Size c = 0; c < cells; ++c)
+            if (tile.weight[c] > 0.0) tile.mean[c] /= tile.weight[c];
+        square_tile(rows, range, tile.mean.data(), tile.squares.data());
+        merge(total, tile);
+    }
+    return total;
+}
+
+}  // namespace
+
+ClassMoments class_moments(const LabeledRows& rows, int n_threads, Interrupt& interrupt) {
+    const Chunks chunks(rows.n_rows, rows.n_classes * rows.n_features);
+    std::vector<ClassMoments> parts(chunks.size());
+    Pool::shared().parallel_for(
+        n_threads, chunks.size(), [&](Size c, int) { parts[c] = chunk_moments(rows, chunks[c]); },
+        &interrupt);
+    for (Size c = 1; c < parts.size(); ++c) merge(parts[0], parts[c]);
+    return std::move(parts[0]);
+}
+
+ClassSums class_sums(const LabeledRows& rows, double above, int n_threads, Interrupt& interrupt) {
+    const Size cells = rows.n_classes * rows.n_features;
+    const Chunks chunks(rows.n_rows, cells);
+    std::vector<ClassSums> parts(chunks.size());
+    Pool::shared().parallel_for(
+        n_threads, chunks.size(),
+        [&](Size c, int) {
+            ClassSums part{std::vector<double>(cells), std::vector<double>(cells)};
+            if (std::isnan(above))
+                sum_tile(rows, chunks[c], part.sum.data(), part.weight.data(), [](double x) { return x; });
+            else
+                sum_tile(rows, chunks[c], part.sum.data(), part.weight.data(),
+                         [above](double x) { return x > above ? 1.0 : 0.0; });
+            parts[c] = std::move(part);
+        },
+        &interrupt);
+    for (Size c = 1; c < parts.size(); ++c) {
+        add(parts[0].weight, parts[c].weight);
+        add(parts[0].sum, parts[c].sum);
+    }
+    return std::move(parts[0]);
+}
+
+void category_counts(std::span<double> out, const CategoryRows& rows, const std::int32_t* classes,
+                     const double* weights, int n_threads, Interrupt& interrupt) {
+    const Chunks chunks(rows.n_rows, out.size());
+    std::vector<std::vector<double>> parts(chunks.size());
+    Pool::shared().parallel_for(
+        n_threads, chunks.size(),
+        [&](Size c, int) {
+            std::vector<double> part(out.size());
+            for (Size r = chunks[c].begin; r < chunks[c].end; ++r) {
+                const std::int32_t* codes = rows.codes + r * rows.n_features;
+                double* to = part.data() + classes[r];
+                const double w = weights ? weights[r] : 1.0;
+                for (Size j = 0; j < rows.n_features; ++j)
+                    if (rows.has(j, codes[j]))
+                        to[static_cast<Size>(rows.offset[j] + codes[j]) * rows.n_classes] += w;
+            }
+            parts[c] = std::move(part);
+        },
+        &interrupt);
+    std::fill(out.begin(), out.end(), 0.0);
+    for (const auto& part : parts)
+        for (Size i = 0; i < out.size(); ++i) out[i] += part[i];
+}
+
+void sum_categories(std::span<double> out, const CategoryRows& rows, const double* table, int n_threads,
+                    Interrupt& interrupt) {
+    const Size n_classes = rows.n_classes;
+    Pool::shared().parallel_for(
+        n_threads, (rows.n_rows + kTile - 1) / kTile,
+        [&](Size tile, int) {
+            for (Size r = tile * kTile; r < std::min(rows.n_rows, (tile + 1) * kTile); ++r) {
+                const std::int32_t* codes = rows.codes + r * rows.n_features;
+                double* to = out.data() + r * n_classes;
+                std::fill(to, to + n_classes, 0.0);
+                for (Size j = 0; j < rows.n_features; ++j) {
+                    if (!rows.has(j, codes[j])) continue;
+                    const double* from = table + static_cast<Size>(rows.offset[j] + codes[j]) * n_classes;
+                    for (Size k = 0; k < n_classes; ++k) to[k] += from[k];
+                }
+            }
+        },
+        &interrupt);
+}
+
+}  // namespace spinney

@@ -1,0 +1,133 @@
+"""Numeric matrices: the input of linear models, naive Bayes and support vector machines."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from spinney.core.arrays import Floats
+from spinney.core.errors import InputError
+from spinney.data.columns import column_label, open_source
+
+Matrix: TypeAlias = Floats | sparse.csr_matrix
+"""Rows × features: a C-contiguous float64 array, or a CSR matrix of float64."""
+
+_CATEGORY_FIX = (
+    "Encode it: make_pipeline(make_column_transformer((OneHotEncoder(handle_unknown='ignore'), [{0}]), "
+    "remainder='passthrough'), {1}())."
+)
+_MISSING_FIX = "Fill it in: make_pipeline(SimpleImputer(), {1}())."
+
+
+def read_matrix(
+    estimator: Any, X: Any, *, reset: bool, allow_sparse: bool, allow_nan: bool = False
+) -> Matrix:
+    """Read any table of numbers as a matrix.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Named in messages. If `reset`, it gets ``n_features_in_`` and ``feature_names_in_``, otherwise X is
+        compared with them.
+    X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+        The input.
+    reset : bool
+        Whether this is a fit.
+    allow_sparse : bool
+        Whether a sparse matrix is valid.
+    allow_nan : bool, default=False
+        Whether missing values are valid; they are NaN.
+
+    Returns
+    -------
+    ndarray or csr_matrix of shape (n_rows, n_features)
+        The values in float64.
+
+    Raises
+    ------
+    InputError
+        If a column holds categories, or missing values that are not allowed; the message says which column
+        and how to fix it.
+
+    Examples
+    --------
+    >>> read_matrix(BaseEstimator(), [[1, 2], [3, 4]], reset=True, allow_sparse=False).tolist()
+    [[1.0, 2.0], [3.0, 4.0]]
+    """
+    try:
+        matrix: Any = validate_data(
+            estimator,
+            X,
+            reset=reset,
+            accept_sparse="csr" if allow_sparse else False,
+            dtype=np.float64,
+            order="C",
+            ensure_all_finite="allow-nan" if allow_nan else True,
+        )
+    except (TypeError, ValueError) as error:
+        _explain(type(estimator).__name__, X, error, allow_nan)
+        raise
+    if sparse.issparse(matrix):
+        matrix = matrix if isinstance(matrix, sparse.csr_matrix) else cast("Any", sparse.csr_matrix)(matrix)
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy()  # the user's own matrix stays as it is
+            matrix.sum_duplicates()
+        return cast("Matrix", matrix)
+    return np.asarray(matrix)
+
+
+def read_training_matrix(
+    name: str, X: Any, *, allow_sparse: bool, allow_nan: bool = False
+) -> tuple[Matrix, dict[str, Any]]:
+    """Read the matrix of a fit, and return it with ``n_features_in_`` and ``feature_names_in_`` as a dict.
+
+    >>> read_training_matrix("SVC", [[1, 2]], allow_sparse=True)[1]
+    {'n_features_in_': 2}
+    """
+    described = type(name, (BaseEstimator,), {})()  # the estimator itself changes only when its fit succeeds
+    matrix = read_matrix(described, X, reset=True, allow_sparse=allow_sparse, allow_nan=allow_nan)
+    return matrix, dict(vars(described))
+
+
+def _explain(name: str, X: Any, error: Exception, allow_nan: bool) -> None:
+    """Raise an InputError that names the column which is not numeric or has missing values, if one is."""
+    if X is None or sparse.issparse(X) or not _is_about_values(error):
+        return
+    try:
+        source = open_source(X)
+        labels = [column_label(source.names, j) for j in range(source.shape[1])]
+        columns = [source.column(j) for j in range(source.shape[1])]
+        texts = [column.categorical and not _is_boolean(column) for column in columns]
+    except (InputError, TypeError):
+        return
+    for label, column, text in zip(labels, columns, texts, strict=True):
+        if text:
+            raise InputError(
+                f"{name} takes numbers, and found categories or text ({error})",
+                column=label,
+                fix=_CATEGORY_FIX.format(repr(label), name),
+            ) from error
+        missing = np.isnan(column.numbers())
+        if missing.any() and not allow_nan:
+            raise InputError(
+                f"Input X contains NaN: {name} does not accept missing values, and found one",
+                column=label,
+                row=int(np.argmax(missing)),
+                fix=_MISSING_FIX.format(repr(label), name),
+            ) from error
+
+
+def _is_about_values(error: Exception) -> bool:
+    text = str(error)
+    return any(
+        part in text for part in ("NaN", "could not convert", "string", "categor", "NAType", "infinity")
+    )
+
+
+def _is_boolean(column: Any) -> bool:
+    levels, _ = column.levels()
+    return all(isinstance(level, bool | np.bool_) for level in levels)

@@ -1,0 +1,5 @@
+"""Linear discriminant analysis."""
+
+from spinney.discriminant.linear import LinearDiscriminantAnalysis
+
+__all__ = ["LinearDiscriminantAnalysis"]
