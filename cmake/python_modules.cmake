@@ -33,12 +33,9 @@ message(STATUS "Vector levels: ${levels}")
 
 file(GLOB binding_sources CONFIGURE_DEPENDS native/bindings/*.cpp)
 list(FILTER binding_sources EXCLUDE REGEX "cpu_probe|module")
-# Bindings are compiled once. Those that include vectors are compiled per level, like kernels.
-set(level_bindings ${binding_sources})
-list(FILTER level_bindings INCLUDE REGEX "register_(grow|stumps)")
-list(REMOVE_ITEM binding_sources ${level_bindings})
 
 nanobind_build_library(nanobind-static)
+set_target_properties(nanobind-static PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)  # a third of the time
 
 # All levels may share a domain: a process loads one of them.
 function(add_objects name)
@@ -57,10 +54,14 @@ endfunction()
 
 # SPINNEY_NO_VECTORS keeps the vector types, whose width depends on the level, out of code that all levels share.
 add_objects(spinney_common ${common_sources} ${binding_sources})
+if(NOT CCACHE)
+  target_precompile_headers(spinney_common PRIVATE <nanobind/nanobind.h> <nanobind/ndarray.h> <nanobind/stl/optional.h>
+                            <nanobind/stl/string.h> <nanobind/stl/vector.h>)
+endif()
 target_compile_definitions(spinney_common PRIVATE SPINNEY_NO_VECTORS)
 
 foreach(level ${levels})
-  add_objects(kernels_${level} ${kernel_sources} ${level_bindings})
+  add_objects(kernels_${level} ${kernel_sources})
   target_compile_options(kernels_${level} PRIVATE ${flags_${level}})
   # Kernels first: where both define an inline function, the linker keeps the first, which is this level's.
   nanobind_add_module(_core_${level} NB_STATIC NOMINSIZE NB_DOMAIN spinney native/bindings/module.cpp

@@ -71,10 +71,8 @@ class StumpBooster::Impl {
         sum_bins(stump_.sums.data(), smallest_feature(), [](Code) { return true; });
         if (!is_pure() && rows_.size() >= 2) {
             std::vector<Candidate> found(d);
-            with_scorer(CriterionName::gini, statistics_, [&]<Layout L, class Criterion>() {
-                Pool::shared().parallel_for(
-                    n_threads_, d, [&](Size f, int) { found[f] = search<L, Criterion>(f); }, &interrupt);
-            });
+            Pool::shared().parallel_for(
+                n_threads_, d, [&](Size f, int) { found[f] = search(f); }, &interrupt);
             const int best = choose(found, options_, 0);
             if (best >= 0 && is_acceptable(options_, found[static_cast<Size>(best)]))
                 stump_.best = std::move(found[static_cast<Size>(best)]);
@@ -335,7 +333,6 @@ class StumpBooster::Impl {
         return present < 2;
     }
 
-    template <Layout L, class Criterion>
     Candidate search(Size f) const {
         const CodeColumn& column = x_.columns[f];
         const Stat* bins = histogram_.data() + first_bin_[f] * n_classes_;
@@ -343,12 +340,18 @@ class StumpBooster::Impl {
         FeatureSearch q{statistics_,        options_, column, static_cast<std::int32_t>(f),
                         stump_.sums.data(), nullptr,  limits};
         if (counts_[first_bin_[f] + column.n_bins] > 0) q.missing = bins + column.n_bins * n_classes_;
-        SplitScorer<L, Criterion> scorer(statistics_, q.total, limits);
         BinnedGroups binned(bins, occupied_[f], statistics_.width);
-        if (column.kind == ColumnKind::numeric) return sweep_numeric(scorer, q, binned, [](auto&&...) {});
-        CategorySums groups;
-        collect(groups, binned, statistics_.width);
-        return best_category_set(scorer, q, groups);
+        Candidate out;
+        with_split_scorer(CriterionName::gini, statistics_, q.total, limits, [&](ScorerBase& scorer) {
+            if (column.kind == ColumnKind::numeric) {
+                out = sweep_numeric(scorer, q, binned, [](auto&&...) {});
+            } else {
+                CategorySums groups;
+                collect(groups, binned, statistics_.width);
+                out = best_category_set(scorer, q, groups);
+            }
+        });
+        return out;
     }
 
     /// Compute the statistics of the children.

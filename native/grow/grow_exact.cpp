@@ -105,7 +105,7 @@ class ExactGrower {
         node.total.assign(width, 0);
         NodeRowStats& statistics = scratch_[static_cast<Size>(thread)].statistics;
         statistics.gather(c_.s, node.view());
-        with_scorer(c_.options.criterion, c_.s, [&]<Layout L, class>() {
+        with_layout(c_.s.layout, [&]<Layout L>() {
             for (Size i = 0; i < node.rows.size(); ++i) add_row<L>(node.total.data(), c_.s, statistics, i);
         });
         const bool stop = must_stop(c_, node.state, node.total.data(), node.rows.size()) || is_pure(node);
@@ -165,7 +165,7 @@ class ExactGrower {
                                    weight_of(c_, node.total.data()) / c_.all_weight,
                                    mix(node.state.address, feature_salt(feature)));
         Candidate out;
-        with_scorer(c_.options.criterion, c_.s, [&]<Layout L, class Criterion>() {
+        with_layout(c_.s.layout, [&]<Layout L>() {
             with_groups<L>(scratch, column, node.rows, statistics, c_.s, [&](auto& groups) {
                 FeatureSearch q{c_.s, c_.options, column, feature, node.total.data(), nullptr, limits};
                 const Stat missing = c_.s.weight_steps(scratch.missing.data());
@@ -181,16 +181,17 @@ class ExactGrower {
                 } else if (missing > 0) {
                     q.missing = scratch.missing.data();
                 }
-                SplitScorer<L, Criterion> scorer(c_.s, q.total, limits);
-                out = search_groups(scorer, q, groups, scratch, tried);
+                with_split_scorer(c_.options.criterion, c_.s, q.total, limits, [&](ScorerBase& scorer) {
+                    out = search_groups(scorer, q, groups, scratch, tried);
+                });
             });
         });
         return out;
     }
 
-    template <class Scorer, class Groups>
-    Candidate search_groups(Scorer& scorer, const FeatureSearch& q, Groups& groups, SearchScratch& scratch,
-                            std::vector<Tried>* tried) {
+    template <class Groups>
+    Candidate search_groups(ScorerBase& scorer, const FeatureSearch& q, Groups& groups,
+                            SearchScratch& scratch, std::vector<Tried>* tried) {
         if (q.column.kind == ColumnKind::numeric) {
             return sweep_numeric(
                 scorer, q, groups,

@@ -1,9 +1,256 @@
-// Dispatch of the histogram grower to the layout of the sums and the criterion.
+// The histogram grower: growth of a tree, or of a subtree, on bin codes.
 #include "grow/grow_histogram.hpp"
 
+#include <array>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "grow/growth_rules.hpp"
+#include "grow/histogram_node.hpp"
 #include "split/scorer.hpp"
 
 namespace spinney {
+
+namespace {
+
+using namespace detail;
+
+/// Rows below which a subtree is copied together and grown by one thread.
+constexpr Size kCompact = 8192;
+
+std::unique_ptr<NodeSearch> make_search(const GrowContext& c, const HistogramData& data, HistogramPool& pool,
+                                        int n_threads) {
+    return with_scorer(c.options.criterion, c.s, [&]<Layout L, class Criterion>() {
+        return make_node_search<L, Criterion>(c, data, pool, n_threads);
+    });
+}
+
+/// Growth on one HistogramData: the whole table with all threads, or the compacted rows of a subtree with
+/// one thread.
+class HistogramRun {
+  public:
+    /// table_row[i] is the row of the table at position i of the data; empty: the same.
+    HistogramRun(const GrowContext& c, const HistogramData& data, std::span<const Row> table_row,
+                 int n_threads)
+        : c_(c),
+          data_(data),
+          table_row_(table_row),
+          histogram_size_(data.codes.n_bins() * static_cast<Size>(c.s.width)),
+          pool_(histogram_size_),
+          search_(make_search(c, data, pool_, n_threads)) {}
+
+    std::vector<Row> rows;  // nodes are ranges of it
+
+    /// Grow the subtree of `first` depth first. Nodes of fewer rows than `compact_below` are returned, linked
+    /// as fragments 1, 2, ….
+    std::vector<HistogramNode> depth_first(Fragment& f, HistogramNode first, Size compact_below) {
+        std::vector<HistogramNode> stack, deferred;
+        stack.push_back(std::move(first));
+        while (!stack.empty()) {
+            c_.interrupt.poll();
+            HistogramNode node = std::move(stack.back());
+            stack.pop_back();
+            if (node.size() < compact_below) {
+                f.nodes[static_cast<Size>(node.state.id)].fragment =
+                    static_cast<std::int32_t>(deferred.size()) + 1;
+                pool_.release(std::move(node.histogram));
+                deferred.push_back(std::move(node));
+                continue;
+            }
+            search(f, node, split_);
+            if (!split_.best.found()) continue;
+            auto [left, right] = split(f, node, split_, compact_below);
+            // The smaller child first: then at most log2(n) histograms are kept.
+            if (left.size() < right.size()) {
+                stack.push_back(std::move(right));
+                stack.push_back(std::move(left));
+            } else {
+                stack.push_back(std::move(left));
+                stack.push_back(std::move(right));
+            }
+        }
+        return deferred;
+    }
+
+    void best_first(Fragment& f, HistogramNode root) {
+        struct Work : HistogramNode, NodeSplit {};
+        const auto work = [](HistogramNode&& node) { return Work{std::move(node), {}}; };
+        spinney::best_first(
+            c_, work(std::move(root)),
+            [&](Work& node) {
+                search(f, node, node);
+                if (c_.options.max_leaf_nodes > 256) pool_.release(std::move(node.histogram));
+            },
+            [&](Work& node) {
+                auto [left, right] = split(f, node, node, 0);
+                return std::array<Work, 2>{work(std::move(left)), work(std::move(right))};
+            },
+            [&](const Work& node) { record(f, node, true); });
+    }
+
+    /// Sum over a range of the row list.
+    SmallSum sum_of(Size begin, Size end) const {
+        SmallSum out(static_cast<Size>(c_.s.width));
+        search_->add(out.data(), std::span(rows).subspan(begin, end - begin));
+        return out;
+    }
+
+  private:
+    std::span<const Row> list(const HistogramNode& node) const {
+        return std::span(rows).subspan(node.begin, node.size());
+    }
+
+    Row table_row(Row row) const { return table_row_.empty() ? row : table_row_[row]; }
+
+    /// Rows of a node by their numbers in the table.
+    std::span<const Row> table_rows(const HistogramNode& node) {
+        if (table_row_.empty()) return list(node);
+        listed_.resize(node.size());
+        for (Size i = 0; i < node.size(); ++i) listed_[i] = table_row_[rows[node.begin + i]];
+        return listed_;
+    }
+
+    void record(Fragment& f, const HistogramNode& node, bool leaf) {
+        const bool by_sum = c_.node_values.exact();
+        record_node(c_, f, node.state, {leaf && !by_sum ? table_rows(node) : list(node), {}}, leaf,
+                    by_sum ? node.total.data() : nullptr);
+    }
+
+    bool is_pure(const HistogramNode& node) const {
+        if (c_.s.task == Task::classification) return pure_classes(c_, node.total.data());
+        const Row* row = rows.data() + node.begin;
+        // Rows of equal weight with different statistics have different y; this avoids reading y itself.
+        const Size width = static_cast<Size>(c_.s.row_width);
+        if (node.size() > 1) {
+            const Stat *a = data_.stats + row[0] * width, *b = data_.stats + row[1] * width;
+            if (a[0] == b[0] && !std::equal(a, a + width, b)) return false;
+        }
+        return pure_values(c_, node.size(), [&](Size i) { return table_row(row[i]); });
+    }
+
+    /// Find the best split of the node, or make it a leaf.
+    void search(Fragment& f, HistogramNode& node, NodeSplit& out) {
+        out.clear();
+        if (!must_stop(c_, node.state, node.total.data(), node.size()) && !is_pure(node))
+            search_->find(out, node, list(node));
+        const bool leaf = !out.best.found();
+        record(f, node, leaf);
+        if (leaf) pool_.release(std::move(node.histogram));
+    }
+
+    /// Result of partitioning the rows of a node, and the codes next to the threshold.
+    struct Partition {
+        Size middle;          // the first row of the right side
+        bool bin_used;        // the threshold bin has rows
+        std::uint32_t after;  // the smallest code on the right
+    };
+
+    /// Stable partition of the node's range of the row list.
+    Partition partition(const HistogramNode& node, const Candidate& b) {
+        const auto feature = static_cast<Size>(b.feature);
+        const CodeColumn& column = c_.x.columns[feature];
+        const std::uint32_t bin = b.threshold_bin, missing = column.n_bins;
+        spare_.resize(std::max(spare_.size(), node.size()));
+        Row *list = rows.data() + node.begin, *right = spare_.data();
+        Partition out;
+        const auto move_by = [&](auto&& code_of, auto&& goes_left) {
+            Size n_left = 0, n_right = 0;
+            std::uint32_t bin_used = 0, after = missing;
+            for (Size i = 0; i < node.size(); ++i) {
+                const Row row = list[i];
+                const std::uint32_t code = code_of(row), left = goes_left(code);
+                list[n_left] = row;
+                right[n_right] = row;
+                n_left += left;
+                n_right += 1 - left;
+                bin_used |= code == bin;
+                after = std::min(after, code | left << 8);
+            }
+            std::copy_n(right, n_right, list + n_left);
+            out = {node.begin + n_left, bin_used != 0, after};
+        };
+        const auto move = [&](auto&& goes_left) {
+            if (table_row_.empty()) {
+                const std::uint8_t* codes = column.as<std::uint8_t>();
+                move_by([=](Row row) { return codes[row]; }, goes_left);
+            } else {
+                const CodeTiles::FeatureCodes codes = data_.codes.feature_codes(feature);
+                move_by([=](Row row) { return codes.at(row); }, goes_left);
+            }
+        };
+        if (b.kind != SplitKind::numeric) {
+            std::array<std::uint8_t, 256> in_set{};
+            for (Code member : b.bins) in_set[member] = 1;
+            in_set[missing] = b.missing == 0;
+            move([&](std::uint32_t code) { return in_set[code]; });
+        } else if (b.missing == 0) {
+            move([=](std::uint32_t code) { return (code <= bin) | (code == missing); });
+        } else {
+            move([=](std::uint32_t code) { return code <= bin; });
+        }
+        return out;
+    }
+
+    /// Threshold of a split: the midpoint of the neighbouring values, or the random threshold unless the node
+    /// has values of the bin it falls into.
+    double threshold_of(const NodeSplit& by, const Partition& part) const {
+        const CodeColumn& column = c_.x.columns[static_cast<Size>(by.best.feature)];
+        const double below = column.max_of(by.best.threshold_bin);
+        if (by.drawn != kUnset && (by.drawn >= below || !part.bin_used)) return by.drawn;
+        return midpoint(below, column.min_of(part.after));
+    }
+
+    std::array<HistogramNode, 2> split(Fragment& f, HistogramNode& node, NodeSplit& by, Size compact_below) {
+        const Partition part = partition(node, by.best);
+        if (by.best.kind == SplitKind::numeric && by.best.threshold == kUnset)
+            by.best.threshold = threshold_of(by, part);
+        std::array<HistogramNode, 2> out;
+        HistogramNode &left = out[0], &right = out[1];
+        left.begin = node.begin;
+        left.end = right.begin = part.middle;
+        right.end = node.end;
+        HistogramNode& small = left.size() < right.size() ? left : right;
+        HistogramNode& large = left.size() < right.size() ? right : left;
+        left.total = by.left.size() ? std::move(by.left) : sum_of(left.begin, left.end);
+        right.total = std::move(node.total);
+        subtract(right.total.data(), left.total.data(), right.total.size());
+        assign_unseen(by.best, left.size(), right.size(), false);
+        f.set_split(node.state.id, by.best, c_.x.columns[static_cast<Size>(by.best.feature)],
+                    c_.node_values.size());
+        const GrownNode& record = f.nodes[static_cast<Size>(node.state.id)];
+        const auto values = child_values(c_, by.best, left.total.data(), right.total.data());
+        left.state = child_state(c_, node.state, record, 0, values);
+        right.state = child_state(c_, node.state, record, 1, values);
+        pass_histogram(node, small, large, std::max(compact_below, kDense));
+        return out;
+    }
+
+    /// Histograms of the children by subtraction, if they are large enough to use them and may be split.
+    void pass_histogram(HistogramNode& node, HistogramNode& small, HistogramNode& large, Size min_size) {
+        const bool useful = large.size() >= min_size && large.state.depth < c_.options.max_depth;
+        if (node.histogram && useful) {
+            small.histogram = pool_.acquire();
+            search_->build(small.histogram.get(), list(small));
+            subtract(node.histogram.get(), small.histogram.get(), histogram_size_);
+            large.histogram = std::move(node.histogram);
+            if (small.size() < min_size) pool_.release(std::move(small.histogram));
+        }
+        pool_.release(std::move(node.histogram));
+    }
+
+    const GrowContext& c_;
+    const HistogramData data_;
+    std::span<const Row> table_row_;
+    Size histogram_size_;
+    HistogramPool pool_;
+    std::unique_ptr<NodeSearch> search_;
+    std::vector<Row> listed_, spare_;
+    NodeSplit split_;  // of the current node in depth-first growth
+};
+
+}  // namespace
 
 bool histogram_grower_supports(const GrowContext& c) {
     constexpr Size max_histogram = Size{1} << 24;
@@ -17,9 +264,36 @@ bool histogram_grower_supports(const GrowContext& c) {
 
 std::vector<Fragment> grow_histogram(const GrowContext& c, const CodeTiles& codes, std::vector<Row> rows) {
     std::vector<Fragment> fragments(1);
-    with_scorer(c.options.criterion, c.s, [&]<Layout L, class Criterion>() {
-        detail::grow_histogram_as<L, Criterion>(fragments, c, codes, std::move(rows));
-    });
+    const HistogramData data(codes, c.s);
+    HistogramRun run(c, data, {}, c.options.n_threads);
+    run.rows = std::move(rows);
+    HistogramNode root;
+    root.end = run.rows.size();
+    root.total = run.sum_of(0, root.end);
+    root.state.address = mix(c.options.seed, 0);
+    fragments[0].add(1, c.node_values.size());
+    if (c.options.best_first()) {
+        run.best_first(fragments[0], std::move(root));
+        return fragments;
+    }
+    auto deferred = run.depth_first(fragments[0], std::move(root), kCompact);
+    fragments.resize(1 + deferred.size());
+    Pool::shared().parallel_for(
+        c.options.n_threads, deferred.size(),
+        [&](Size i, int) {
+            HistogramNode& node = deferred[i];
+            const auto table_row = std::span<const Row>(run.rows).subspan(node.begin, node.size());
+            const CompactRows own(data, table_row, c.s);
+            HistogramRun subtree(c, own.view(), table_row, 1);
+            subtree.rows.resize(table_row.size());
+            for (Size r = 0; r < table_row.size(); ++r) subtree.rows[r] = static_cast<Row>(r);
+            node.begin = 0;
+            node.end = table_row.size();
+            node.state.id = 0;
+            fragments[i + 1].add(1, c.node_values.size());
+            subtree.depth_first(fragments[i + 1], std::move(node), 0);
+        },
+        &c.interrupt);
     return fragments;
 }
 

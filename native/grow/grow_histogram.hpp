@@ -18,13 +18,4 @@ bool histogram_grower_supports(const GrowContext& c);
 /// Grow a tree from these rows. Fragment 0 contains the root.
 std::vector<Fragment> grow_histogram(const GrowContext& c, const CodeTiles& codes, std::vector<Row> rows);
 
-namespace detail {
-
-/// The same for one layout of the sums and one criterion; instantiated in histogram_run_*.cpp.
-template <Layout L, class Criterion>
-void grow_histogram_as(std::vector<Fragment>& fragments, const GrowContext& c, const CodeTiles& codes,
-                       std::vector<Row> rows);
-
-}  // namespace detail
-
 }  // namespace spinney

@@ -4,8 +4,13 @@
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
+#include <memory>
+#include <mutex>
+#include <span>
 #include <utility>
+#include <vector>
 
+#include "data/code_starts.hpp"
 #include "grow/grow_exact.hpp"
 #include "grow/grow_histogram.hpp"
 
@@ -68,6 +73,28 @@ class ScaledTarget {
 
 }  // namespace
 
+/// What all trees share, built by the first that needs it.
+struct TreeGrower::Shared {
+    struct Tiles {
+        std::once_flag built;
+        CodeTiles tiles;
+    };
+
+    Tiles narrow, wide;
+
+    std::span<const CodeStarts> starts(const CodeMatrix& x) {
+        std::call_once(started_, [&] { starts_ = starts_of(x); });
+        return starts_;
+    }
+
+  private:
+    std::once_flag started_;
+    std::vector<CodeStarts> starts_;
+};
+
+TreeGrower::TreeGrower(const CodeMatrix& x) : x_(x), shared_(std::make_unique<Shared>()) {}
+TreeGrower::~TreeGrower() = default;
+
 FlatTree TreeGrower::grow(const Target& given, GrowOptions options, bool exact, Interrupt& interrupt) const {
     const ScaledTarget scaled(given, options.criterion);
     const Target& target = scaled.target;
@@ -93,7 +120,7 @@ FlatTree TreeGrower::grow(const Target& given, GrowOptions options, bool exact, 
     }
     GrowContext context{x_, target, s, options, node_values, interrupt, weight};
     const bool histogram = !exact && histogram_grower_supports(context);
-    if (histogram && options.random_splitter()) context.starts = starts();
+    if (histogram && options.random_splitter()) context.starts = shared_->starts(x_);
     FlatTree tree = flatten(histogram ? grow_histogram(context, tiles(options), std::move(rows))
                                       : grow_exact(context, std::move(rows)),
                             node_values, target, &interrupt);
@@ -108,16 +135,11 @@ bool TreeGrower::has_byte_codes() const {
 
 const CodeTiles& TreeGrower::tiles(const GrowOptions& options) const {
     const bool drawn = static_cast<Size>(options.max_features) < x_.columns.size();
-    SharedTiles& shared = drawn ? wide_ : narrow_;
+    Shared::Tiles& shared = drawn ? shared_->wide : shared_->narrow;
     std::call_once(shared.built, [&] {
         shared.tiles = make_tiles(x_, drawn ? kWideTileFeatures : kTileFeatures, options.n_threads);
     });
     return shared.tiles;
-}
-
-std::span<const CodeStarts> TreeGrower::starts() const {
-    std::call_once(started_, [&] { starts_ = starts_of(x_); });
-    return starts_;
 }
 
 FlatTree grow_tree(const CodeMatrix& x, const Target& target, const GrowOptions& options, bool exact,

@@ -1,15 +1,12 @@
 // From codes and a target to a fitted tree: the entry point of tree growth.
 #pragma once
 
-#include <mutex>
-#include <span>
-#include <vector>
+#include <memory>
 
 #include "core/thread_pool.hpp"
 #include "data/code_matrix.hpp"
-#include "data/code_starts.hpp"
 #include "data/tiles.hpp"
-#include "grow/grown_tree.hpp"
+#include "grow/flat_tree.hpp"
 #include "split/options.hpp"
 #include "split/statistics.hpp"
 
@@ -18,7 +15,8 @@ namespace spinney {
 /// Grows trees on the codes of one table; what they share is built once. Thread-safe.
 class TreeGrower {
   public:
-    explicit TreeGrower(const CodeMatrix& x) : x_(x) {}
+    explicit TreeGrower(const CodeMatrix& x);
+    ~TreeGrower();
 
     /// Grow one tree. exact: use the exact grower even if the histogram grower supports the tree.
     FlatTree grow(const Target& target, GrowOptions options, bool exact, Interrupt& interrupt) const;
@@ -29,17 +27,10 @@ class TreeGrower {
     const CodeTiles& tiles(const GrowOptions& options) const;
 
   private:
-    std::span<const CodeStarts> starts() const;
-
-    struct SharedTiles {
-        std::once_flag built;
-        CodeTiles tiles;
-    };
+    struct Shared;
 
     const CodeMatrix& x_;
-    mutable SharedTiles narrow_, wide_;
-    mutable std::once_flag started_;
-    mutable std::vector<CodeStarts> starts_;
+    std::unique_ptr<Shared> shared_;
 };
 
 /// Grow one tree.

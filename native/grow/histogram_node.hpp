@@ -1,15 +1,19 @@
-// Nodes of the histogram grower and the results of their searches.
+// Nodes of the histogram grower, the searches for their splits and the results.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <memory>
-#include <vector>
+#include <span>
 
 #include "grow/growth_rules.hpp"
+#include "grow/histogram.hpp"
 #include "grow/histogram_pool.hpp"
-#include "split/scorer.hpp"
 
 namespace spinney::detail {
+
+/// Rows from which a node has a histogram of all features.
+inline constexpr Size kDense = 768;
 
 /// A sum of row statistics, on the heap only if it is long: every node has one.
 class SmallSum {
@@ -61,24 +65,25 @@ struct NodeSplit {
     }
 };
 
-/// What the searches of one node share.
-template <Layout L, class Criterion>
-struct NodeScorer {
-    Limits limits;  // of the current feature
-    SplitScorer<L, Criterion> scorer;
-    double base = 0, weight = 0, weight_fraction = 0;
+/// Search for the best split of a node. The interface hides the types of the criterion and the layout: a call
+/// searches a whole node, so growth is compiled only once.
+class NodeSearch {
+  public:
+    virtual ~NodeSearch() = default;
 
-    explicit NodeScorer(const GrowContext& c) : limits(make_limits(c, {})), scorer(c.s, nullptr, limits) {}
+    /// Find the best split of a node with these rows. The node may get a histogram.
+    virtual void find(NodeSplit& out, HistogramNode& node, std::span<const Row> rows) = 0;
 
-    /// Switch to a node.
-    void begin(const GrowContext& c, const NodeState& state, const Stat* total) {
-        limits.lower = state.lower;
-        limits.upper = state.upper;
-        scorer.set_total(total);
-        base = scorer.quality(total);
-        weight = scorer.weight(total);
-        weight_fraction = weight / c.all_weight;
-    }
+    /// Add rows to the histogram of all features.
+    virtual void build(Stat* histogram, std::span<const Row> rows) = 0;
+
+    /// Add rows to a sum.
+    virtual void add(Stat* sum, std::span<const Row> rows) const = 0;
 };
+
+/// Instantiated in histogram_search_*.cpp. The arguments must outlive it.
+template <Layout L, class Criterion>
+std::unique_ptr<NodeSearch> make_node_search(const GrowContext& c, const HistogramData& data,
+                                             HistogramPool& pool, int n_threads);
 
 }  // namespace spinney::detail

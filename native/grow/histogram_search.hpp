@@ -15,15 +15,36 @@
 #include "grow/histogram.hpp"
 #include "grow/histogram_node.hpp"
 #include "split/numeric_search.hpp"
+#include "split/scorer.hpp"
 #include "split/sorted_groups.hpp"
 
 namespace spinney::detail {
 
-inline constexpr Size kDense = 768;   // rows from which a node has a histogram of all features
-inline constexpr Size kMarked = 160;  // rows below which used bins are recorded; with more, most are used
+/// Rows below which used bins are recorded; with more, most are used.
+inline constexpr Size kMarked = 160;
+
+/// What the searches of one node share.
+template <Layout L, class Criterion>
+struct NodeScorer {
+    Limits limits;  // of the current feature
+    SplitScorer<L, Criterion> scorer;
+    double base = 0, weight = 0, weight_fraction = 0;
+
+    explicit NodeScorer(const GrowContext& c) : limits(make_limits(c, {})), scorer(c.s, nullptr, limits) {}
+
+    /// Switch to a node.
+    void begin(const GrowContext& c, const NodeState& state, const Stat* total) {
+        limits.lower = state.lower;
+        limits.upper = state.upper;
+        scorer.set_total(total);
+        base = scorer.quality(total);
+        weight = scorer.weight(total);
+        weight_fraction = weight / c.all_weight;
+    }
+};
 
 template <Layout L, class Criterion>
-class HistogramSearch {
+class HistogramSearch final : public NodeSearch {
   public:
     HistogramSearch(const GrowContext& c, const HistogramData& data, HistogramPool& pool, int n_threads)
         : c_(c),
@@ -45,8 +66,7 @@ class HistogramSearch {
         marks_.resize((d + 63) / 64);
     }
 
-    /// Find the best split of a node with these rows. The node may get a histogram.
-    void find(NodeSplit& out, HistogramNode& node, std::span<const Row> rows) {
+    void find(NodeSplit& out, HistogramNode& node, std::span<const Row> rows) override {
         rows_ = rows;
         Searching& s = searching_;
         s.begin(c_, node.state, node.total.data());
@@ -59,16 +79,16 @@ class HistogramSearch {
         if (!is_acceptable(c_.options, out.best)) out.clear();
     }
 
-    /// Add rows to the histogram of all features.
-    void build(Stat* histogram, std::span<const Row> rows) {
+    void build(Stat* histogram, std::span<const Row> rows) override {
         const auto& tiles = data_.codes.tiles;
         Pool::shared().parallel_for(
             rows.size() * tiles.size() < 4096 ? 1 : n_threads_, tiles.size(),
             [&](Size t, int) { add_rows<L>(histogram, data_, tiles[t], rows, c_.s); });
     }
 
-    /// The codes of a feature.
-    const CodeTiles::FeatureCodes& codes(Size feature) const { return codes_[feature]; }
+    void add(Stat* sum, std::span<const Row> rows) const override {
+        for (const Row row : rows) add_row_stats<L>(sum, data_, row, c_.s.row_width);
+    }
 
   private:
     using Searching = NodeScorer<L, Criterion>;
@@ -472,5 +492,11 @@ class HistogramSearch {
     std::vector<Stat> sums_;  // (width, kRegister) of random thresholds
     CategorySums groups_;
 };
+
+template <Layout L, class Criterion>
+std::unique_ptr<NodeSearch> make_node_search(const GrowContext& c, const HistogramData& data,
+                                             HistogramPool& pool, int n_threads) {
+    return std::make_unique<HistogramSearch<L, Criterion>>(c, data, pool, n_threads);
+}
 
 }  // namespace spinney::detail

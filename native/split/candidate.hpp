@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "data/code_matrix.hpp"
-#include "split/criteria.hpp"
+#include "split/options.hpp"
 
 namespace spinney {
 

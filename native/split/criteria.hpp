@@ -8,7 +8,6 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <numbers>
 
 #include "simd/vectors.hpp"
@@ -16,9 +15,6 @@
 #include "split/statistics.hpp"
 
 namespace spinney {
-
-/// Score of a split that is not allowed.
-constexpr double kImpossible = -std::numeric_limits<double>::infinity();
 
 /// log2 of a positive normal number from additions, multiplications and one division only, so that every
 /// processor, compiler and C library gives the same bits. Error below 4 ulp.

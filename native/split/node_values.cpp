@@ -6,6 +6,8 @@
 #include <cmath>
 #include <vector>
 
+#include "split/criteria.hpp"
+
 namespace spinney {
 
 double weighted_median(std::span<std::pair<double, double>> pairs) {

@@ -4,7 +4,7 @@
 #include <span>
 #include <utility>
 
-#include "split/criteria.hpp"
+#include "split/options.hpp"
 #include "split/statistics.hpp"
 
 namespace spinney {

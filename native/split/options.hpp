@@ -12,6 +12,9 @@
 
 namespace spinney {
 
+/// Score of a split that is not allowed.
+inline constexpr double kImpossible = -std::numeric_limits<double>::infinity();
+
 enum class CriterionName : std::uint8_t { gini, entropy, squared_error, poisson, absolute_error };
 enum class SplitScore : std::uint8_t { gain, gain_ratio };
 enum class Splitter : std::uint8_t { best, random };

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
 #include <type_traits>
 #include <vector>
 
 #include "split/candidate.hpp"
+#include "split/criteria.hpp"
 
 namespace spinney {
 
@@ -29,7 +31,7 @@ class Buffer {
     T* data_;
 };
 
-/// Interface of SplitScorer for searches that score one split at a time.
+/// Interface of SplitScorer for searches that are compiled once for all criteria.
 class ScorerBase {
   public:
     explicit ScorerBase(const Statistics& s) : s_(s) {}
@@ -37,6 +39,9 @@ class ScorerBase {
     /// quality(left) + quality(right), or kImpossible when a child violates a limit.
     virtual double operator()(const Stat* left) = 0;
     virtual double quality(const Stat* sum) = 0;
+
+    /// Score one split per lane of a register.  left_sums (width, kRegister), qualities (kRegister,)
+    virtual void score_all(const Stat* left_sums, double* qualities) = 0;
 
     double weight(const Stat* sum) const {
         return static_cast<double>(s_.weight_steps(sum)) * s_.weight_unit;
@@ -113,6 +118,11 @@ class SplitScorer final : public ScorerBase {
         return where(ok, criterion_.split_quality(lane_l_.data(), lane_r_.data()), Register{} + kImpossible);
     }
 
+    void score_all(const Stat* left_sums, double* qualities) override {
+        const Register scores = score_lanes(left_sums);
+        std::memcpy(qualities, &scores, sizeof scores);
+    }
+
     /// Switch to another node.
     void set_total(const Stat* total) { total_ = total; }
 
@@ -176,6 +186,14 @@ class SplitScorer final : public ScorerBase {
     Buffer<Register, 8> lane_l_, lane_r_;
 };
 
+/// Call f.template operator()<Layout>() for the layout in use.
+template <class F>
+decltype(auto) with_layout(Layout layout, F&& f) {
+    if (layout == Layout::packed) return f.template operator()<Layout::packed>();
+    if (layout == Layout::by_class) return f.template operator()<Layout::by_class>();
+    return f.template operator()<Layout::dense>();
+}
+
 /// Call f.template operator()<Layout, Criterion>() for the layout and criterion in use.
 template <class F>
 decltype(auto) with_scorer(CriterionName name, const Statistics& s, F&& f) {
@@ -190,6 +208,20 @@ decltype(auto) with_scorer(CriterionName name, const Statistics& s, F&& f) {
             return f.template operator()<Layout::dense, C>();
         }
     });
+}
+
+namespace detail {
+
+void with_split_scorer(CriterionName criterion, const Statistics& s, const Stat* total, const Limits& limits,
+                       const std::function<void(ScorerBase&)>& f);
+
+}  // namespace detail
+
+/// Call f with the scorer of a node as a ScorerBase&, so that f is compiled once.
+template <class F>
+void with_split_scorer(CriterionName criterion, const Statistics& s, const Stat* total, const Limits& limits,
+                       F&& f) {
+    detail::with_split_scorer(criterion, s, total, limits, std::ref(f));  // by reference: no allocation
 }
 
 }  // namespace spinney

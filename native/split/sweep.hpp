@@ -49,8 +49,8 @@ void finish(Candidate& out, ScorerBase& scorer, const FeatureSearch& q, double q
 /// Sweep the thresholds of a numeric feature in ascending order.
 /// Groups: bool next(Code&, Stat* sum) adds the next group of equal code to sum; bool more() const.
 /// each(threshold(), quality, missing, copy_left(sum)) is called for every candidate (for the ledger).
-template <class Scorer, class Groups, class Each>
-Candidate sweep_numeric(Scorer& scorer, const FeatureSearch& q, Groups& groups, Each&& each) {
+template <class Groups, class Each>
+Candidate sweep_numeric(ScorerBase& scorer, const FeatureSearch& q, Groups& groups, Each&& each) {
     const Size width = static_cast<Size>(q.s.width);
     Buffer<Stat, 24> sums(2 * width);
     Stat *left = sums.data(), *best_left = left + width;
@@ -78,7 +78,8 @@ Candidate sweep_numeric(Scorer& scorer, const FeatureSearch& q, Groups& groups, 
     std::fill_n(left_sums.data(), width * kRegister, 0);  // unused lanes are scored as well
     Size n_waiting = 0;
     const auto score_waiting = [&] {
-        const Register value = scorer.score_lanes(left_sums.data());
+        std::array<double, kRegister> value;
+        scorer.score_all(left_sums.data(), value.data());
         for (Size i = 0; i < n_waiting; ++i) {
             const Waiting& w = waiting[i];
             each([&] { return threshold(w.before, w.after); }, value[i], w.missing,

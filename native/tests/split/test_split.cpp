@@ -22,7 +22,7 @@ struct OneNode : naive::OneNode {
     /// Call f(scorer, search, groups) as a grower would.
     template <class F>
     void with(F&& f) {
-        with_scorer(options.criterion, s, [&]<Layout L, class Criterion>() {
+        with_layout(s.layout, [&]<Layout L>() {
             NodeRowStats statistics;
             statistics.gather(s, {rows, {}});
             SearchScratch scratch;
@@ -30,8 +30,8 @@ struct OneNode : naive::OneNode {
                 FeatureSearch q{
                     s, options, column, 0, total.data(), has_missing() ? missing.data() : nullptr, limits};
                 q.address = address;
-                SplitScorer<L, Criterion> scorer(s, total.data(), limits);
-                f(scorer, q, groups);
+                with_split_scorer(options.criterion, s, total.data(), limits,
+                                  [&](ScorerBase& scorer) { f(scorer, q, groups); });
             });
         });
     }
