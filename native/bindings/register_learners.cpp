@@ -7,6 +7,7 @@
 #include "bindings/interrupt.hpp"
 #include "bindings/register.hpp"
 #include "moments/class_moments.hpp"
+#include "online/epoch.hpp"
 
 using spinney::Interrupt;
 using spinney::Size;
@@ -150,6 +151,110 @@ void register_moments(nb::module_& m) {
           "Return the sum of the table rows of each row's categories (n_rows, n_classes).");
 }
 
+// ---- perceptron and passive–aggressive learners ----
+
+/// Options, weights and what epochs carry over, of one binary or regression problem.
+struct OnlineLearner {
+    spinney::OnlineOptions options;
+    std::vector<double> weights, penalty_paid, drift;
+    spinney::OnlineState state;
+};
+
+using Indices = std::optional<Vector<std::int32_t>>;
+using Begins = std::optional<Vector<std::int64_t>>;
+
+/// Borrow a dense block, or the three arrays of a CSR matrix, checked.
+spinney::FeatureRows feature_rows(const nb::ndarray<const double, nb::c_contig, nb::device::cpu>& values,
+                                  const Indices& indices, const Begins& begin, Size n_features) {
+    if (!indices) {
+        require(values.ndim() == 2 && values.shape(1) == n_features, "rows have another number of features");
+        return {values.shape(0), n_features, values.data()};
+    }
+    require(begin && begin->size() >= 1 && values.ndim() == 1 && values.size() == indices->size(),
+            "a sparse matrix is values, indices and the begin of each row");
+    const Size n_rows = begin->size() - 1;
+    for (Size r = 0; r < n_rows; ++r)
+        require(begin->data()[r] >= 0 && begin->data()[r] <= begin->data()[r + 1], "rows must not overlap");
+    require(static_cast<Size>(begin->data()[n_rows]) <= values.size(), "a row ends beyond the values");
+    for (Size i = 0; i < indices->size(); ++i)
+        require(indices->data()[i] >= 0 && static_cast<Size>(indices->data()[i]) < n_features,
+                "a column index is out of range");
+    return {n_rows, n_features, values.data(), indices->data(), begin->data()};
+}
+
+void construct_learner(OnlineLearner* self, int rule, bool regression, double step, double epsilon, double l1,
+                       double l2, bool fit_intercept, std::int64_t average_from,
+                       const Vector<double>& weights, double intercept) {
+    require(rule >= 0 && rule <= 2, "no such update rule");
+    new (self) OnlineLearner;
+    self->options = {static_cast<spinney::UpdateRule>(rule),
+                     regression,
+                     step,
+                     epsilon,
+                     l1,
+                     l2,
+                     fit_intercept,
+                     average_from};
+    self->weights.assign(weights.data(), weights.data() + weights.size());
+    if (l1 > 0.0) self->penalty_paid.resize(weights.size());
+    if (average_from >= 0) self->drift.resize(weights.size());
+    self->state.intercept = intercept;
+}
+
+auto run_epoch(OnlineLearner& self, const nb::ndarray<const double, nb::c_contig, nb::device::cpu>& values,
+               const Indices& indices, const Begins& begin, const Vector<double>& target,
+               const Weights& weights, const Vector<std::uint32_t>& order) {
+    const auto rows = feature_rows(values, indices, begin, self.weights.size());
+    require(target.size() == rows.n_rows && (!weights || weights->size() == rows.n_rows),
+            "target and weights must have one entry per row");
+    for (Size i = 0; i < order.size(); ++i) require(order.data()[i] < rows.n_rows, "no such row");
+    self.state.weights = self.weights;
+    self.state.penalty_paid = self.penalty_paid;
+    self.state.drift = self.drift;
+    spinney::EpochReport report;
+    run_interruptible([&](Interrupt&) {
+        report = spinney::run_epoch(self.state, rows, target.data(), data_of(weights),
+                                    {order.data(), order.size()}, self.options);
+    });
+    return nb::make_tuple(report.loss, report.n_updates, report.n_mistakes);
+}
+
+/// The weights and the intercept, averaged over steps if that was asked for and has begun.
+auto learned(const OnlineLearner& self) {
+    std::vector<double> weights = self.weights;
+    double intercept = self.state.intercept;
+    const std::int64_t n = self.state.n_steps - self.options.average_from;
+    if (self.options.average_from >= 0 && n > 0) {
+        for (Size j = 0; j < weights.size(); ++j) weights[j] -= self.drift[j] / static_cast<double>(n);
+        intercept -= self.state.intercept_drift / static_cast<double>(n);
+    }
+    return nb::make_tuple(to_array(std::move(weights)), intercept);
+}
+
+auto shuffled_rows(const Vector<std::uint32_t>& rows, std::uint64_t seed) {
+    NewArray<std::uint32_t> out({rows.size()});
+    std::copy(rows.data(), rows.data() + rows.size(), out.data);
+    spinney::shuffle_rows({out.data, rows.size()}, seed);
+    return out.array;
+}
+
+void register_online(nb::module_& m) {
+    nb::class_<OnlineLearner>(m, "OnlineLearner",
+                              "A perceptron or passive-aggressive learner, epoch by epoch.")
+        .def("__init__", &construct_learner, nb::arg("rule"), nb::arg("regression"), nb::arg("step"),
+             nb::arg("epsilon"), nb::arg("l1"), nb::arg("l2"), nb::arg("fit_intercept"),
+             nb::arg("average_from"), nb::arg("weights"), nb::arg("intercept"))
+        .def("run_epoch", &run_epoch, nb::arg("values"), nb::arg("indices").none(), nb::arg("begin").none(),
+             nb::arg("target"), nb::arg("weights").none(), nb::arg("order"),
+             "Visit the rows in order; return the summed loss, the number of updates and of mistakes.")
+        .def("learned", &learned, "Return the weights (n_features,) and the intercept.");
+    m.def("shuffled_rows", &shuffled_rows, nb::arg("rows"), nb::arg("seed"),
+          "Return a permutation of row numbers that depends on the seed only.");
+}
+
 }  // namespace
 
-void register_learners(nb::module_& m) { register_moments(m); }
+void register_learners(nb::module_& m) {
+    register_moments(m);
+    register_online(m);
+}

@@ -27,6 +27,7 @@ from spinney.gradient_boosting import GradientBoostingClassifier, GradientBoosti
 from spinney.inspect.text import export_text
 from spinney.io import load, save
 from spinney.linear import LinearRegression, Ridge, RidgeCV
+from spinney.online import PassiveAggressiveClassifier, PassiveAggressiveRegressor, Perceptron
 from spinney.perturb import (
     NegativeCorrelationClassifier,
     NegativeCorrelationRegressor,
@@ -76,6 +77,9 @@ __all__ = [
     "OutputCodeClassifier",
     "OutputFlippingClassifier",
     "OutputSmearingRegressor",
+    "PassiveAggressiveClassifier",
+    "PassiveAggressiveRegressor",
+    "Perceptron",
     "RandomForestClassifier",
     "RandomForestRegressor",
     "Ridge",

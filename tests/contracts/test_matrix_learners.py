@@ -21,11 +21,13 @@ def fit(model, X, y, weights):
     return model.fit(X, y, sample_weight=weights) if takes_weights else model.fit(X, y)
 
 
-# solver="lsqr" has a transform that always raises, as in scikit-learn.
+# One setting of each class.
 @parametrize_with_checks(
-    [sp.CategoricalNB()] + [learner() for learner in MATRIX_LEARNERS if not learner.name.endswith("lsqr")]
+    [sp.CategoricalNB(), *(learner() for learner in MATRIX_LEARNERS if "-" not in learner.name)]
 )
 def test_scikit_learns_checks(estimator, check):
+    if isinstance(estimator, sp.Perceptron) and "equivalence" in check.func.__name__:
+        pytest.skip("an update twice as large is not the same as two updates")
     check(estimator)
 
 

@@ -326,6 +326,35 @@ class Booster:
 
 def room(n_bytes: int) -> NDArray[np.uint8]: ...
 
+class OnlineLearner:
+    """A perceptron or passive-aggressive learner, epoch by epoch."""
+
+    def __init__(
+        self,
+        rule: int,
+        regression: bool,
+        step: float,
+        epsilon: float,
+        l1: float,
+        l2: float,
+        fit_intercept: bool,
+        average_from: int,
+        weights: _Floats,
+        intercept: float,
+    ) -> None: ...
+    def run_epoch(
+        self,
+        values: _Floats,
+        indices: _Int32s | None,
+        begin: _Int64s | None,
+        target: _Floats,
+        weights: _Floats | None,
+        order: NDArray[np.uint32],
+    ) -> tuple[float, int, int]: ...
+    def learned(self) -> tuple[_Floats, float]: ...
+
+def shuffled_rows(rows: NDArray[np.uint32], seed: int) -> NDArray[np.uint32]: ...
+
 # ---- naive Bayes and discriminant analysis ----
 
 def class_moments(
