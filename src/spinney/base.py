@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, ClassVar, Literal, Self, TypeVar, dataclass_transform
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from spinney.core.parameters import Rule, check_parameters, thread_count
@@ -214,3 +214,24 @@ def describe_features(schema: Schema) -> dict[str, Any]:
     """
     known: dict[str, Any] = {"n_features_in_": schema.n_features}
     return known | ({"feature_names_in_": np.array(schema.names, dtype=object)} if schema.has_names else {})
+
+
+class ProbabilisticClassifier(ClassifierMixin):  # type: ignore[misc]
+    """Mixin of classifiers that predict probabilities."""
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """Predict logarithms of the class probabilities.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes), or list of such arrays with several outputs
+            Logarithms; −inf where the probability is 0.
+        """
+        outputs = self.predict_proba(X)
+        with np.errstate(divide="ignore"):
+            return [np.log(part) for part in outputs] if type(outputs) is list else np.log(outputs)

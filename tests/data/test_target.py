@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from spinney.data.target import encode_classes, encode_like, encode_values, read_target
+from spinney.data.target import encode_classes, encode_labels, encode_like, encode_values, read_target
 from spinney.data.weights import class_weights, class_weights_like
 
 
@@ -82,3 +82,25 @@ def test_other_rows_get_the_class_weights_of_training():
         class_weights_like("balanced", both, codes, codes).tolist()
         == class_weights("balanced", both).tolist()
     )
+
+
+def test_codes_of_labels():
+    codes, classes = encode_labels(pd.Series(["ripe", "unripe", "ripe"], dtype="category"), 3)
+    assert (codes.tolist(), classes.tolist()) == ([0, 1, 0], ["ripe", "unripe"])
+    codes, classes = encode_labels(np.array([3.0, -1.0, 3.0]), 3)
+    assert (codes.tolist(), classes.tolist()) == ([1, 0, 1], [-1.0, 3.0])
+
+
+@pytest.mark.parametrize(
+    "y, n_rows, words",
+    [
+        (None, 2, "y is None"),
+        ([0, 1], 3, "inconsistent"),
+        ([0, None], 2, "row 1"),
+        ([0.5, 1.2], 2, "continuous"),
+        (np.zeros((2, 2)), 2, "2 outputs"),
+    ],
+)
+def test_wrong_labels_are_refused(y, n_rows, words):
+    with pytest.raises(ValueError, match=words):
+        encode_labels(y, n_rows)

@@ -17,7 +17,6 @@ from spinney.members.tables import (
     count_rows,
     count_training_rows,
     describe_input,
-    encode_labels,
     take_columns,
     take_rows,
 )
@@ -120,29 +119,6 @@ def test_width_and_names_are_remembered_and_checked():
 def test_a_description_sets_nothing_and_texts_have_no_features():
     assert describe_input(np.zeros((2, 5))) == {"n_features_in_": 5}
     assert describe_input(["some", "texts"]) == {}
-
-
-def test_codes_of_labels():
-    codes, classes = encode_labels(pd.Series(["ripe", "unripe", "ripe"], dtype="category"))
-    assert (codes.tolist(), classes.tolist()) == ([0, 1, 0], ["ripe", "unripe"])
-    codes, classes = encode_labels(np.array([3.0, -1.0, 3.0]), 3)
-    assert (codes.tolist(), classes.tolist()) == ([1, 0, 1], [-1.0, 3.0])
-
-
-@pytest.mark.parametrize(
-    "y, n_rows, words",
-    [
-        (None, 2, "y is None"),
-        (None, None, "y is None"),
-        ([0, 1], 3, "inconsistent"),
-        ([0, None], 2, "row 1"),
-        ([0.5, 1.2], 2, "continuous"),
-        (np.zeros((2, 2)), 2, "2 outputs"),
-    ],
-)
-def test_wrong_labels_are_refused(y, n_rows, words):
-    with pytest.raises(ValueError, match=words):
-        encode_labels(y, n_rows)
 
 
 @pytest.mark.parametrize(

@@ -12,17 +12,16 @@ from tree.test_predict_tree import block_of, mixed_columns, random_node, table_o
 from tree.trees_by_hand import build, leaf, numeric
 
 
-def naive_stages(trees, table, weights=None, start=0.0, per_round=None):
+def naive_stages(trees, table, start=0.0, per_round=None):
     """The loop over trees that every sum must equal, bit for bit: the sum after each tree."""
     values = [naive_predict.predict_value(tree, table.columns) for tree in trees]
     total = np.zeros((table.n_rows, per_round) if per_round else values[0].shape) + start
     stages = []
     for t, value in enumerate(values):
-        share = value if weights is None else weights[t] * value
         if per_round:
-            total[:, t % per_round] += share[:, 0, 0]
+            total[:, t % per_round] += value[:, 0, 0]
         else:
-            total += share
+            total += value
         stages.append(total.copy())
     return stages
 
@@ -39,30 +38,25 @@ def test_sums_means_and_leaves_are_those_of_the_trees_one_by_one(seed):
     predictor = Predictor(TreeEnsemble.from_trees(trees))
     stages = naive_stages(trees, table)
     np.testing.assert_array_equal(predictor.sum(table), stages[-1])
-    np.testing.assert_array_equal(predictor.sum(table, n_trees=3), stages[2])
     np.testing.assert_array_equal(predictor.mean(table), stages[-1] / 7)
     leaves = np.column_stack([naive_predict.apply(tree, table.columns) for tree in trees])
     np.testing.assert_array_equal(predictor.apply(table), leaves)
-    assert predictor.apply(table, n_trees=2).shape == (table.n_rows, 2)
     assert predictor.apply(table).dtype == np.int32
 
 
 @for_each("seed", range(4))
-def test_weights_and_a_start_enter_in_the_order_of_the_trees(seed):
+def test_a_start_enters_before_the_trees(seed):
     rng = np.random.default_rng(100 + seed)
     trees = random_trees(rng, 6)
     table = table_of(mixed_columns(rng, 70))
     predictor = Predictor(TreeEnsemble.from_trees(trees))
-    weights = rng.normal(size=6)
     start = rng.normal(size=(70, 1, 2))
     untouched = start.copy()
-    stages = naive_stages(trees, table, weights, start)
-    np.testing.assert_array_equal(predictor.sum(table, weights=weights, start=start), stages[-1])
+    stages = naive_stages(trees, table, start)
+    np.testing.assert_array_equal(predictor.sum(table, start=start), stages[-1])
     np.testing.assert_array_equal(start, untouched)
-    mean = naive_stages(trees, table, weights)[-1] / np.cumsum(weights)[-1]
-    np.testing.assert_array_equal(predictor.mean(table, weights=weights), mean)
-    first = predictor.sum(table, weights=weights, start=start, n_trees=4)
-    rest = Predictor(TreeEnsemble.from_trees(trees[4:])).sum(table, weights=weights[4:], start=first)
+    first = Predictor(TreeEnsemble.from_trees(trees[:4])).sum(table, start=start)
+    rest = Predictor(TreeEnsemble.from_trees(trees[4:])).sum(table, start=first)
     np.testing.assert_array_equal(rest, stages[-1])
 
 
@@ -72,12 +66,8 @@ def test_every_stage_is_exact():
     table = table_of(mixed_columns(rng, 40))
     predictor = Predictor(TreeEnsemble.from_trees(trees))
     stages = naive_stages(trees, table)
-    for k, (total, mean) in enumerate(
-        zip(predictor.staged_sum(table), predictor.staged_mean(table), strict=True)
-    ):
-        np.testing.assert_array_equal(total, stages[k])
-        np.testing.assert_array_equal(mean, stages[k] / (k + 1))
-    assert len(list(predictor.staged_sum(table, n_trees=2))) == 2
+    for total, expected in zip(predictor.staged_sum(table), stages, strict=True):
+        np.testing.assert_array_equal(total, expected)
 
 
 def boosted_trees(rng, n_trees, n_features=3):
@@ -108,8 +98,6 @@ def test_rounds_of_trees_have_a_column_each(per_round):
         np.testing.assert_array_equal(stage, stages[(k + 1) * per_round - 1])
     with pytest.raises(ValueError, match="no rounds of 5"):
         Predictor(TreeEnsemble.from_trees(trees), outputs_per_round=5)
-    with pytest.raises(ValueError, match="12 trees"):
-        predictor.sum(table, n_trees=13)
 
 
 @pytest.mark.parametrize("gaps", [False, True])

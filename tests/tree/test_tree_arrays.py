@@ -10,6 +10,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from spinney.core.errors import ModelFileError
 from spinney.tree.tree_arrays import ARRAY_TYPES, TreeArrays
+from spinney.trees.pruning import follow
 from tree.trees_by_hand import build, from_sklearn, leaf, mixed_tree, numeric
 
 
@@ -248,7 +249,6 @@ def test_subset_turns_marked_nodes_into_leaves():
     assert cut.kind.tolist() == [1, 3, 2, 0, 0, 0, 0]
     assert cut.branch.tolist() == [1, -1, 0] and len(cut.term_feature) == 0 and len(cut.set_bits) == 2
     np.testing.assert_array_equal(cut.value, tree.value[:7])
-    assert tree.renumber(mark).tolist() == [0, 1, 2, 3, 4, 5, 6, -1, -1]
 
 
 def test_subset_moves_the_later_nodes_up():
@@ -267,8 +267,6 @@ def test_subset_of_nothing_is_the_tree_and_of_the_root_one_leaf():
     tree, _ = mixed_tree()
     assert same(tree.subset(np.zeros(9, bool)), tree)
     assert tree.subset(np.ones(9, bool)).node_count == 1
-    with pytest.raises(ValueError, match="9 nodes"):
-        tree.subset(np.ones(3, bool))
 
 
 @given(st.integers(0, 2**32))
@@ -282,7 +280,7 @@ def test_any_subset_is_sound_and_keeps_the_answers_above_the_cut(seed):
     mark = rng.random(tree.node_count) < 0.2
     cut = tree.subset(mark)
     cut.validate([0] * tree.n_features)
-    new = tree.renumber(mark)
+    new = follow(tree, cut)
     kept = np.flatnonzero(new >= 0)
     assert len(kept) == cut.node_count and (np.diff(new[kept]) == 1).all()
     np.testing.assert_array_equal(cut.is_leaf, (tree.is_leaf | mark)[kept])

@@ -12,23 +12,31 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.adaboost.members import flatten, pack_members, share_schema, shares_schema, unpack_members
+from spinney.adaboost.members import (
+    Members,
+    flatten,
+    open_members,
+    pack_members,
+    share_schema,
+    shares_schema,
+    unpack_members,
+)
 from spinney.adaboost.rounds import Rounds
 from spinney.base import Estimator, parameters
 from spinney.core.early_stopping import EarlyStopping
 from spinney.core.errors import InputError
-from spinney.core.parameters import FLAG, Integer, Real, Rule, thread_count
+from spinney.core.parameters import FLAG, NONE, Integer, Real, Rule, thread_count
 from spinney.core.progress import ProgressBar
 from spinney.data.splits import hold_out
-from spinney.data.target import read_target
 from spinney.data.weights import check_weights
 from spinney.io import require
-from spinney.members.base_estimators import base_estimator_tags
+from spinney.members.base_estimators import AnyEstimator, CopiesEnsemble
 from spinney.members.tables import check_described, check_input, is_array
 
 Floats = NDArray[np.float64]
 
 RULES: dict[str, tuple[Rule, ...]] = {
+    "estimator": (NONE, AnyEstimator()),
     "n_estimators": (Integer(1),),
     "learning_rate": (Real(0.0, open_ends="("),),
     "resample": (FLAG,),
@@ -42,7 +50,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
 
 
 @parameters
-class _BaseAdaBoost(Estimator):
+class _BaseAdaBoost(CopiesEnsemble, Estimator):
     """Ensemble of members, each with a weight and an error."""
 
     _required_attributes: ClassVar[tuple[str, ...]] = (
@@ -71,19 +79,14 @@ class _BaseAdaBoost(Estimator):
     verbose: int = 0
     n_jobs: int | None = None
 
-    estimators_: list[Any] = field(init=False)
     estimator_weights_: Floats = field(init=False)
     estimator_errors_: Floats = field(init=False)
 
     @abstractmethod
-    def _default_estimator(self) -> Any:
-        """Return the base estimator that is used where none is given."""
-
-    @abstractmethod
     def _start(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None
+        self, members: Members, y: Any, sample_weight: ArrayLike | None
     ) -> tuple[Rounds, Floats | None, dict[str, Any]]:
-        """Read the input; return the rounds, the weights of rows held out, and some fitted attributes."""
+        """Read the target; return the rounds, the weights of rows held out, and some fitted attributes."""
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the ensemble; with ``warm_start`` add members to those of the last fit.
@@ -111,7 +114,9 @@ class _BaseAdaBoost(Estimator):
         """
         self._check_params()
         n_earlier = self._check_rounds()
-        rounds, held_out, fitted = self._start(X, y, sample_weight)
+        members = open_members(self._base_estimator(), X, self.resample, self._threads())
+        rounds, held_out, fitted = self._start(members, y, sample_weight)
+        fitted |= members.describe_features()
         if n_earlier:
             self._check_earlier_fit(X, fitted)
             rounds.replay(
@@ -157,17 +162,6 @@ class _BaseAdaBoost(Estimator):
                     progress.update(n_done, f"error {rounds.estimator_errors[-1]:.4f}")
                 yield n_done - n_before
 
-    def _base_estimator(self) -> Any:
-        """Return the estimator that members are copies of."""
-        if self.estimator is None:
-            return self._default_estimator()
-        if not hasattr(self.estimator, "fit") or isinstance(self.estimator, type):
-            raise InputError(
-                f"estimator is {self.estimator!r}; it must be None or an estimator, for example "
-                "DecisionTreeClassifier(max_depth=2)."
-            )
-        return self.estimator
-
     def _check_rounds(self) -> int:
         """Return the number of rounds of the last fit to keep."""
         if not self.warm_start or not hasattr(self, "estimators_"):
@@ -183,16 +177,6 @@ class _BaseAdaBoost(Estimator):
     def _check_earlier_fit(self, X: Any, fitted: Mapping[str, Any]) -> None:
         """Raise InputError if the last fit does not match the data."""
         check_input(self, X)
-
-    def _read_labels(self, y: Any, n_rows: int) -> NDArray[Any]:
-        """Read the target; raise InputError if it has several outputs."""
-        labels = read_target(y, n_rows)
-        if labels.ndim == 2:
-            raise InputError(
-                f"y has {labels.shape[1]} outputs, and {type(self).__name__} learns one",
-                fix="Use MultiOutputClassifier or MultiOutputRegressor of sklearn.multioutput.",
-            )
-        return labels
 
     def _hold_out(
         self, given: ArrayLike | None, n_rows: int, seed: int, strata: NDArray[np.int32] | None = None
@@ -237,15 +221,6 @@ class _BaseAdaBoost(Estimator):
         importances = np.array([member.feature_importances_ for member in members])
         return np.asarray(weights @ importances / weights.sum())
 
-    def __len__(self) -> int:
-        return len(self.estimators_)
-
-    def __getitem__(self, index: int) -> Any:
-        return self.estimators_[index]
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.estimators_)
-
     # ---- model files ----
 
     def _get_state(self) -> dict[str, Any]:
@@ -277,12 +252,3 @@ class _BaseAdaBoost(Estimator):
             n_features = getattr(member, "n_features_in_", None)
             require(n_features == self.n_features_in_, "a member was fitted to other features")
         share_schema(members)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        base_tags = base_estimator_tags(
-            self.estimator if self.estimator is not None else self._default_estimator()
-        )
-        for name in ("sparse", "allow_nan", "categorical", "string"):
-            setattr(tags.input_tags, name, getattr(base_tags.input_tags, name))
-        return tags

@@ -8,14 +8,14 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regressor
+from sklearn.base import RegressorMixin, is_classifier, is_regressor
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from spinney.adaboost import algorithms
 from spinney.adaboost.algorithms import Algorithm, find_algorithm
 from spinney.adaboost.base import RULES, _BaseAdaBoost
-from spinney.adaboost.members import StumpTables, Task, flatten, open_members, predict_members
+from spinney.adaboost.members import Members, StumpTables, Task, flatten, predict_members
 from spinney.adaboost.rounds import (
     LOSSES,
     Boosting,
@@ -24,10 +24,10 @@ from spinney.adaboost.rounds import (
     StumpBoosting,
     weighted_median,
 )
-from spinney.base import parameters
+from spinney.base import ProbabilisticClassifier, parameters
 from spinney.core.errors import InputError, show_value
 from spinney.core.parameters import OneOf, draw_seed
-from spinney.data.target import encode_classes, encode_like, encode_values, read_target
+from spinney.data.target import encode_labels, encode_like, encode_values, read_labels, read_target
 from spinney.io import require
 from spinney.members.tables import check_labels, count_rows
 from spinney.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
@@ -36,7 +36,7 @@ Floats = NDArray[np.float64]
 
 
 @parameters
-class AdaBoostClassifier(ClassifierMixin, _BaseAdaBoost):  # type: ignore[misc]
+class AdaBoostClassifier(ProbabilisticClassifier, _BaseAdaBoost):
     """AdaBoost for classification: members are fitted to rows weighted by the errors of those before them.
 
     Parameters that scikit-learn's ``AdaBoostClassifier`` has keep their meaning and defaults.
@@ -137,16 +137,14 @@ class AdaBoostClassifier(ClassifierMixin, _BaseAdaBoost):  # type: ignore[misc]
         return tree(max_depth=1)
 
     def _start(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None
+        self, members: Members, y: Any, sample_weight: ArrayLike | None
     ) -> tuple[Boosting, Floats | None, dict[str, Any]]:
-        estimator, seed = self._base_estimator(), draw_seed(self.random_state)
-        members = open_members(estimator, X, self.resample, self._threads())
-        encoded = encode_classes(self._read_labels(y, members.n_rows))
-        codes, classes = encoded.codes[:, 0], encoded.classes[0]
+        seed = draw_seed(self.random_state)
+        codes, classes = encode_labels(y, members.n_rows)
         weights, held_out = self._hold_out(sample_weight, members.n_rows, seed, codes)
         algorithm = find_algorithm(self.algorithm, len(classes), self.learning_rate)
         task = Task(classes[codes], codes, classes)
-        member_task = _member_task(estimator, algorithm, task)
+        member_task = _member_task(self._base_estimator(), algorithm, task)
         members.prepare(weights)
         in_core = StumpBoosting.supports(algorithm, members, self.resample)
         boosting = (StumpBoosting if in_core else Boosting)(
@@ -160,8 +158,7 @@ class AdaBoostClassifier(ClassifierMixin, _BaseAdaBoost):  # type: ignore[misc]
             keeps_ledger=bool(self.ledger),
             keeps_scores=bool(self.ledger) or held_out is not None,
         )
-        fitted = {"classes_": classes, "algorithm_": self.algorithm}
-        return boosting, held_out, fitted | members.describe_features()
+        return boosting, held_out, {"classes_": classes, "algorithm_": self.algorithm}
 
     def _check_earlier_fit(self, X: Any, fitted: Mapping[str, Any]) -> None:
         super()._check_earlier_fit(X, fitted)
@@ -281,22 +278,6 @@ class AdaBoostClassifier(ClassifierMixin, _BaseAdaBoost):  # type: ignore[misc]
             1/(1 + exp(−2F)) for the second of two classes, or softmax of the scores.
         """
         return self._probabilities(self._scores(X))
-
-    def predict_log_proba(self, X: Any) -> Floats:
-        """Predict the logarithm of the probability of each class.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
-            Features.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-            Log probabilities, −inf where the probability is 0.
-        """
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.predict_proba(X)))
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
         """Predict the class of each row after every round.
@@ -491,13 +472,12 @@ class AdaBoostRegressor(RegressorMixin, _BaseAdaBoost):  # type: ignore[misc]
         return DecisionTreeRegressor(max_depth=3)
 
     def _start(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None
+        self, members: Members, y: Any, sample_weight: ArrayLike | None
     ) -> tuple[RegressionBoosting, Floats | None, dict[str, Any]]:
         estimator, seed = self._base_estimator(), draw_seed(self.random_state)
         if not is_regressor(estimator):
             raise InputError(f"The estimator {type(estimator).__name__} is not a regressor.")
-        members = open_members(estimator, X, self.resample, self._threads())
-        values = encode_values(self._read_labels(y, members.n_rows), non_negative=False)
+        values = encode_values(read_labels(y, members.n_rows), non_negative=False)
         weights, held_out = self._hold_out(sample_weight, members.n_rows, seed)
         members.prepare(weights)
         boosting = RegressionBoosting(
@@ -510,7 +490,7 @@ class AdaBoostRegressor(RegressorMixin, _BaseAdaBoost):  # type: ignore[misc]
             resample=self.resample,
             keeps_predictions=self.early_stopping,
         )
-        return boosting, held_out, members.describe_features()
+        return boosting, held_out, {}
 
     def _check_fitted(self) -> None:
         super()._check_fitted()

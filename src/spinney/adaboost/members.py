@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import joblib
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier, is_regressor
 
-from spinney.adaboost.algorithms import Algorithm, Logit, RowWeights
+from spinney.adaboost.algorithms import Algorithm, Logit, RowWeights, zero_scores
 from spinney.base import describe_features
 from spinney.core.errors import InputError
 from spinney.core.parameters import draw_seed
@@ -29,9 +29,11 @@ from spinney.members.tables import count_training_rows, describe_input, take_row
 from spinney.native import core
 from spinney.tree.ensemble import TreeEnsemble
 from spinney.tree.grower import Grower
+from spinney.tree.predictor import used_columns
 from spinney.tree.tree_arrays import CATEGORY_SET, LEAF, NUMERIC, TreeArrays
 from spinney.trees.base import BaseTree
 from spinney.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
+from spinney.trees.state import check_tree_classes
 
 Floats = NDArray[np.float64]
 Needs = Literal["classes", "probabilities", "values"]
@@ -46,24 +48,6 @@ class Task:
     labels: NDArray[Any]
     codes: NDArray[np.int32] | None = None
     classes: NDArray[Any] | None = None
-
-
-class Members(Protocol):
-    """Way to fit members to the rows of one table, and to predict these rows."""
-
-    n_rows: int
-
-    def prepare(self, weights: NDArray[np.float64]) -> None:
-        """Do what all rounds share, given the initial row weights."""
-
-    def fit(self, seed: int | None, weights: Weights, task: Task) -> Any:
-        """Return a member fitted to weighted rows, or to drawn rows."""
-
-    def predict(self, member: Any, needs: Needs, task: Task) -> NDArray[Any]:
-        """Return a member's predictions for all rows: codes or values (n_rows,), or probabilities."""
-
-    def describe_features(self) -> dict[str, Any]:
-        """Return ``n_features_in_`` and, if columns have names, ``feature_names_in_``."""
 
 
 def open_members(estimator: Any, X: Any, resample: bool, n_threads: int) -> Members:
@@ -170,6 +154,10 @@ class SharedTrees:
     def describe_features(self) -> dict[str, Any]:
         """Return ``n_features_in_`` and, if columns have names, ``feature_names_in_``."""
         return describe_features(self.training.table.schema)
+
+
+Members: TypeAlias = AnyMembers | SharedTrees
+"""Ways to fit members to the rows of one table, and to predict these rows."""
 
 
 # ---- predictions ----
@@ -289,7 +277,8 @@ class StumpTables:
         if has_many or not shares_schema(members) or not all(_is_stump(one.tree_) for one in members):
             return None
         schema: Schema = members[0].schema_
-        base, by_feature = _zero(algorithm), dict[int, list[tuple[TreeArrays, Floats]]]()
+        base = zero_scores(1, algorithm.n_classes).ravel()
+        by_feature = dict[int, list[tuple[TreeArrays, Floats]]]()
         for member, weight in zip(members, weights.tolist(), strict=True):
             added = _leaf_contributions(member, weight, algorithm, classes)
             if member.tree_.kind[0] == LEAF:
@@ -311,22 +300,13 @@ class StumpTables:
     def scores(self, X: Any, n_threads: int, name: str) -> Floats:
         """Return the score of each row of X.  -> (n_rows,) or (n_rows, n_classes)"""
         table: Table = self._schema.read(X, self._unseen, name)
-        columns: Any = table.block
-        if columns is None:
-            columns = [None] * len(table.columns)
-            for j in self._used:
-                columns[j] = table.columns[j]
-        scores = self._core.sum(columns, n_threads, table.n_rows)
+        scores = self._core.sum(used_columns(table, self._used), n_threads, table.n_rows)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
 
 def _is_stump(tree: TreeArrays) -> bool:
     one_split = tree.kind[0] in (NUMERIC, CATEGORY_SET) and tree.node_count == 3 and tree.missing[0] >= 0
     return tree.node_count == 1 or bool(one_split)
-
-
-def _zero(algorithm: Algorithm) -> Floats:
-    return np.zeros(1 if algorithm.n_classes <= 2 else algorithm.n_classes)
 
 
 def _leaf_contributions(member: Any, weight: float, algorithm: Algorithm, classes: NDArray[Any]) -> Floats:
@@ -410,15 +390,7 @@ def unpack_members(packed: Any) -> list[Any]:
     require(type(seeds) is list and len(seeds) == len(trees), "not every member has its random_state")
     classes, max_features = packed["classes"], packed["max_features"]
     require(type(max_features) is int and max_features >= 1, "max_features is not a positive integer")
-    if is_classifier(template):
-        valid = (
-            isinstance(classes, np.ndarray)
-            and classes.ndim == 1
-            and len(set(classes.tolist())) == trees.width
-        )
-        require(valid and len(classes) == trees.width, "the trees have other classes than are named")
-    else:
-        require(classes is None and trees.width == 1, "a regression tree has classes")
+    check_tree_classes(classes, trees, "classification" if is_classifier(template) else "regression")
     require(trees.n_outputs == 1, "the trees have several outputs")
     params = template.get_params(deep=False)
     return [

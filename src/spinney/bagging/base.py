@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
-from sklearn.base import MetaEstimatorMixin, is_classifier, is_regressor
+from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from spinney.bagging.fitting import fit_members, make_members, take_features
@@ -39,7 +39,7 @@ from spinney.data.target import (
 )
 from spinney.data.weights import check_weights
 from spinney.io import require
-from spinney.members.base_estimators import AnyEstimator, base_estimator_tags
+from spinney.members.base_estimators import AnyEstimator, CopiesEnsemble, base_estimator_tags
 from spinney.members.tables import (
     check_classes,
     check_input,
@@ -62,7 +62,7 @@ SAMPLING_RULES: dict[str, tuple[Rule, ...]] = {
 
 
 @parameters
-class BaseBagging(MetaEstimatorMixin, SampledEnsemble, persistent_name=""):  # type: ignore[misc]
+class BaseBagging(CopiesEnsemble, SampledEnsemble, persistent_name=""):
     """Members fitted to bootstrap samples of rows and columns, with averaged predictions."""
 
     _task: ClassVar[Literal["classification", "regression"]]
@@ -86,13 +86,8 @@ class BaseBagging(MetaEstimatorMixin, SampledEnsemble, persistent_name=""):  # t
     parameter_distributions: Mapping[str, Any] | None = None
     oob_pruning: bool = False
 
-    estimators_: list[Any] = field(init=False)
     estimators_features_: list[NDArray[np.int64]] = field(init=False)
     _merged: MergedTrees | None = field(init=False)
-
-    @abstractmethod
-    def _default_estimator(self) -> Any:
-        """Return the base estimator to use if ``estimator`` is None."""
 
     @abstractmethod
     def _predict_by(self, classes: Any) -> Predict:
@@ -162,10 +157,6 @@ class BaseBagging(MetaEstimatorMixin, SampledEnsemble, persistent_name=""):  # t
             **described,
             **out_of_bag,
         )
-
-    def _base_estimator(self) -> Any:
-        """Return the estimator that members are copies of."""
-        return self._default_estimator() if self.estimator is None else self.estimator
 
     def _check_base_estimator(self) -> Any:
         """Return the base estimator; raise InputError if it cannot be a member."""
@@ -255,15 +246,6 @@ class BaseBagging(MetaEstimatorMixin, SampledEnsemble, persistent_name=""):  # t
         check_is_fitted(self)
         return self._base_estimator()
 
-    def __len__(self) -> int:
-        return len(self.estimators_)
-
-    def __getitem__(self, index: int) -> Any:
-        return self.estimators_[index]
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.estimators_)
-
     # ---- prediction ----
 
     def _mean(self, X: Any, predict: Predict) -> Floats:
@@ -283,9 +265,8 @@ class BaseBagging(MetaEstimatorMixin, SampledEnsemble, persistent_name=""):  # t
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        base = base_estimator_tags(self._base_estimator())
-        tags.input_tags = base.input_tags
-        tags.target_tags.multi_output = base.target_tags.multi_output
+        target_tags = base_estimator_tags(self._base_estimator()).target_tags
+        tags.target_tags.multi_output = target_tags.multi_output
         return tags
 
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,14 +22,15 @@ from spinney.bagging.predictions import (
     member_votes,
     split_outputs,
 )
-from spinney.base import parameters
+from spinney.base import ProbabilisticClassifier, parameters
 from spinney.data.target import by_output, most_probable
 from spinney.members.base_estimators import base_estimator_tags
+from spinney.tree.predictor import as_targets, split_classes
 from spinney.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
 
 
 @parameters
-class BaggingClassifier(ClassifierMixin, BaseBagging):  # type: ignore[misc]
+class BaggingClassifier(ProbabilisticClassifier, BaseBagging):
     """Bagging classifier: members fitted to bootstrap samples vote, or average their probabilities.
 
     The parameters of scikit-learn's ``BaggingClassifier`` have the same meaning. Variants are bagging
@@ -159,23 +160,6 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):  # type: ignore[misc]
         outputs = self._probabilities(X)
         return outputs if type(self.classes_) is list else outputs[0]
 
-    def predict_log_proba(self, X: Any) -> Any:
-        """Predict the logarithms of the class probabilities, -inf for a probability of 0.
-
-        Parameters
-        ----------
-        X : table-like of shape (n_rows, n_features)
-            The features.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes), or list of ndarray
-            Logarithms, a list if there are several outputs.
-        """
-        with np.errstate(divide="ignore"):
-            outputs = [np.log(part) for part in self._probabilities(X)]
-        return outputs if type(self.classes_) is list else outputs[0]
-
     def _has_decision_function(self) -> bool:
         return hasattr(self._base_estimator(), "decision_function")
 
@@ -202,7 +186,7 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):  # type: ignore[misc]
         check_is_fitted(self)
         values = self._mean_of_trees(X) if self.voting == "soft" else None
         if values is not None:
-            return [values[:, k, : len(labels)] for k, labels in enumerate(by_output(self.classes_))]
+            return split_classes(values, self.classes_)
         return split_outputs(self._mean(X, self._predict_by(self.classes_)), self.classes_)
 
     def __sklearn_tags__(self) -> Any:
@@ -306,6 +290,4 @@ class BaggingRegressor(RegressorMixin, BaseBagging):  # type: ignore[misc]
             Predicted values.
         """
         values = self._mean_of_trees(X)
-        if values is None:
-            return self._mean(X, member_values)
-        return values[:, 0, 0] if values.shape[1] == 1 else values[:, :, 0]
+        return self._mean(X, member_values) if values is None else as_targets(values)

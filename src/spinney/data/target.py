@@ -55,6 +55,21 @@ def read_target(y: Any, n_rows: int) -> NDArray[Any]:
     return array
 
 
+def read_labels(y: Any, n_rows: int) -> NDArray[Any]:
+    """Read a target of one output.  -> (n_rows,)
+
+    >>> read_labels([1.5, 2.5], 2).tolist()
+    [1.5, 2.5]
+    """
+    labels = read_target(y, n_rows)
+    if labels.ndim == 2:
+        raise InputError(
+            f"y has {labels.shape[1]} outputs, but this ensemble supports one",
+            fix="Fit one ensemble per output, for example with sklearn.multioutput.MultiOutputClassifier.",
+        )
+    return labels
+
+
 def _as_array(y: Any) -> NDArray[Any]:
     if sparse.issparse(y):
         raise InputTypeError("A sparse y is not supported.", fix="Convert it by y.toarray().")
@@ -123,6 +138,17 @@ def encode_classes(y: NDArray[Any]) -> Labels:
     outputs = [_encode_one(column) for column in (y[:, None] if y.ndim == 1 else y).T]
     codes = np.stack([codes for _, codes in outputs], axis=1)
     return Labels(np.ascontiguousarray(codes, dtype=np.int32), tuple(classes for classes, _ in outputs))
+
+
+def encode_labels(y: Any, n_rows: int) -> tuple[NDArray[np.int32], NDArray[Any]]:
+    """Return class codes (n_rows,) and the classes in ascending order; y must have one output.
+
+    >>> codes, classes = encode_labels(["b", "a", "b"], 3)
+    >>> codes.tolist(), classes.tolist()
+    ([1, 0, 1], ['a', 'b'])
+    """
+    encoded = encode_classes(read_labels(y, n_rows))
+    return encoded.codes[:, 0], encoded.classes[0]
 
 
 def encode_like(y: NDArray[Any], classes: Sequence[NDArray[Any]]) -> NDArray[np.int32]:

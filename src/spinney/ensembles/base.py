@@ -19,13 +19,13 @@ from spinney.base import Estimator
 from spinney.core.errors import InputError, InputTypeError, SpinneyError, show_value, show_values
 from spinney.core.parameters import FLAG, Integer, Rule, draw_seed, thread_count
 from spinney.core.seeds import stream
-from spinney.data.target import encode_classes, encode_like, encode_values, read_target
+from spinney.data.target import encode_classes, encode_labels, encode_like, encode_values, read_target
 from spinney.data.weights import check_weights
 from spinney.ensembles import predictions as member_outputs
 from spinney.ensembles.predictions import Array, FitTask, Method, OutOfFold
 from spinney.io import require
 from spinney.members.base_estimators import AnyEstimator, make_member
-from spinney.members.tables import check_described, check_input, count_rows, describe_input, encode_labels
+from spinney.members.tables import check_described, check_input, count_rows, describe_input
 
 RULES: dict[str, tuple[Rule, ...]] = {"verbose": (FLAG, Integer(0))}
 _SHAPE = 'Give a list of (name, estimator) pairs, such as [("tree", DecisionTreeClassifier())].'

@@ -15,10 +15,10 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from spinney.base import Estimator
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, OneOf, Rule
-from spinney.data.target import encode_values, read_target
+from spinney.data.target import encode_labels, encode_values, read_target
 from spinney.data.weights import check_weights
 from spinney.io import require
-from spinney.members.tables import check_described, describe_input, encode_labels
+from spinney.members.tables import check_described, describe_input
 
 Array = NDArray[np.float64]
 

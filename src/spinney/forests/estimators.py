@@ -6,18 +6,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import RegressorMixin
 
-from spinney.base import parameters
+from spinney.base import ProbabilisticClassifier, parameters
 from spinney.core.errors import InputError, show_value
 from spinney.data.target import most_probable
-from spinney.forests.forest import RULES, BaseForest, Floats, as_values, split_outputs
+from spinney.forests.forest import RULES, BaseForest, Floats
 from spinney.forests.leaf_targets import LeafTargets
+from spinney.tree.predictor import as_probabilities, as_targets, split_classes
 from spinney.trees.parameters import criteria
 
 
 @parameters
-class ClassifierForest(ClassifierMixin, BaseForest, persistent_name=""):  # type: ignore[misc]
+class ClassifierForest(ProbabilisticClassifier, BaseForest, persistent_name=""):
     """Base class of forests that average class probabilities."""
 
     _task = "classification"
@@ -41,11 +42,7 @@ class ClassifierForest(ClassifierMixin, BaseForest, persistent_name=""):  # type
         ndarray of shape (n_rows,) or (n_rows, n_outputs)
             Class labels; of ties, the first in ``classes_``.
         """
-        mean = self._mean(X)
-        if mean.shape[1] == 1:
-            labels: NDArray[Any] = self.classes_.take(mean[:, 0].argmax(axis=1))
-            return labels
-        return most_probable(split_outputs(mean, self.classes_), self.classes_)
+        return most_probable(split_classes(self._mean(X), self.classes_), self.classes_)
 
     def predict_proba(self, X: Any) -> Any:
         """Predict class probabilities: the mean over the trees of the class proportions in the leaf.
@@ -60,25 +57,7 @@ class ClassifierForest(ClassifierMixin, BaseForest, persistent_name=""):  # type
         ndarray of shape (n_rows, n_classes), or list of ndarray
             Probabilities, a list if there are several outputs.
         """
-        outputs = split_outputs(self._mean(X), self.classes_)
-        return outputs if type(self.classes_) is list else outputs[0]
-
-    def predict_log_proba(self, X: Any) -> Any:
-        """Predict logarithms of the class probabilities, −inf for a probability of 0.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes), or list of ndarray
-            Logarithms, a list if there are several outputs.
-        """
-        outputs = self.predict_proba(X)
-        with np.errstate(divide="ignore"):
-            return [np.log(part) for part in outputs] if type(outputs) is list else np.log(outputs)
+        return as_probabilities(self._mean(X), self.classes_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -345,7 +324,7 @@ class RegressorForest(RegressorMixin, BaseForest, persistent_name=""):  # type: 
         ndarray of shape (n_rows,) or (n_rows, n_outputs)
             Predicted values.
         """
-        return as_values(self._mean(X))
+        return as_targets(self._mean(X))
 
     def predict_quantiles(self, X: Any, quantiles: ArrayLike = (0.05, 0.5, 0.95)) -> Floats:
         """Predict quantiles of the target (quantile regression forest, Meinshausen 2006).

@@ -34,18 +34,18 @@ from spinney.forests.importances import permutation_importances
 from spinney.forests.leaf_targets import LeafTargets
 from spinney.io import require
 from spinney.losses.criteria import CRITERIA
-from spinney.members.tables import check_classes
 from spinney.tree import pruning
 from spinney.tree.ensemble import EnsembleBuilder, TreeEnsemble
 from spinney.tree.grower import Grower
 from spinney.tree.plan import GrowPlan
-from spinney.tree.predictor import Predictor
+from spinney.tree.predictor import Predictor, as_targets, split_classes
 from spinney.tree.tree_arrays import TreeArrays
 from spinney.trees.base import BaseTree
 from spinney.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
 from spinney.trees.oblique import ObliqueTreeClassifier, ObliqueTreeRegressor
 from spinney.trees.parameters import RULES as TREE_RULES
 from spinney.trees.parameters import CartParameters, CommonParameters, TreeParameters
+from spinney.trees.state import check_tree_classes
 
 Floats = NDArray[np.float64]
 
@@ -148,7 +148,9 @@ class BaseForest(MultiOutputMixin, SampledEnsemble, TableEstimator, ForestParame
             max_features_=plan.max_features,
             classes_=training.class_labels,
             _samples=samples,
-            leaf_targets_=self._collect_targets(ensemble, training, samples),
+            leaf_targets_=LeafTargets.collect(ensemble, training, samples, self.n_jobs)
+            if self.keep_targets
+            else None,
             **(self._score_out_of_bag(ensemble, training, samples) if self.oob_score else {}),
         )
 
@@ -215,14 +217,6 @@ class BaseForest(MultiOutputMixin, SampledEnsemble, TableEstimator, ForestParame
             )  # fmt: skip
         return builder.build()
 
-    def _collect_targets(
-        self, ensemble: TreeEnsemble, training: TrainingSet, samples: BootstrapSamples
-    ) -> LeafTargets | None:
-        """Return the training targets per leaf, None unless ``keep_targets``."""
-        if not self.keep_targets:
-            return None
-        return LeafTargets.collect(ensemble, training.table, training.y, samples, self.n_jobs)
-
     def _score_out_of_bag(
         self, ensemble: TreeEnsemble, training: TrainingSet, samples: BootstrapSamples
     ) -> dict[str, Any]:
@@ -234,7 +228,7 @@ class BaseForest(MultiOutputMixin, SampledEnsemble, TableEstimator, ForestParame
         parts = out_of_bag_parts(samples, ensemble.n_trees, predict, self.n_jobs)
         mean, n_predictions = out_of_bag_mean(samples.n_rows, parts)
         classes = training.class_labels
-        predictions = as_values(mean) if classes is None else split_outputs(mean, classes)
+        predictions = as_targets(mean) if classes is None else split_classes(mean, classes)
         assert training.labels is not None
         return out_of_bag_attributes(
             self.oob_score, training.labels, predictions, n_predictions, samples.weights, classes
@@ -259,18 +253,12 @@ class BaseForest(MultiOutputMixin, SampledEnsemble, TableEstimator, ForestParame
         require(valid, "the samples and the schema have different numbers of features")
         require(ensemble.n_features == schema.n_features, "the trees and the schema have different features")
         ensemble.validate([len(feature.categories) for feature in schema.features])
-        max_features, classes = self.max_features_, fitted.get("classes_")
+        max_features = self.max_features_
         require(type(max_features) is int and max_features >= 1, "max_features_ is not a count")
         score = fitted.get("oob_score_")
         require(score is None or type(score) is float, "oob_score_ is not a number")
-        outputs = None
-        if self._task == "classification":
-            outputs = check_classes(classes)
-            valid = (type(classes) is list) == (ensemble.n_outputs > 1) and len(outputs) == ensemble.n_outputs
-            require(valid, "the trees and the classes have different numbers of outputs")
-            require(max(map(len, outputs)) == ensemble.width, "the trees have other classes than classes_")
-        else:
-            require("classes_" not in fitted and ensemble.width == 1, "a regressor has classes")
+        require("classes_" not in fitted or fitted["classes_"] is not None, "classes_ is None")
+        outputs = check_tree_classes(fitted.get("classes_"), ensemble, self._task)
         check_out_of_bag(fitted, samples.n_rows, outputs)
         if "leaf_targets_" in fitted:
             fitted["leaf_targets_"].validate(ensemble.node_count, samples.n_rows, ensemble.n_outputs)
@@ -415,13 +403,3 @@ class BaseForest(MultiOutputMixin, SampledEnsemble, TableEstimator, ForestParame
         return permutation_importances(
             self.ensemble_, table, target, self._samples, n_repeats, self.n_jobs, title
         )
-
-
-def split_outputs(mean: Floats, classes: Any) -> list[Floats]:
-    """Split probabilities (n_rows, n_outputs, width) into one array per output, without padding."""
-    return [mean[:, k, : len(labels)] for k, labels in enumerate(by_output(classes))]
-
-
-def as_values(mean: Floats) -> Floats:
-    """Return values (n_rows, n_outputs, 1) in the shape of the target."""
-    return mean[:, 0, 0] if mean.shape[1] == 1 else mean[:, :, 0]

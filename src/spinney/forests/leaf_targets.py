@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinney.bagging.sampling import BootstrapSamples
-from spinney.data.schema import Table
+from spinney.data.training_set import TrainingSet
 from spinney.io import Persistent, require
 from spinney.members.fitting import run_jobs
 from spinney.members.tables import is_array
@@ -45,19 +45,14 @@ class LeafTargets(Persistent):
 
     @classmethod
     def collect(
-        cls,
-        ensemble: TreeEnsemble,
-        table: Table,
-        y: NDArray[np.float64],
-        samples: BootstrapSamples,
-        n_jobs: int | None,
+        cls, ensemble: TreeEnsemble, training: TrainingSet, samples: BootstrapSamples, n_jobs: int | None
     ) -> Self:
         """Find the leaf of each training row in each tree that drew it."""
 
         def fill(t: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
             tree, counts = ensemble.tree(t), samples.counts(t)
             rows = np.flatnonzero(counts)
-            leaves = Predictor(tree).apply(table.take(rows))[:, 0]
+            leaves = Predictor(tree).apply(training.table.take(rows))[:, 0]
             order = np.argsort(leaves, kind="stable")
             drawn = counts[rows]
             sizes = np.bincount(leaves, weights=drawn, minlength=tree.node_count).astype(np.int64)
@@ -66,7 +61,7 @@ class LeafTargets(Persistent):
         parts = run_jobs(fill, [(t,) for t in range(ensemble.n_trees)], n_jobs)
         sizes = np.concatenate([part[1] for part in parts])
         return cls(
-            y=np.array(y),
+            y=np.array(training.y),
             row=np.concatenate([part[0] for part in parts]),
             begin=np.concatenate([[0], np.cumsum(sizes)]),
             weights=samples.weights if samples.keeps_weights else None,

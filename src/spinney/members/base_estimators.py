@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import Tags, get_tags
 
 from spinney.core.errors import InputError, show_value
@@ -45,6 +46,35 @@ def base_estimator_tags(estimator: Any) -> Tags:
     True
     """
     return deepcopy(get_tags(estimator if AnyEstimator().allows(estimator) else BaseEstimator()))
+
+
+class CopiesEnsemble(MetaEstimatorMixin):  # type: ignore[misc]
+    """Base class of ensembles whose members are copies of one base estimator, ``estimator``."""
+
+    estimator: Any
+    estimators_: list[Any]
+
+    @abstractmethod
+    def _default_estimator(self) -> Any:
+        """Return the base estimator to use if ``estimator`` is None."""
+
+    def _base_estimator(self) -> Any:
+        """Return the estimator that members are copies of."""
+        return self._default_estimator() if self.estimator is None else self.estimator
+
+    def __len__(self) -> int:
+        return len(self.estimators_)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.estimators_[index]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.estimators_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = base_estimator_tags(self._base_estimator()).input_tags
+        return tags
 
 
 def make_member(estimator: Any, seed: int | None = None, **params: Any) -> Any:

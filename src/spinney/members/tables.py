@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from spinney.core.errors import InputError, InputTypeError
-from spinney.data.target import by_output, encode_classes, read_target
+from spinney.data.target import by_output
 from spinney.io import CorruptModelFile, require
 
 # ---- rows and columns ----
@@ -147,20 +147,3 @@ def check_classes(classes: Any) -> list[Any]:
     for labels in outputs:
         check_labels(labels)
     return outputs
-
-
-def encode_labels(y: Any, n_rows: int | None = None) -> tuple[NDArray[np.int32], NDArray[Any]]:
-    """Return class codes (n_rows,) and the classes in ascending order; y must have one output.
-
-    >>> codes, classes = encode_labels(["b", "a", "b"])
-    >>> codes.tolist(), classes.tolist()
-    ([1, 0, 1], ['a', 'b'])
-    """
-    labels = read_target(y, count_rows(y) if n_rows is None and y is not None else n_rows or 0)
-    if labels.ndim == 2:
-        raise InputError(
-            f"y has {labels.shape[1]} outputs, but this ensemble supports one",
-            fix="Fit one ensemble per output, for example with sklearn.multioutput.MultiOutputClassifier.",
-        )
-    encoded = encode_classes(labels)
-    return encoded.codes[:, 0], encoded.classes[0]

@@ -18,10 +18,9 @@ from spinney.core.parameters import FLAG, NONE, Integer, OneOf, Real, Rule, draw
 from spinney.core.parameters import ArrayLike as ArrayRule
 from spinney.core.seeds import stream
 from spinney.data import read_table
-from spinney.data.target import encode_values, read_target
+from spinney.data.target import encode_labels, encode_values, read_target
 from spinney.data.weights import check_weights
 from spinney.io import require
-from spinney.members.tables import encode_labels
 from spinney.perturb import networks as nets
 from spinney.perturb.base import check_labels
 from spinney.perturb.inputs import InputCoding, learn_coding, merge_rows, moments

@@ -13,18 +13,12 @@ from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Integer, OneOf, Real, Rule, draw_seed, thread_count
 from spinney.core.parameters import ArrayLike as ArrayRule
 from spinney.core.seeds import stream
+from spinney.data.target import encode_labels
 from spinney.data.weights import check_weights
 from spinney.io import require
 from spinney.members.base_estimators import AnyEstimator, make_member
 from spinney.members.fitting import fit_member, run_jobs
-from spinney.members.tables import (
-    check_input,
-    count_rows,
-    count_training_rows,
-    describe_input,
-    encode_labels,
-    take_rows,
-)
+from spinney.members.tables import check_input, count_rows, count_training_rows, describe_input, take_rows
 from spinney.perturb import codes as output_codes
 from spinney.perturb.base import _MemberEnsemble, check_labels
 from spinney.trees import DecisionTreeClassifier

@@ -18,12 +18,12 @@ from spinney.bagging.sampling import row_order
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Integer, OneOf, Real, Rule, draw_seed, thread_count
 from spinney.core.seeds import stream
-from spinney.data.target import encode_values, read_target
+from spinney.data.target import encode_labels, encode_values, read_target
 from spinney.data.weights import check_weights
 from spinney.io import require
 from spinney.members.base_estimators import AnyEstimator, base_estimator_tags, make_member
 from spinney.members.fitting import fit_member, takes_weights
-from spinney.members.tables import count_training_rows, describe_input, encode_labels, take_rows
+from spinney.members.tables import count_training_rows, describe_input, take_rows
 from spinney.perturb.base import _MemberEnsemble, check_labels
 from spinney.trees import DecisionTreeClassifier, DecisionTreeRegressor
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from spinney.core.arrays import Floats
+from spinney.data.schema import Table
+from spinney.data.target import by_output
 from spinney.native import core
 from spinney.tree.ensemble import TreeEnsemble
 from spinney.tree.tree_arrays import TreeArrays
@@ -19,23 +21,6 @@ from spinney.tree.tree_arrays import TreeArrays
 _STAGED_BYTES = 1 << 24
 
 Columns = NDArray[Any] | list[NDArray[Any] | None]
-Weights = Sequence[float] | Floats | None
-
-
-class Rows(Protocol):
-    """Rows to predict: `block` if they are one 2-D array, and the columns in any case."""
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-
-    @property
-    def block(self) -> NDArray[np.floating[Any]] | None:
-        """The rows as one array (n_rows, n_features), or None."""
-
-    @property
-    def columns(self) -> Sequence[NDArray[Any]]:
-        """One array (n_rows,) per feature."""
 
 
 class Predictor:
@@ -108,7 +93,7 @@ class Predictor:
 
     # ---- one tree ----
 
-    def value(self, table: Rows, n_threads: int = 1) -> Floats:
+    def value(self, table: Table, n_threads: int = 1) -> Floats:
         """Return the value of each row: class proportions, or the mean.  -> (n_rows, n_outputs, width)
 
         For an ensemble of one tree.
@@ -118,7 +103,7 @@ class Predictor:
         packed = self._core or self._pack()
         return packed.values(used_columns(table, self._used), n_threads, table.n_rows)
 
-    def classes(self, table: Rows, n_threads: int = 1) -> NDArray[np.int64]:
+    def classes(self, table: Table, n_threads: int = 1) -> NDArray[np.int64]:
         """Return the class code with the largest value, the first of ties.
 
         -> (n_rows,), or (n_rows, n_outputs) for several outputs. For an ensemble of one tree.
@@ -131,70 +116,42 @@ class Predictor:
 
     # ---- many trees ----
 
-    def sum(
-        self,
-        table: Rows,
-        n_threads: int = 1,
-        *,
-        weights: Weights = None,
-        n_trees: int | None = None,
-        start: Floats | None = None,
-    ) -> Floats:
-        """Return `start` plus the weighted sum of the values of the trees.  -> (n_rows, n_outputs, width)
+    def sum(self, table: Table, n_threads: int = 1, *, start: Floats | None = None) -> Floats:
+        """Return `start` plus the sum of the values of the trees.  -> (n_rows, n_outputs, width)
 
-        weights (n_trees,); n_trees: only the first so many trees; start (result's shape) is not changed.
+        start (result's shape) is not changed.
 
-        >>> predictor.sum(table, n_trees=50)  # doctest: +SKIP
+        >>> predictor.sum(table)  # doctest: +SKIP
         """
-        total = self._sums(table, n_threads, weights, range(self._count(n_trees)), start, 1)
-        return total.reshape(table.n_rows, *self._shape)
+        total: Floats = self._sums(table, n_threads, range(self._n_trees), start, 1)[0]
+        return total
 
-    def mean(
-        self, table: Rows, n_threads: int = 1, *, weights: Weights = None, n_trees: int | None = None
-    ) -> Floats:
-        """Return the weighted mean of the values of the trees.  -> (n_rows, n_outputs, width)
+    def mean(self, table: Table, n_threads: int = 1) -> Floats:
+        """Return the mean of the values of the trees.  -> (n_rows, n_outputs, width)
 
         >>> predictor.mean(table)[:, 0]  # doctest: +SKIP
         """
-        total = self.sum(table, n_threads, weights=weights, n_trees=n_trees)
-        total /= self._total_weights(weights, n_trees)[-1]
+        total = self.sum(table, n_threads)
+        total /= self._n_trees
         return total
 
     def staged_sum(
-        self,
-        table: Rows,
-        n_threads: int = 1,
-        *,
-        weights: Weights = None,
-        n_trees: int | None = None,
-        start: Floats | None = None,
+        self, table: Table, n_threads: int = 1, *, start: Floats | None = None
     ) -> Iterator[Floats]:
         """Yield the result of `sum` after one round of trees, after two, and so on.
 
         >>> for stage in predictor.staged_sum(table): ...  # doctest: +SKIP
         """
-        n_stages = self._count(n_trees) // self._step
+        n_stages = self._n_trees // self._step
         at_once = max(1, _STAGED_BYTES // (8 * max(table.n_rows, 1) * int(np.prod(self._shape))))
         for first in range(0, n_stages, at_once):
             end = min(first + at_once, n_stages)
             trees = range(first * self._step, end * self._step)
-            stages = self._sums(table, n_threads, weights, trees, start, end - first)
+            stages = self._sums(table, n_threads, trees, start, end - first)
             yield from stages
             start = stages[-1]
 
-    def staged_mean(
-        self, table: Rows, n_threads: int = 1, *, weights: Weights = None, n_trees: int | None = None
-    ) -> Iterator[Floats]:
-        """Yield the result of `mean` for the first tree, the first two, and so on.
-
-        >>> for stage in predictor.staged_mean(table): ...  # doctest: +SKIP
-        """
-        totals = self._total_weights(weights, n_trees)
-        stages = self.staged_sum(table, n_threads, weights=weights, n_trees=n_trees)
-        for stage, total in zip(stages, totals[self._step - 1 :: self._step], strict=True):
-            yield stage / total
-
-    def apply(self, table: Rows, n_threads: int = 1, *, n_trees: int | None = None) -> NDArray[np.int32]:
+    def apply(self, table: Table, n_threads: int = 1) -> NDArray[np.int32]:
         """Return the leaf of each row in each tree, numbered within its tree.  -> (n_rows, n_trees)
 
         For a row divided by missing values: the leaf with the largest fraction, the first of ties.
@@ -203,9 +160,9 @@ class Predictor:
         """
         packed = self._core or self._pack()
         columns = used_columns(table, self._used)
-        return packed.apply(columns, n_threads, table.n_rows, self._count(n_trees))
+        return packed.apply(columns, n_threads, table.n_rows, self._n_trees)
 
-    def decision_path(self, table: Rows, n_threads: int = 1) -> csr_array[np.float64, tuple[int, int]]:
+    def decision_path(self, table: Table, n_threads: int = 1) -> csr_array[np.float64, tuple[int, int]]:
         """Return the fraction of each row that reaches each node: 1 unless a missing value divided it.
 
         -> (n_rows, node_count), the nodes of all trees in their order
@@ -217,36 +174,21 @@ class Predictor:
         indptr, indices, fractions = packed.decision_path(columns, n_threads, table.n_rows)
         return csr_array((fractions, indices, indptr), shape=(table.n_rows, len(self._trees.kind)))
 
-    def _count(self, n_trees: int | None) -> int:
-        if n_trees is None:
-            return self._n_trees
-        if not 0 <= n_trees <= self._n_trees or n_trees % self._step:
-            raise ValueError(f"n_trees={n_trees}: there are {self._n_trees} trees, {self._step} per round.")
-        return n_trees
-
-    def _total_weights(self, weights: Any, n_trees: int | None) -> Floats:
-        n_trees = self._count(n_trees)
-        if weights is None:
-            return np.arange(1.0, n_trees + 1.0)
-        return np.cumsum(np.asarray(weights, dtype=np.float64)[:n_trees])
-
     def _sums(
-        self, table: Rows, n_threads: int, weights: Any, trees: range, start: Any, n_stages: int
+        self, table: Table, n_threads: int, trees: range, start: Floats | None, n_stages: int
     ) -> Floats:
         """Add trees to the start in equal stages; return the sums after each.  -> (n_stages, n_rows, …)"""
-        if weights is not None:
-            weights = np.ascontiguousarray(weights, dtype=np.float64)
         if start is not None:
             start = np.ascontiguousarray(start, dtype=np.float64)
         packed = self._core or self._pack()
         columns = used_columns(table, self._used)
         sums: Floats = packed.sum(
-            columns, n_threads, table.n_rows, trees.start, len(trees), n_stages, weights, start
+            columns, n_threads, table.n_rows, trees.start, len(trees), n_stages, None, start
         )
         return sums.reshape(n_stages, table.n_rows, *self._shape)
 
 
-def used_columns(table: Rows, used: Sequence[int]) -> Columns:
+def used_columns(table: Table, used: Sequence[int]) -> Columns:
     """Return the block as it is, else only the columns that trees read: sparse tables make them on demand."""
     if table.block is not None:
         return table.block
@@ -254,3 +196,22 @@ def used_columns(table: Rows, used: Sequence[int]) -> Columns:
     for j in used:
         columns[j] = table.columns[j]
     return columns
+
+
+# ---- values as predictions ----
+
+
+def split_classes(value: Floats, classes: Any) -> list[Floats]:
+    """Split class proportions (n_rows, n_outputs, width) into an array per output, without padding."""
+    return [value[:, k, : len(labels)] for k, labels in enumerate(by_output(classes))]
+
+
+def as_probabilities(value: Floats, classes: Any) -> Any:
+    """Return class proportions as ``predict_proba`` does: an array, or a list of them for several outputs."""
+    parts = split_classes(value, classes)
+    return parts if type(classes) is list else parts[0]
+
+
+def as_targets(value: Floats) -> Floats:
+    """Return values (n_rows, n_outputs, 1) in the shape of the target, (n_rows,) or (n_rows, n_outputs)."""
+    return value[:, 0, 0] if value.shape[1] == 1 else value[:, :, 0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from scipy.special import betaincinv, chdtri
 
 from spinney.core.arrays import Floats
+from spinney.data.training_set import Task
 from spinney.tree.tree_arrays import TreeArrays
 
 Reach = Any
@@ -46,8 +47,6 @@ def cost_complexity(tree: TreeArrays, alpha: float) -> TreeArrays:
 
     >>> cost_complexity(model.tree_, alpha=0.01).n_leaves  # doctest: +SKIP
     """
-    if not alpha >= 0:
-        raise ValueError(f"alpha is {alpha!r}; it takes a number of at least 0.")
     marked = np.zeros(tree.node_count, dtype=np.bool_)
     marked[[node for at, node, _ in weakest_links(tree) if at <= alpha]] = True
     return tree.subset(marked)
@@ -110,43 +109,27 @@ def _depth_first_order(tree: TreeArrays) -> list[int]:
     return position
 
 
-def choose_alpha(alphas: ArrayLike, cv_scores: ArrayLike, rule: Literal["best", "1-se"] = "best") -> float:
+def choose_alpha(alphas: Floats, scores: Floats, one_se: bool = False) -> float:
     """Choose α by cross-validated scores; greater is better.
 
-    alphas (n_alphas,); cv_scores (n_folds, n_alphas).
-    ``"best"`` takes the best mean; ``"1-se"`` the largest α whose mean is within one standard error of it.
-    Ties go to the larger α, the smaller tree.
+    alphas (n_alphas,); scores (n_folds, n_alphas). The best mean wins; with ``one_se`` the largest α whose
+    mean is within one standard error of it. Ties go to the larger α, the smaller tree.
 
-    >>> choose_alpha([0.0, 0.1, 0.2], [[0.8, 0.9, 0.9], [0.8, 0.9, 0.7]])
+    >>> choose_alpha(np.array([0.0, 0.1, 0.2]), np.array([[0.8, 0.9, 0.9], [0.8, 0.9, 0.7]]))
     0.1
     """
-    grid, scores = np.asarray(alphas, dtype=np.float64), np.asarray(cv_scores, dtype=np.float64)
-    if scores.ndim != 2 or grid.ndim != 1 or scores.shape[1] != len(grid) or 0 in scores.shape:
-        raise ValueError(
-            f"cv_scores has shape {scores.shape}; {len(grid)} alphas take (n_folds, {len(grid)})."
-        )
-    if not np.isfinite(scores).all():
-        raise ValueError("cv_scores has values that are not finite; a fold probably failed to fit.")
-    if rule not in ("best", "1-se"):
-        raise ValueError(f"rule is {rule!r}; it takes 'best' or '1-se'.")
     mean = scores.mean(axis=0)
     best = int(np.argmax(mean))
     slack = _ROUNDING * abs(mean[best])
-    if rule == "1-se" and len(scores) > 1:
+    if one_se and len(scores) > 1:
         slack += scores[:, best].std(ddof=1) / np.sqrt(len(scores))
-    return float(grid[mean >= mean[best] - slack].max())
+    return float(alphas[mean >= mean[best] - slack].max())
 
 
 # ---- by a validation set ----
 
 
-def leaf_losses(
-    tree: TreeArrays,
-    reach: Reach,
-    y: NDArray[Any],
-    weight: Floats | None = None,
-    task: Literal["classification", "regression"] = "classification",
-) -> Floats:
+def leaf_losses(tree: TreeArrays, reach: Reach, y: NDArray[Any], weight: Floats, task: Task) -> Floats:
     """Return each node's validation loss if it predicted all rows that reach it.  -> (n_nodes,)
 
     reach (n_rows, n_nodes) sparse; y (n_rows,) or (n_rows, n_outputs), class codes or values;
@@ -160,7 +143,7 @@ def leaf_losses(
         loss = (tree.value.argmax(axis=2)[nodes] != target).sum(axis=1)
     else:
         loss = ((tree.value[:, :, 0][nodes] - target) ** 2).sum(axis=1)
-    share = entries.data if weight is None else entries.data * np.asarray(weight, dtype=np.float64)[rows]
+    share = entries.data * weight[rows]
     return np.bincount(nodes, weights=share * loss, minlength=tree.node_count).astype(np.float64)
 
 
@@ -181,27 +164,24 @@ def staying(tree: TreeArrays, reach: Reach) -> csr_array[np.float64, tuple[int, 
     return left
 
 
-def reduced_error(tree: TreeArrays, leaf_loss: Floats, staying_loss: Floats | None = None) -> TreeArrays:
+def reduced_error(tree: TreeArrays, leaf_loss: Floats, staying_loss: Floats) -> TreeArrays:
     """Replace, bottom-up, each subtree that is no better on the validation rows than a leaf in its place.
 
     leaf_loss, staying_loss (n_nodes,), from `leaf_losses`. The result is the smallest of the best subtrees.
 
-    >>> reduced_error(model.tree_, leaf_losses(model.tree_, reach, y_validation))  # doctest: +SKIP
+    >>> reduced_error(model.tree_, leaf_loss, staying_loss)  # doctest: +SKIP
     """
-    stay = np.zeros(tree.node_count) if staying_loss is None else staying_loss
-    return tree.subset(_no_worse_as_leaf(tree, np.asarray(leaf_loss, dtype=np.float64), stay, slack=0.0))
+    return tree.subset(_no_worse_as_leaf(tree, leaf_loss, staying_loss, slack=0.0))
 
 
-def pre(tree: TreeArrays, leaf_loss: Floats, staying_loss: Floats | None = None) -> TreeArrays:
+def pre(tree: TreeArrays, leaf_loss: Floats, staying_loss: Floats) -> TreeArrays:
     """Keep, top-down, only the splits whose children as leaves have less validation loss than the node.
 
     The same tree as when deciding during growth, because no split depends on those below it.
 
-    >>> pre(model.tree_, leaf_losses(model.tree_, reach, y_validation))  # doctest: +SKIP
+    >>> pre(model.tree_, leaf_loss, staying_loss)  # doctest: +SKIP
     """
-    split_loss = tree.sum_over_children(np.asarray(leaf_loss, dtype=np.float64))
-    if staying_loss is not None:
-        split_loss = split_loss + staying_loss
+    split_loss = tree.sum_over_children(leaf_loss) + staying_loss
     return tree.subset(split_loss >= leaf_loss - _ROUNDING * np.abs(leaf_loss))
 
 
@@ -238,8 +218,6 @@ def upper_error_rate(errors: ArrayLike, n: ArrayLike, confidence: float = 0.25) 
     >>> float(upper_error_rate(0, 6).round(3))
     0.206
     """
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence is {confidence!r}; it takes a number between 0 and 1.")
     wrong, total = np.broadcast_arrays(np.asarray(errors, np.float64), np.asarray(n, np.float64))
     rate = np.ones(total.shape)
     # Most leaves make no error, and for them the limit has a closed form.
@@ -259,8 +237,6 @@ def pessimistic(tree: TreeArrays, confidence: float = 0.25) -> TreeArrays:
 
     >>> pessimistic(model.tree_, confidence=0.25).n_leaves  # doctest: +SKIP
     """
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence is {confidence!r}; it takes a number between 0 and 1.")
     none = np.zeros(tree.node_count)
     if tree.max_n_classes > 1:
         wrong = np.maximum(1.0 - tree.value.max(axis=2), 0.0) * tree.weight[:, None]

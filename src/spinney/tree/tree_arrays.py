@@ -201,14 +201,6 @@ class TreeArrays:
             arrays |= {array: getattr(self, array) for array in pool}
         return arrays | {"n_features": self.n_features}
 
-    def renumber(self, keep_as_leaf: NDArray[np.bool_]) -> NDArray[np.int32]:
-        """Return each node's number after `subset`, −1 if removed.  keep_as_leaf (n_nodes,) -> (n_nodes,)"""
-        alive = np.ones(self.node_count, dtype=np.bool_)
-        for begin, end in self.levels[1:]:
-            above = self.parent[begin:end]
-            alive[begin:end] = alive[above] & ~keep_as_leaf[above]
-        return np.where(alive, np.cumsum(alive) - 1, -1).astype(np.int32)
-
     def subset(self, keep_as_leaf: NDArray[np.bool_]) -> TreeArrays:
         """Turn the marked nodes into leaves and remove the nodes below them, as every pruning does.
 
@@ -216,12 +208,11 @@ class TreeArrays:
 
         >>> stump = tree.subset(tree.depth == 1)  # doctest: +SKIP
         """
-        keep_as_leaf = np.asarray(keep_as_leaf, dtype=np.bool_)
-        if keep_as_leaf.shape != (self.node_count,):
-            raise ValueError(
-                f"keep_as_leaf has shape {keep_as_leaf.shape}; the tree has {self.node_count} nodes."
-            )
-        kept = np.flatnonzero(self.renumber(keep_as_leaf) >= 0)
+        alive = np.ones(self.node_count, dtype=np.bool_)  # not below a marked node
+        for begin, end in self.levels[1:]:
+            above = self.parent[begin:end]
+            alive[begin:end] = alive[above] & ~keep_as_leaf[above]
+        kept = np.flatnonzero(alive)
         leaf = (self.is_leaf | keep_as_leaf)[kept]
         n_children = np.where(leaf, 0, self.n_children[kept])
         arrays: dict[str, Any] = {name: getattr(self, name)[kept] for name in NODE_ARRAYS}

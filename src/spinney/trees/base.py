@@ -9,23 +9,23 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
-from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.metadata_routing import UNUSED
 
-from spinney.base import TableEstimator, parameters
+from spinney.base import ProbabilisticClassifier, TableEstimator, parameters
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
 from spinney.core.ledger import CandidateLedger
 from spinney.core.parameters import Rule, draw_seed, thread_count
 from spinney.data.schema import Schema, Table, read_table
-from spinney.data.target import read_target
+from spinney.data.target import by_output, class_attributes, read_target
 from spinney.data.training_set import Task, TrainingSet
 from spinney.data.weights import check_total, check_weights, class_weights_like
 from spinney.losses.criteria import CRITERIA
 from spinney.tree import pruning
 from spinney.tree.grower import Grower, Grown
 from spinney.tree.plan import GrowPlan
-from spinney.tree.predictor import Predictor
+from spinney.tree.predictor import Predictor, as_probabilities, as_targets
 from spinney.tree.tree_arrays import TreeArrays
 from spinney.trees.inspection import TreeInspection
 from spinney.trees.parameters import RULES, TreeParameters
@@ -104,7 +104,7 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
             n_threads=thread_count(self.n_jobs), seed=draw_seed(self.random_state),
         )  # fmt: skip
         validation = None if eval_set is None else self._read_eval_set(eval_set, training)
-        return self._fit_rows(training, validation, None)
+        return self.fit_training_set(training, validation)
 
     def read_training_set(
         self,
@@ -159,7 +159,7 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
             The features.
         """
         self._check_params()
-        return self._read_training_table(X)
+        return read_table(X, self.categorical_features)
 
     def fit_training_set(
         self, training: TrainingSet, validation: ValidationRows | None = None, grower: Grower | None = None
@@ -181,11 +181,6 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
             The fitted estimator.
         """
         self._check_params()
-        return self._fit_rows(training, validation, grower)
-
-    def _fit_rows(
-        self, training: TrainingSet, validation: ValidationRows | None, grower: Grower | None
-    ) -> Self:
         training, validation = self._hold_out(training, validation)
         if training.matrix is None:
             training = training.coded(self.max_bins)
@@ -256,9 +251,6 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
     def _tree_parameters(self, **fixed: Any) -> TreeParameters:
         """Return the parameters of the algorithm; a subclass adds those that it fixes."""
         return TreeParameters.from_params(vars(self), task=self._task, **fixed)
-
-    def _read_training_table(self, X: Any) -> Table:
-        return read_table(X, self.categorical_features)
 
     def _read_eval_set(self, eval_set: Any, training: TrainingSet) -> ValidationRows:
         if self.pruning not in ("pre", "reduced-error"):
@@ -338,12 +330,13 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
 
     def _derived(self, fitted: Mapping[str, Any]) -> dict[str, Any]:
         tree, classes = fitted["tree_"], fitted.get("classes_")
-        derived = super()._derived(fitted)
-        n_classes = None
-        if classes is not None:
-            n_classes = [len(labels) for labels in (classes if tree.n_outputs > 1 else [classes])]
-            derived["n_classes_"] = np.array(n_classes, np.intp) if tree.n_outputs > 1 else n_classes[0]
-        return derived | {"n_outputs_": tree.n_outputs, "predictor_": Predictor(tree, n_classes=n_classes)}
+        n_classes = None if classes is None else list(map(len, by_output(classes)))
+        return {
+            **super()._derived(fitted),
+            **({} if classes is None else class_attributes(classes)),
+            "n_outputs_": tree.n_outputs,
+            "predictor_": Predictor(tree, n_classes=n_classes),
+        }
 
     def _get_state(self) -> dict[str, Any]:
         state = super()._get_state()
@@ -406,7 +399,7 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
 
 
 @parameters
-class ClassifierTree(ClassifierMixin, BaseTree, persistent_name=""):  # type: ignore[misc]
+class ClassifierTree(ProbabilisticClassifier, BaseTree, persistent_name=""):
     """Base class of trees that predict the class with the largest proportion in the leaf."""
 
     _task = "classification"
@@ -456,27 +449,7 @@ class ClassifierTree(ClassifierMixin, BaseTree, persistent_name=""):  # type: ig
         ndarray of shape (n_rows, n_classes), or list of such arrays with several outputs
             Probabilities, in the order of ``classes_``.
         """
-        value = self._values(X)
-        if self.n_outputs_ == 1:
-            return value[:, 0]
-        return [value[:, k, : int(self.n_classes_[k])] for k in range(self.n_outputs_)]
-
-    def predict_log_proba(self, X: Any) -> Any:
-        """Predict logarithms of class probabilities.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes), or list of such arrays with several outputs
-            Logarithms; −inf where the probability is 0.
-        """
-        proba = self.predict_proba(X)
-        with np.errstate(divide="ignore"):
-            return np.log(proba) if self.n_outputs_ == 1 else [np.log(part) for part in proba]
+        return as_probabilities(self._values(X), self.classes_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -510,5 +483,4 @@ class RegressorTree(RegressorMixin, BaseTree, persistent_name=""):  # type: igno
         >>> DecisionTreeRegressor().fit([[0.0], [1.0]], [2.0, 3.0]).predict([[0.9]]).tolist()
         [3.0]
         """
-        value = self._values(X)
-        return value[:, 0, 0] if self.n_outputs_ == 1 else value[:, :, 0]
+        return as_targets(self._values(X))

@@ -119,7 +119,20 @@ class ID3Classifier(ClassifierTree):
     _parameter_rules = RULES | {"epsilon": (Real(0.0),)}
     epsilon: float = 0.0
 
-    def _read_training_table(self, X: Any) -> Table:
+    def read_training_table(self, X: Any) -> Table:
+        """Check the parameters and read all features of training rows as categories.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Training rows.
+
+        Returns
+        -------
+        Table
+            The features.
+        """
+        self._check_params()
         return read_table(X, range(open_source(X).shape[1]))
 
     def _tree_parameters(self, **fixed: Any) -> TreeParameters:

@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from spinney.core.arrays import Floats
 from spinney.data.schema import Schema
 from spinney.inspect.rules import RuleSet, rules
-from spinney.tree import cost, pruning
+from spinney.tree import pruning
+from spinney.tree.cost import path_costs
 from spinney.tree.tree_arrays import TreeArrays
 from spinney.trees.parameters import SingleTreeParameters, read_costs
 
@@ -107,16 +108,16 @@ class TreeInspection(SingleTreeParameters):
         check_is_fitted(self)
         given = read_costs(self.feature_costs, self.cost_rule, self.schema_)
         costs = np.ones(self.schema_.n_features) if given is None else given
+        tree = self.tree_
+        paid = path_costs(tree, costs)
         if X is None:
-            return cost.expected_cost(self.tree_, costs)
+            weight = np.where(tree.is_leaf, tree.weight, 0.0)
+            return float(paid @ weight) / float(weight.sum())
         reach = self.decision_path(X)  # type: ignore[attr-defined]
-        paid = cost.path_costs(self.tree_, costs)
-        inner = ~self.tree_.is_leaf
+        inner = ~tree.is_leaf
         # A row that ends at an inner node, which has no branch for it, has paid for the test of that node.
-        paid[inner] = paid[self.tree_.first_child[inner]]
-        ends: Floats = pruning.staying(self.tree_, reach).sum(axis=0) + np.where(
-            inner, 0.0, reach.sum(axis=0)
-        )
+        paid[inner] = paid[tree.first_child[inner]]
+        ends: Floats = pruning.staying(tree, reach).sum(axis=0) + np.where(inner, 0.0, reach.sum(axis=0))
         return float(paid @ ends) / int(reach.shape[0])
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Bunch:

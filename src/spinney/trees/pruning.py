@@ -73,7 +73,7 @@ def cross_validated_alpha(
         )
     if not scores:
         return 0.0
-    return pruning.choose_alpha(alphas, np.array(scores), rule="1-se" if one_se else "best")
+    return pruning.choose_alpha(alphas, np.array(scores), one_se)
 
 
 def _losses_along_path(

@@ -11,6 +11,8 @@ from spinney.core.ledger import CandidateLedger
 from spinney.data.schema import Schema
 from spinney.data.training_set import Task
 from spinney.io.errors import require
+from spinney.members.tables import check_classes
+from spinney.tree.ensemble import TreeEnsemble
 from spinney.tree.tree_arrays import TreeArrays
 
 
@@ -36,7 +38,7 @@ def check_tree(fitted: Mapping[str, Any], task: Task) -> None:
     max_features, alpha = fitted["max_features_"], fitted["ccp_alpha_"]
     require(type(max_features) is int and max_features >= 1, "max_features_ is not a count")
     require(type(alpha) is float and 0 <= alpha < np.inf, "ccp_alpha_ is not a number of at least 0")
-    _check_classes(fitted.get("classes_"), tree, task)
+    check_tree_classes(fitted.get("classes_"), tree, task)
     ledger: CandidateLedger | None = fitted.get("ledger_")
     if ledger is not None:
         require(ledger.feature_names == schema.names, "the ledger and the schema name different features")
@@ -44,16 +46,17 @@ def check_tree(fitted: Mapping[str, Any], task: Task) -> None:
         require(inside, "the ledger has candidates of nodes that are not in the tree")
 
 
-def _check_classes(classes: Any, tree: TreeArrays, task: Task) -> None:
+def check_tree_classes(classes: Any, trees: TreeArrays | TreeEnsemble, task: Task) -> list[Any] | None:
+    """Return the unchecked classes of every output, which must match the values of the trees.
+
+    None in regression.
+    """
+    _, n_outputs, width = trees.value.shape
     if task == "regression":
-        require(classes is None and tree.max_n_classes == 1, "a regression tree has classes")
-        return
-    several = type(classes) is list
-    outputs = classes if several else [classes]
-    require(several == (tree.n_outputs > 1), "the tree and the classes have different numbers of outputs")
-    require(len(outputs) == tree.n_outputs, "the tree and the classes have different numbers of outputs")
-    for labels in outputs:
-        valid = isinstance(labels, np.ndarray) and labels.ndim == 1 and len(labels) >= 1
-        require(valid, "the classes of an output are not a list of labels")
-        require(len(set(labels.tolist())) == len(labels), "a class is listed twice")
-    require(max(map(len, outputs)) == tree.max_n_classes, "the tree and its classes differ in number")
+        require(classes is None and width == 1, "a regression tree has classes")
+        return None
+    outputs = check_classes(classes)
+    valid = (type(classes) is list) == (n_outputs > 1) and len(outputs) == n_outputs
+    require(valid, "the trees and the classes have different numbers of outputs")
+    require(max(map(len, outputs)) == width, "the trees and their classes differ in number")
+    return outputs
