@@ -14,10 +14,10 @@ from sklearn.base import ClassifierMixin
 from spinney.base import Estimator
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError, show_values
-from spinney.data.target import encode_like, read_target
+from spinney.data.target import encode_labels, encode_like, read_target
 from spinney.data.weights import check_weights
 from spinney.io import require
-from spinney.members.tables import check_labels, encode_labels, is_array
+from spinney.members.tables import check_labels, is_array
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,11 @@ from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Integer, Kind, OneOf, Real, Rule, thread_count
 from spinney.core.parameters import ArrayLike as ArrayRule
+from spinney.data.target import encode_labels
 from spinney.data.weights import check_weights
 from spinney.discriminant.solvers import ClassedRows, Discriminants, solve_eigen, solve_lsqr, solve_svd
 from spinney.io import require
-from spinney.members.tables import check_labels, encode_labels, is_array
+from spinney.members.tables import check_labels, is_array
 
 
 class LinearDiscriminantAnalysis(

@@ -18,11 +18,11 @@ from spinney.core.parameters import FLAG, NONE, Integer, Kind, OneOf, Real, Rule
 from spinney.core.progress import track
 from spinney.data.matrix import Matrix
 from spinney.data.splits import hold_out
-from spinney.data.target import encode_like, read_target
+from spinney.data.target import encode_labels, encode_like, read_target
 from spinney.data.weights import check_weights, class_weights
 from spinney.io import require
 from spinney.members.fitting import run_jobs
-from spinney.members.tables import check_labels, encode_labels, is_array
+from spinney.members.tables import check_labels, is_array
 from spinney.native import core
 from spinney.online.training import (
     Learned,
