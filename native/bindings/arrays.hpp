@@ -16,6 +16,12 @@
 
 namespace nb = nanobind;
 
+/// Arrays that functions take: contiguous, and of this element type.
+template <class T>
+using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
 /// A view of a Python array through the buffer protocol: any strides, read-only or not, nothing copied.
 class Buffer {
   public:

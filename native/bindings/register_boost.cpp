@@ -1,14 +1,7 @@
 // Registers the gradient booster and its options.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 #include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "bindings/arrays.hpp"
 #include "bindings/grown_tree.hpp"
@@ -21,9 +14,6 @@ using namespace nb::literals;
 
 namespace spinney {
 namespace {
-
-using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 /// Check what a wrong call from Python could break.
 void check(const CodeMatrix& x, const BoostOptions& o) {
@@ -54,7 +44,8 @@ class BoundBooster {
         booster_ = std::make_unique<Booster>(matrix, std::move(o));
     }
 
-    void set_rows(const Vector& y, const std::optional<Vector>& weights, const Matrix& scores) {
+    void set_rows(const Vector<double>& y, const std::optional<Vector<double>>& weights,
+                  const Matrix<double>& scores) {
         const Size n = booster_->n_rows();
         if (y.size() != n || scores.shape(0) != n || (weights && weights->size() != n))
             throw nb::value_error("y, weights and scores must have one entry for each row of the matrix");
@@ -80,8 +71,8 @@ class BoundBooster {
         return to_list(std::move(trees), n_features_);
     }
 
-    nb::list step(const Matrix& gradient, const Matrix& hessian) {
-        for (const Matrix* m : {&gradient, &hessian})
+    nb::list step(const Matrix<double>& gradient, const Matrix<double>& hessian) {
+        for (const Matrix<double>* m : {&gradient, &hessian})
             if (m->shape(0) != booster_->n_rows() || m->shape(1) != n_scores_)
                 throw nb::value_error("gradient and hessian must have the shape of the scores");
         std::vector<FlatTree> trees;
@@ -99,7 +90,7 @@ class BoundBooster {
         return out.array;
     }
 
-    double loss(const std::string& loss, double parameter, const std::optional<Vector>& weights) {
+    double loss(const std::string& loss, double parameter, const std::optional<Vector<double>>& weights) {
         if (weights && weights->size() != booster_->n_rows())
             throw nb::value_error("weights must have one entry for each row of the matrix");
         const LossName name = checked(loss);

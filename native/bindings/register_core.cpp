@@ -6,9 +6,6 @@
 
 namespace {
 
-template <class T>
-using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
 auto draw_seeds(const Vector<std::uint64_t>& random_states) {
     NewArray<std::uint64_t> out({random_states.size()});
     for (size_t i = 0; i < random_states.size(); ++i)

@@ -1,15 +1,8 @@
 // Registers the growers of trees and forests, their options, and the sampler of bootstrap samples.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
-#include <algorithm>
 #include <bit>
 #include <memory>
-#include <optional>
-#include <string>
 
 #include "bindings/arrays.hpp"
 #include "bindings/grown_tree.hpp"
@@ -23,14 +16,12 @@ using namespace nb::literals;
 namespace spinney {
 namespace {
 
-using ClassArray = nb::ndarray<const std::int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using ValueArray = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Wholes = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Seeds = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using ClassArray = Matrix<std::int32_t>;
+using ValueArray = Matrix<double>;
+using Seeds = Vector<std::uint64_t>;
 
 Target read_target(const std::optional<ClassArray>& classes, std::vector<int> n_classes,
-                   const std::optional<ValueArray>& values, const std::optional<Vector>& weights) {
+                   const std::optional<ValueArray>& values, const std::optional<Vector<double>>& weights) {
     Target t;
     if (classes) {
         t.task = Task::classification;
@@ -49,7 +40,8 @@ Target read_target(const std::optional<ClassArray>& classes, std::vector<int> n_
 }
 
 /// Check what a wrong call from Python could break.
-void check(const CodeMatrix& x, const Target& t, const GrowOptions& o, const std::optional<Vector>& weights) {
+void check(const CodeMatrix& x, const Target& t, const GrowOptions& o,
+           const std::optional<Vector<double>>& weights) {
     const auto d = x.columns.size();
     if (t.n_rows != x.n_rows || (weights && weights->size() != x.n_rows))
         throw nb::value_error("the target and the weights must have one entry for each row of the matrix");
@@ -75,7 +67,7 @@ class Grower {
     explicit Grower(const CodeMatrix& x) : x_(x), grower_(x) {}
 
     GrownTree grow(const std::optional<ClassArray>& classes, std::vector<int> n_classes,
-                   const std::optional<ValueArray>& values, const std::optional<Vector>& weights,
+                   const std::optional<ValueArray>& values, const std::optional<Vector<double>>& weights,
                    const GrowOptions& options, int n_threads) {
         const Job job = read(classes, std::move(n_classes), values, weights, options, n_threads);
         FlatTree tree;
@@ -88,7 +80,7 @@ class Grower {
     void grow_forest(const std::optional<ClassArray>& classes, std::vector<int> n_classes,
                      const std::optional<ValueArray>& values, const GrowOptions& options,
                      const BootstrapSampler& sampler, const Seeds& sample_seeds, const Seeds& tree_seeds,
-                     const std::optional<Vector>& factors, bool balanced, const nb::callable& take,
+                     const std::optional<Vector<double>>& factors, bool balanced, const nb::callable& take,
                      int n_threads) {
         const Job job = read(classes, std::move(n_classes), values, factors, options, n_threads);
         if (sampler.n_rows() != x_.n_rows) throw nb::value_error("the sampler was made for another table");
@@ -139,7 +131,7 @@ class Grower {
         Target target;
     };
     Job read(const std::optional<ClassArray>& classes, std::vector<int> n_classes,
-             const std::optional<ValueArray>& values, const std::optional<Vector>& weights,
+             const std::optional<ValueArray>& values, const std::optional<Vector<double>>& weights,
              const GrowOptions& options, int n_threads) const {
         if (classes.has_value() == values.has_value()) throw nb::value_error("give classes or values");
         Job job{options, read_target(classes, std::move(n_classes), values, weights)};
@@ -152,8 +144,10 @@ class Grower {
     TreeGrower grower_;
 };
 
-BootstrapSampler make_sampler(Size n_rows, Size n_draw, bool bootstrap, const std::optional<Wholes>& order,
-                              const std::optional<Wholes>& copies, const std::optional<Vector>& chances) {
+BootstrapSampler make_sampler(Size n_rows, Size n_draw, bool bootstrap,
+                              const std::optional<Vector<std::int64_t>>& order,
+                              const std::optional<Vector<std::int64_t>>& copies,
+                              const std::optional<Vector<double>>& chances) {
     const auto span = [&](const auto& given) {
         if (given->size() != n_rows) throw nb::value_error("one number for each row");
         return std::span(given->data(), n_rows);
@@ -191,8 +185,9 @@ void register_grow(nb::module_& m) {
         .def(
             "__init__",
             [](BootstrapSampler* self, spinney::Size n_rows, spinney::Size n_draw, bool bootstrap,
-               const std::optional<spinney::Wholes>& order, const std::optional<spinney::Wholes>& copies,
-               const std::optional<spinney::Vector>& chances) {
+               const std::optional<Vector<std::int64_t>>& order,
+               const std::optional<Vector<std::int64_t>>& copies,
+               const std::optional<Vector<double>>& chances) {
                 new (self) BootstrapSampler(
                     spinney::make_sampler(n_rows, n_draw, bootstrap, order, copies, chances));
             },

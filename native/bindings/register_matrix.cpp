@@ -18,8 +18,6 @@ using spinney::Size;
 
 namespace {
 
-using Weights = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
 const CodeColumn& column_at(const CodeMatrix& matrix, Size j) {
     if (j >= matrix.columns.size()) throw nb::index_error("no such column");
     return matrix.columns[j];
@@ -41,7 +39,7 @@ void set_categories(std::vector<InputColumn>& columns, const std::vector<std::ui
 }
 
 CodeMatrix build(nb::handle input, const std::vector<std::uint32_t>& n_categories,
-                 const std::optional<Weights>& weights, std::uint32_t max_bins, int n_threads) {
+                 const std::optional<Vector<double>>& weights, std::uint32_t max_bins, int n_threads) {
     InputArrays arrays(input);
     set_categories(arrays.columns, n_categories);
     if (weights && weights->shape(0) != arrays.n_rows)
@@ -81,9 +79,7 @@ void extend(CodeMatrix& matrix, const CodeMatrix& other) {
 }
 
 /// Let the categories that a column was coded from be groups of others, whose groups are given.
-void group_categories(
-    CodeMatrix& matrix, Size j,
-    const nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>& groups) {
+void group_categories(CodeMatrix& matrix, Size j, const Vector<std::uint32_t>& groups) {
     column_at(matrix, j);  // there is such a column
     CodeColumn& column = matrix.columns[j];
     if (column.kind != spinney::ColumnKind::categorical) throw nb::value_error("only categories have groups");

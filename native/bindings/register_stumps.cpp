@@ -2,13 +2,11 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
-#include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "bindings/arrays.hpp"
-#include "bindings/interrupt.hpp"
+#include "bindings/predict_call.hpp"
 #include "bindings/register.hpp"
 #include "boost/stump_booster.hpp"
 #include "predict/stump_tables.hpp"
@@ -19,10 +17,6 @@ using spinney::Size;
 using spinney::StumpBooster;
 
 namespace {
-
-template <class T>
-using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Sums = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 void check(const CodeMatrix& x, const Vector<std::int32_t>& classes, int n_classes,
            const Vector<std::int64_t>& copies, const Vector<double>& sizes, int n_threads) {
@@ -52,77 +46,47 @@ void construct(StumpBooster* self, const CodeMatrix& x, const Vector<std::int32_
         [&](Interrupt& interrupt) { new (self) StumpBooster(x, target, categories, n_threads, interrupt); });
 }
 
-/// What a round found: its stump, and the weights it was found under.
-struct FoundStump {
-    spinney::Stump stump;
-    std::int64_t wrong, total;
-};
-
-FoundStump learn(StumpBooster& self) {
+spinney::Stump learn(StumpBooster& self) {
     const spinney::Stump* found = nullptr;
     run_interruptible([&](Interrupt& interrupt) { found = &self.learn(interrupt); });
-    return {*found, self.wrong_weight(), self.total()};
+    return *found;
 }
 
 void reweight(StumpBooster& self, double factor, double least, double most, int fresh) {
     run_interruptible([&](Interrupt& interrupt) { self.reweight(factor, least, most, fresh, interrupt); });
 }
 
-auto predictions(const StumpBooster& self) {
-    NewArray<std::int64_t> out({self.n_rows()});
-    self.predictions(out.data);
-    return out.array;
-}
-
-auto weights(const StumpBooster& self) {
-    NewArray<std::int64_t> out({self.n_rows()});
-    self.weights(out.data);
-    return out.array;
-}
-
 /// The tables with the arrays that they borrow.
-class HeldTables {
-  public:
-    HeldTables(Vector<double> base, const nb::list& tables, Size n_features) : base_(std::move(base)) {
-        std::vector<spinney::FeatureTable> views;
-        for (nb::handle one : tables) {
-            const auto parts = nb::cast<nb::tuple>(one);  // (feature, categorical, thresholds, sums)
-            thresholds_.push_back(nb::cast<Vector<double>>(parts[2]));
-            sums_.push_back(nb::cast<Sums>(parts[3]));
-            views.push_back({nb::cast<std::uint32_t>(parts[0]),
-                             nb::cast<bool>(parts[1]),
-                             {thresholds_.back().data(), thresholds_.back().size()},
-                             {sums_.back().data(), sums_.back().size()}});
+struct BoundTables {
+    Vector<double> base;
+    nb::list held;
+    spinney::StumpTables tables;
+
+    BoundTables(Vector<double> first, const nb::list& given, Size n_features)
+        : base(std::move(first)), tables({base.data(), base.size()}, views(given), n_features) {}
+
+    /// given: tuples (feature, categorical, thresholds, sums)
+    std::vector<spinney::FeatureTable> views(const nb::list& given) {
+        std::vector<spinney::FeatureTable> out;
+        for (nb::handle one : given) {
+            const auto parts = nb::cast<nb::tuple>(one);
+            const auto thresholds = nb::cast<Vector<double>>(parts[2]);
+            const auto sums = nb::cast<Matrix<double>>(parts[3]);
+            held.append(thresholds);
+            held.append(sums);
+            out.push_back({nb::cast<std::uint32_t>(parts[0]),
+                           nb::cast<bool>(parts[1]),
+                           {thresholds.data(), thresholds.size()},
+                           {sums.data(), sums.size()}});
         }
-        tables_ = std::make_unique<spinney::StumpTables>(std::span(base_.data(), base_.size()),
-                                                         std::move(views), n_features);
+        return out;
     }
-
-    const spinney::StumpTables& operator*() const { return *tables_; }
-
-  private:
-    Vector<double> base_;
-    std::vector<Vector<double>> thresholds_;
-    std::vector<Sums> sums_;
-    std::unique_ptr<spinney::StumpTables> tables_;
 };
 
-auto sum(const HeldTables& self, nb::handle input, int n_threads, std::optional<Size> n_rows) {
-    const spinney::StumpTables& tables = *self;
-    InputArrays arrays(input, true);
-    if (arrays.columns.size() != tables.n_features())
-        throw nb::value_error("the input has another number of columns than the stumps were fitted to");
-    for (const auto& table : tables.tables()) {
-        const spinney::InputColumn& column = arrays.columns[table.feature];
-        const bool codes = column.type == spinney::InputColumn::Type::category;
-        if (!column.data && arrays.n_rows > 0) throw nb::value_error("a column that is read is None");
-        if (column.data && codes != table.categorical)
-            throw nb::type_error("a column of categories is int32 codes, and no other is");
-    }
-    if (tables.tables().empty() && n_rows) arrays.n_rows = *n_rows;
-    NewArray<double> out({arrays.n_rows, tables.width()});
-    const spinney::InputTable table = arrays.table();
-    run_interruptible([&](Interrupt& interrupt) { tables.sum(out.data, table, n_threads, &interrupt); });
+auto sum(const BoundTables& self, nb::handle input, int n_threads, std::optional<Size> n_rows) {
+    PredictCall call(self.tables, input, n_rows);
+    NewArray<double> out({call.n_rows(), self.tables.width()});
+    call.run([&](const auto& table, Interrupt* i) { self.tables.sum(out.data, table, n_threads, i); });
     return out.array;
 }
 
@@ -132,17 +96,18 @@ void register_stumps(nb::module_& m) {
     const auto copy = [](const auto& values) {
         return nb::cast(to_array(std::vector(values.begin(), values.end())));
     };
-    nb::class_<FoundStump>(m, "Stump", "The best stump of a round: node 0 is its root, 1 and 2 its leaves.")
-        .def_prop_ro("kind", [](const FoundStump& s) { return static_cast<int>(s.stump.best.kind); })
-        .def_prop_ro("feature", [](const FoundStump& s) { return s.stump.best.feature; })
-        .def_prop_ro("threshold", [](const FoundStump& s) { return s.stump.best.threshold; })
-        .def_prop_ro("missing", [](const FoundStump& s) { return s.stump.best.missing; })
-        .def_prop_ro("set_bits", [=](const FoundStump& s) { return copy(s.stump.set_bits); })
-        .def_prop_ro("value", [=](const FoundStump& s) { return copy(s.stump.value); })
-        .def_prop_ro("sums", [=](const FoundStump& s) { return copy(s.stump.sums); })
-        .def_prop_ro("n_samples", [=](const FoundStump& s) { return copy(s.stump.n_samples); })
-        .def_ro("wrong", &FoundStump::wrong)
-        .def_ro("total", &FoundStump::total);
+    using spinney::Stump;
+    nb::class_<Stump>(m, "Stump", "The best stump of a round: node 0 is its root, 1 and 2 its leaves.")
+        .def_prop_ro("kind", [](const Stump& s) { return static_cast<int>(s.best.kind); })
+        .def_prop_ro("feature", [](const Stump& s) { return s.best.feature; })
+        .def_prop_ro("threshold", [](const Stump& s) { return s.best.threshold; })
+        .def_prop_ro("missing", [](const Stump& s) { return s.best.missing; })
+        .def_prop_ro("set_bits", [=](const Stump& s) { return copy(s.set_bits); })
+        .def_prop_ro("value", [=](const Stump& s) { return copy(s.value); })
+        .def_prop_ro("sums", [=](const Stump& s) { return copy(s.sums); })
+        .def_prop_ro("n_samples", [=](const Stump& s) { return copy(s.n_samples); })
+        .def_ro("wrong", &Stump::wrong)
+        .def_ro("total", &Stump::total);
     nb::class_<StumpBooster>(m, "StumpBooster", "The best stump under weights that shift every round.")
         .def("__init__", &construct, nb::arg("matrix"), nb::arg("classes"), nb::arg("n_classes"),
              nb::arg("copies"), nb::arg("sizes"), nb::arg("one_vs_rest"), nb::arg("n_threads"),
@@ -150,10 +115,13 @@ void register_stumps(nb::module_& m) {
         .def("learn", &learn, "Find the best stump under the present weights.")
         .def("reweight", &reweight, nb::arg("factor"), nb::arg("least"), nb::arg("most"), nb::arg("fresh"),
              "Multiply the weights of the rows that the last stump gets wrong.")
-        .def("predictions", &predictions,
-             "Return the class code that the last stump predicts for each row (n_rows,).")
-        .def("weights", &weights, "Return the present weights (n_rows,).");
-    nb::class_<HeldTables>(m, "StumpTables", "Additive stumps, summed into one table per feature.")
+        .def(
+            "predictions", [](const StumpBooster& self) { return to_array(self.predictions()); },
+            "Return the class code that the last stump predicts for each row (n_rows,).")
+        .def(
+            "weights", [](const StumpBooster& self) { return to_array(self.weights()); },
+            "Return the present weights (n_rows,).");
+    nb::class_<BoundTables>(m, "StumpTables", "Additive stumps, summed into one table per feature.")
         .def(nb::init<Vector<double>, const nb::list&, Size>(), nb::arg("base"), nb::arg("tables"),
              nb::arg("n_features"))
         .def("sum", &sum, nb::arg("columns"), nb::arg("n_threads") = 1, nb::arg("n_rows") = nb::none(),

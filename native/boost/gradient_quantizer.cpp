@@ -39,7 +39,7 @@ struct GradientQuantizer::Ratios {
 
 GradientQuantizer::GradientQuantizer(const BoostTable& table, const BoostOptions& options,
                                      const BoostTarget& target)
-    : table_(table), o_(options), target_(target), sampler_(table, options, target) {
+    : table_(table), o_(options), target_(target) {
     rows_.ids.resize(table.x.n_rows);
     rows_.packed.resize(table.x.n_rows);
     rows_.n_in.resize(table.n_chunks());
@@ -60,7 +60,8 @@ BoostRows& GradientQuantizer::quantize(const double* gradient, const double* hes
     gradient_ = gradient;
     hessian_ = hessian;
     multiplier_.clear();
-    if (o_.sampling != Sampling::none) sums = sampler_.draw(multiplier_, gradient, hessian, sums, address);
+    if (o_.sampling != Sampling::none)
+        sums = draw_rows(multiplier_, table_, o_, target_, gradient, hessian, sums, address);
     set_units(sums);
     const Size n_chunks = table_.n_chunks();
     const bool all_once = target_.weights.empty() && multiplier_.empty();

@@ -33,7 +33,6 @@ class GradientQuantizer {
     const BoostTable& table_;
     const BoostOptions& o_;
     const BoostTarget& target_;
-    RowSampler sampler_;
     const double *gradient_ = nullptr, *hessian_ = nullptr;
     double gradient_scale_ = 1, hessian_scale_ = 1;
     std::vector<double>

@@ -17,7 +17,6 @@ struct GradientPair {
 };
 
 struct SquaredLoss {
-    explicit SquaredLoss(double = 0) {}
     template <class V>
     [[gnu::always_inline]] GradientPair<V> gradients(V s, V y) const {
         return {s - y, every<V>(1.0)};
@@ -28,7 +27,6 @@ struct SquaredLoss {
 /// Absolute error is the quantile loss at ½, doubled.
 struct QuantileLoss {
     double alpha, factor;
-    explicit QuantileLoss(double level, double scale = 1.0) : alpha(level), factor(scale) {}
     template <class V>
     [[gnu::always_inline]] GradientPair<V> gradients(V s, V y) const {
         const V below = every<V>(-alpha * factor), above = every<V>((1.0 - alpha) * factor);
@@ -41,7 +39,6 @@ struct QuantileLoss {
 
 struct HuberLoss {
     double delta;
-    explicit HuberLoss(double width) : delta(width) {}
     template <class V>
     [[gnu::always_inline]] GradientPair<V> gradients(V s, V y) const {
         return {hold(s - y, -delta, delta), every<V>(1.0)};
@@ -53,7 +50,6 @@ struct HuberLoss {
 };
 
 struct PoissonLoss {
-    explicit PoissonLoss(double = 0) {}
     template <class V>
     [[gnu::always_inline]] GradientPair<V> gradients(V s, V y) const {
         const V mean = exp_same_bits(s);
@@ -63,7 +59,6 @@ struct PoissonLoss {
 };
 
 struct GammaLoss {
-    explicit GammaLoss(double = 0) {}
     template <class V>
     [[gnu::always_inline]] GradientPair<V> gradients(V s, V y) const {
         const V ratio = y * exp_same_bits(-s);
@@ -74,7 +69,6 @@ struct GammaLoss {
 
 struct TweedieLoss {
     double power;
-    explicit TweedieLoss(double p) : power(p) {}
     template <class V>
     [[gnu::always_inline]] GradientPair<V> gradients(V s, V y) const {
         const V a = exp_same_bits(s * (2.0 - power)), b = y * exp_same_bits(s * (1.0 - power));
@@ -88,7 +82,6 @@ struct TweedieLoss {
 
 /// Classes 0 and 1; the score is the log odds.
 struct LogLoss {
-    explicit LogLoss(double = 0) {}
     template <class V>
     [[gnu::always_inline]] GradientPair<V> gradients(V s, V y) const {
         const V p = 1.0 / (1.0 + exp_same_bits(-s));
@@ -101,7 +94,6 @@ struct LogLoss {
 
 /// Classes 0 and 1; the score is half the log odds.
 struct ExponentialLoss {
-    explicit ExponentialLoss(double = 0) {}
     template <class V>
     [[gnu::always_inline]] GradientPair<V> gradients(V s, V y) const {
         const V sign = 2.0 * y - 1.0, e = exp_same_bits(-sign * s);
@@ -113,7 +105,6 @@ struct ExponentialLoss {
 /// One class of several: `log_sum_exp` is ln Σ e^score over the classes.
 struct SoftmaxLoss {
     double own;  // the class whose score this is
-    explicit SoftmaxLoss(double k) : own(k) {}
     template <class V>
     [[gnu::always_inline]] GradientPair<V> gradients(V s, V y, V log_sum_exp) const {
         const V p = exp_same_bits(s - log_sum_exp);
@@ -126,23 +117,23 @@ template <class F>
 decltype(auto) with_loss(const Loss& loss, F&& f) {
     switch (loss.name) {
         case LossName::absolute:
-            return f(QuantileLoss(0.5, 2.0));
+            return f(QuantileLoss{0.5, 2.0});
         case LossName::quantile:
-            return f(QuantileLoss(loss.parameter));
+            return f(QuantileLoss{loss.parameter, 1.0});
         case LossName::huber:
-            return f(HuberLoss(loss.parameter));
+            return f(HuberLoss{loss.parameter});
         case LossName::poisson:
-            return f(PoissonLoss());
+            return f(PoissonLoss{});
         case LossName::gamma:
-            return f(GammaLoss());
+            return f(GammaLoss{});
         case LossName::tweedie:
-            return f(TweedieLoss(loss.parameter));
+            return f(TweedieLoss{loss.parameter});
         case LossName::log:
-            return f(LogLoss());
+            return f(LogLoss{});
         case LossName::exponential:
-            return f(ExponentialLoss());
+            return f(ExponentialLoss{});
         default:
-            return f(SquaredLoss());
+            return f(SquaredLoss{});
     }
 }
 
@@ -169,7 +160,7 @@ GradientSums compute_gradients(const Loss& loss, const LossRows& rows, Size k, S
                                double* gradient, double* hessian) {
     const double *y = rows.y, *s = rows.scores[k].data(), *z = rows.log_sum_exp;
     if (loss.name == LossName::softmax) {
-        const SoftmaxLoss softmax(static_cast<double>(k));
+        const SoftmaxLoss softmax{static_cast<double>(k)};
         return write_gradients(rows, begin, end, gradient, hessian, [=](Size r, Size n) {
             return softmax.gradients(load_register(s + r, n), load_register(y + r, n),
                                      load_register(z + r, n));

@@ -82,8 +82,8 @@ class StumpBooster::Impl {
     }
 
     void reweight(double factor, double min_total, double max_total, int fresh, Interrupt& interrupt) {
-        const Stat all = total(), wrong = wrong_weight();
-        const double later = static_cast<double>(all - wrong) + static_cast<double>(wrong) * factor;
+        const double right = static_cast<double>(stump_.total - stump_.wrong);
+        const double later = right + static_cast<double>(stump_.wrong) * factor;
         const bool fits = min_total <= later && later < max_total;
         int exponent = fresh;
         if (!fits) std::frexp(later, &exponent);
@@ -98,35 +98,19 @@ class StumpBooster::Impl {
             refill(interrupt);
     }
 
-    void predictions(std::int64_t* out) const {
-        if (!stump_.best.found()) {
-            std::fill_n(out, x_.n_rows, stump_.prediction[0]);
-            return;
-        }
+    std::vector<std::int64_t> predictions() const {
+        std::vector<std::int64_t> out(x_.n_rows, stump_.prediction[0]);
+        if (!stump_.best.found()) return out;
         const CodeColumn& column = x_.columns[static_cast<Size>(stump_.best.feature)];
         for (Size r = 0; r < x_.n_rows; ++r) out[r] = stump_.prediction[goes_left_[column.at(r)] ? 0 : 1];
+        return out;
     }
 
-    Stat total() const {
-        Stat sum = 0;
-        for (Size k = 0; k < n_classes_; ++k) sum += stump_.sums[k];
-        return sum;
-    }
-
-    Stat wrong_weight() const {
-        Stat right = 0;
-        for (Size side = 0; side < 2; ++side)
-            right += stump_.sums[(side + 1) * n_classes_ + static_cast<Size>(stump_.prediction[side])];
-        return total() - right;
-    }
-
-    void weights(std::int64_t* out) const {
-        std::fill_n(out, x_.n_rows, 0);
+    std::vector<std::int64_t> weights() const {
+        std::vector<std::int64_t> out(x_.n_rows, 0);
         for (Size i = 0; i < rows_.size(); ++i) out[rows_[i]] = weight_[i];
+        return out;
     }
-
-    Size n_rows() const { return x_.n_rows; }
-    int n_classes() const { return statistics_.n_channels; }
 
   private:
     static constexpr Size rows_of_block = 8192;
@@ -384,8 +368,8 @@ class StumpBooster::Impl {
         if (!fragment.sets.empty()) stump_.set_bits = fragment.sets[0];
     }
 
-    /// Set class proportions and predictions: the largest, the first of ties. Proportions equal as doubles
-    /// are tied, as at predict time.
+    /// Set class proportions, misclassified weight and predictions: the largest, the first of ties.
+    /// Proportions equal as doubles are tied, as at predict time.
     void set_values() {
         stump_.value.assign(3 * n_classes_, 0.0);
         for (Size node = 0; node < 3; ++node) {
@@ -394,9 +378,13 @@ class StumpBooster::Impl {
             const Stat weight = std::accumulate(sums, sums + n_classes_, Stat{0});
             for (Size k = 0; k < n_classes_ && weight > 0; ++k)
                 value[k] = static_cast<double>(sums[k]) / static_cast<double>(weight);
-            if (node > 0)
-                stump_.prediction[node - 1] =
-                    static_cast<int>(std::max_element(value, value + n_classes_) - value);
+            if (node == 0) {
+                stump_.total = stump_.wrong = weight;
+                continue;
+            }
+            const auto best = std::max_element(value, value + n_classes_) - value;
+            stump_.prediction[node - 1] = static_cast<int>(best);
+            stump_.wrong -= sums[best];
         }
     }
 
@@ -437,10 +425,7 @@ void StumpBooster::reweight(double factor, double min_total, double max_total, i
                             Interrupt& interrupt) {
     impl_->reweight(factor, min_total, max_total, fresh, interrupt);
 }
-void StumpBooster::predictions(std::int64_t* out) const { impl_->predictions(out); }
-Stat StumpBooster::total() const { return impl_->total(); }
-Stat StumpBooster::wrong_weight() const { return impl_->wrong_weight(); }
-void StumpBooster::weights(std::int64_t* out) const { impl_->weights(out); }
-Size StumpBooster::n_rows() const { return impl_->n_rows(); }
+std::vector<std::int64_t> StumpBooster::predictions() const { return impl_->predictions(); }
+std::vector<std::int64_t> StumpBooster::weights() const { return impl_->weights(); }
 
 }  // namespace spinney

@@ -35,6 +35,7 @@ struct Stump {
     std::vector<double> value;                // (3, n_classes): class proportions
     std::array<std::int64_t, 3> n_samples{};  // rows
     std::array<int, 2> prediction{};          // the class that each child predicts
+    Stat total = 0, wrong = 0;                // weight of all rows, and of those it misclassifies
 };
 
 class StumpBooster {
@@ -50,17 +51,11 @@ class StumpBooster {
     /// [min_total, max_total), scale all weights by a power of two to a total of about 2^fresh.
     void reweight(double factor, double min_total, double max_total, int fresh, Interrupt& interrupt);
 
-    /// The class that the last stump predicts for each row of the table.  out (n_rows,)
-    void predictions(std::int64_t* out) const;
+    /// The class that the last stump predicts for each row of the table.  -> (n_rows,)
+    std::vector<std::int64_t> predictions() const;
 
-    /// The weight of all rows, and of those that the last stump misclassified.
-    Stat total() const;
-    Stat wrong_weight() const;
-
-    /// The current weights.  out (n_rows,)
-    void weights(std::int64_t* out) const;
-
-    Size n_rows() const;
+    /// The current weights.  -> (n_rows,)
+    std::vector<std::int64_t> weights() const;
 
   private:
     class Impl;

@@ -137,144 +137,88 @@ void BitvectorTrees::number_leaves(const EnsembleView& trees, const std::vector<
 
 // ---- traversal ----
 
-#ifdef SPINNEY_ROW_BITS
-
-/// One bit per row: rows 64 s to 64 s + 63 are word s of each mask.
-template <int S>
-void BitvectorTrees::find_leaves_of(std::uint8_t* ids, const Tree& tree, const std::uint8_t* planes,
-                                    Size) const {
-    alignas(64) std::uint64_t right[256][S], here[256][S];
-    for (Size i = tree.bytes, end = i + tree.n_bytes; i < end; ++i) {
-        const ByteSplit split = byte_splits_[i];
-        const std::uint8_t* codes = planes + split.plane;
-        for (int s = 0; s < S; ++s) right[split.branch][s] = greater_bytes(codes + 64 * s, split.rank);
-    }
-    for (Size i = tree.words, end = i + tree.n_words; i < end; ++i) {
-        const WordSplit split = word_splits_[i];
-        const std::uint8_t* codes = planes + split.plane;
-        for (int s = 0; s < S; ++s) right[split.branch][s] = greater_words(codes + 128 * s, split.rank);
-    }
-    for (Size i = tree.sets, end = i + tree.n_sets; i < end; ++i) {
-        const SetSplit split = set_splits_[i];
-        std::uint64_t inside[S] = {};
-        for (Size part = 0; part < split.n_parts; ++part) {
-            const std::uint8_t* codes = planes + split.plane + part * block;
-            const std::uint8_t* set = &set_bits_[split.bits + 32 * part];
-            for (int s = 0; s < S; ++s) inside[s] |= in_set(codes + 64 * s, set);
-        }
-        for (int s = 0; s < S; ++s) right[split.branch][s] = ~inside[s];
-    }
-    Bytes64 id[S];
-    for (int s = 0; s < S; ++s) id[s] = Bytes64{};
-    for (int s = 0; s < S; ++s) here[0][s] = ~0ull;
-    const Branch* const branches = &branches_[tree.branches];
-    for (Size i = 0; i < tree.n_branches; ++i) {
-        const Branch branch = branches[i];
-        for (int s = 0; s < S; ++s) {
-            const std::uint64_t rows = here[i][s], to_right = rows & right[i][s];
-            here[branch.left][s] = rows ^ to_right;
-            here[branch.right][s] = to_right;
-            id[s] = add_where(id[s], to_right, branch.leaves_left);
-        }
-    }
-    for (int s = 0; s < S; ++s) store_bytes(ids + 64 * s, id[s]);
-}
-
-void BitvectorTrees::find_leaves(std::uint8_t* ids, Size t, const std::uint8_t* planes, Size n) const {
-    if (n > 128) return find_leaves_of<4>(ids, trees_[t], planes, 0);
-    if (n > 64) return find_leaves_of<2>(ids, trees_[t], planes, 0);
-    find_leaves_of<1>(ids, trees_[t], planes, 0);
-}
-
-#else
-
 namespace {
 
 /// Follow the branches by the masks of their splits.  mask(i, right): the rows that go right at branch i
 template <int S, class Branch, class Mask>
 [[gnu::always_inline]] inline void follow(std::uint8_t* ids, const Branch* branches, Size n_forks,
                                           Size n_branches, Mask&& mask) {
-    ByteMask here[256][S], id[S];
+    RowMask here[256][S];
+    RowBytes id[S];
 #pragma GCC unroll 4
-    for (int s = 0; s < S; ++s) here[0][s] = ~(id[s] = ByteMask{});
+    for (int s = 0; s < S; ++s) {
+        id[s] = RowBytes{};
+        here[0][s] = ~RowMask{};
+    }
     const auto go_right = [&](Size i, auto&& note) {
         const Branch branch = branches[i];
-        ByteMask right[S];
+        RowMask right[S];
         mask(i, right);
 #pragma GCC unroll 4
         for (int s = 0; s < S; ++s) {
-            const ByteMask rows = here[i][s], to_right = rows & right[s];
+            const RowMask rows = here[i][s], to_right = rows & right[s];
             note(branch, s, rows & ~right[s], to_right);
-            id[s] += to_right & branch.leaves_left;
+            id[s] = add_where(id[s], to_right, branch.leaves_left);
         }
     };
     for (Size i = 0; i < n_forks; ++i)
-        go_right(i, [&](const Branch& branch, int s, ByteMask to_left, ByteMask to_right) {
+        go_right(i, [&](const Branch& branch, int s, RowMask to_left, RowMask to_right) {
             here[branch.left][s] = to_left;
             here[branch.right][s] = to_right;
         });
     for (Size i = n_forks; i < n_branches; ++i) go_right(i, [](auto&&...) {});
 #pragma GCC unroll 4
-    for (int s = 0; s < S; ++s) std::memcpy(ids + kByteLanes * s, &id[s], sizeof id[s]);
-}
-
-/// The rows whose code is in no part of a set.
-ByteMask outside_set(const std::uint8_t* codes, const std::uint8_t* set, Size n_parts) {
-    std::uint8_t outside[kByteLanes];
-    std::memset(outside, 0xff, sizeof(outside));
-    for (Size part = 0; part < n_parts; ++part, codes += CodePlanes::block, set += 32)
-        for (Size i = 0; i < kByteLanes; ++i)
-            outside[i] &= static_cast<std::uint8_t>((set[codes[i] / 8] >> codes[i] % 8 & 1) - 1);
-    return std::bit_cast<ByteMask>(outside);
+    for (int s = 0; s < S; ++s) std::memcpy(ids + kMaskRows * s, &id[s], sizeof id[s]);
 }
 
 }  // namespace
 
-/// One byte per row, for S registers of rows from `first` on.
+/// For S masks of rows from `first` on.
 template <int S>
 void BitvectorTrees::find_leaves_of(std::uint8_t* ids, const Tree& tree, const std::uint8_t* planes,
                                     Size first) const {
-    const auto evaluate = [&](ByteMask* to, const ByteSplit& split) {
+    const auto evaluate = [&](RowMask* to, const ByteSplit& split) {
         const std::uint8_t* codes = planes + split.plane + first;
 #pragma GCC unroll 4
-        for (int s = 0; s < S; ++s) to[s] = greater_bytes(codes + kByteLanes * s, split.rank);
+        for (int s = 0; s < S; ++s) to[s] = greater_bytes(codes + kMaskRows * s, split.rank);
     };
     const Branch* const branches = &branches_[tree.branches];
-    if (tree.n_words + tree.n_sets == 0) {  // then the splits are in the order of the branches
-        const ByteSplit* const splits = &byte_splits_[tree.bytes];
+    const ByteSplit* const splits = &byte_splits_[tree.bytes];
+    if (tree.n_words + tree.n_sets == 0)  // then the splits are in the order of the branches
         return follow<S>(ids, branches, tree.n_forks, tree.n_branches,
-                         [&](Size i, ByteMask* right) { evaluate(right, splits[i]); });
-    }
-    ByteMask masks[256][S];
-    for (Size i = tree.bytes, end = i + tree.n_bytes; i < end; ++i)
-        evaluate(masks[byte_splits_[i].branch], byte_splits_[i]);
+                         [&](Size i, RowMask* right) { evaluate(right, splits[i]); });
+    RowMask masks[256][S];
+    for (Size i = 0; i < tree.n_bytes; ++i) evaluate(masks[splits[i].branch], splits[i]);
     for (Size i = tree.words, end = i + tree.n_words; i < end; ++i) {
         const WordSplit split = word_splits_[i];
         const std::uint8_t* codes = planes + split.plane + 2 * first;
         for (int s = 0; s < S; ++s)
-            masks[split.branch][s] = greater_words(codes + 2 * kByteLanes * s, split.rank);
+            masks[split.branch][s] = greater_words(codes + 2 * kMaskRows * s, split.rank);
     }
     for (Size i = tree.sets, end = i + tree.n_sets; i < end; ++i) {
         const SetSplit split = set_splits_[i];
-        for (int s = 0; s < S; ++s)
-            masks[split.branch][s] = outside_set(planes + split.plane + first + kByteLanes * s,
-                                                 &set_bits_[split.bits], split.n_parts);
+        for (int s = 0; s < S; ++s) {
+            RowMask inside{};
+            for (Size part = 0; part < split.n_parts; ++part)
+                inside |= in_set(planes + split.plane + part * block + first + kMaskRows * s,
+                                 &set_bits_[split.bits + 32 * part]);
+            masks[split.branch][s] = ~inside;
+        }
     }
     follow<S>(ids, branches, tree.n_forks, tree.n_branches,
-              [&](Size i, ByteMask* right) { std::copy_n(masks[i], S, right); });
+              [&](Size i, RowMask* right) { std::copy_n(masks[i], S, right); });
 }
 
 void BitvectorTrees::find_leaves(std::uint8_t* ids, Size t, const std::uint8_t* planes, Size n) const {
-    // Several registers at a time, so that a split is loaded once for all of them.
+    // Several masks at a time, so that a split is loaded once for all of them.
     Size first = 0;
-    for (; n - first > 2 * kByteLanes; first += 4 * kByteLanes) {
+    for (; n > first + 2 * kMaskRows; first += 4 * kMaskRows)
         find_leaves_of<4>(ids + first, trees_[t], planes, first);
-        if (first + 4 * kByteLanes >= n) return;
-    }
-    find_leaves_of<2>(ids + first, trees_[t], planes, first);
+    if (n > first + kMaskRows)
+        find_leaves_of<2>(ids + first, trees_[t], planes, first);
+    else if (n > first)
+        find_leaves_of<1>(ids + first, trees_[t], planes, first);
 }
-
-#endif
 
 // ---- values ----
 

@@ -6,11 +6,10 @@
 #include <span>
 #include <vector>
 
+#include "core/split_kind.hpp"
 #include "core/types.hpp"
 
 namespace spinney {
-
-enum class SplitKind : std::uint8_t { leaf, numeric, category_set, multiway, linear };
 
 /// The arrays of TreeEnsemble, borrowed; tree/ensemble.py describes each.
 struct EnsembleView {

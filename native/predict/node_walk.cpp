@@ -9,29 +9,50 @@ namespace spinney {
 namespace {
 
 constexpr Node ends_here = -1, is_missing = -2;
-constexpr Size max_block = 128;  // rows
+
+/// The value of a feature in a row of Ts.
+template <class T>
+double value_at(const char* row, std::uint32_t feature) {
+    T value;  // memcpy: an input array need not be aligned
+    std::memcpy(&value, row + static_cast<Size>(feature) * sizeof(T), sizeof(T));
+    return static_cast<double>(value);
+}
+
+/// Call f with a number of the type of the values.
+template <class F>
+void with_type(const RowBlock& rows, F&& f) {
+    rows.is_float() ? f(float{}) : f(double{});
+}
 
 }  // namespace
 
 /// Memory of a call, reused from row to row.
 struct NodeTree::Scratch {
-    std::vector<double> copy;  // (rows, n_features) of a block whose rows are not contiguous
     std::vector<Visit> waiting, ends, reached;
 };
 
-/// Rows with contiguous values: value j of row i is at begin + i * stride + j * sizeof(T).
-template <class T>
-struct NodeTree::RowBlock {
-    const char* begin;
-    std::ptrdiff_t stride;
+// ---- rows ----
 
-    const char* row(Size i) const { return begin + static_cast<std::ptrdiff_t>(i) * stride; }
-    static double at(const char* row, std::uint32_t feature) {
-        T value;  // memcpy: an input array need not be aligned
-        std::memcpy(&value, row + static_cast<Size>(feature) * sizeof(T), sizeof(T));
-        return static_cast<double>(value);
+Size RowBlock::rows_at_once(Size n_features) {
+    return std::clamp<Size>(16384 / std::max<Size>(n_features, 1), 8, max_rows);
+}
+
+void RowBlock::read(const InputTable& table, std::span<const std::uint32_t> features, Size begin, Size n) {
+    n_ = n;
+    if (table.row_major && !table.columns.empty()) {
+        const InputColumn& column = table.columns[0];
+        is_float_ = column.type == InputColumn::Type::f32;
+        stride_ = column.stride;
+        begin_ = static_cast<const char*>(column.data) + static_cast<std::ptrdiff_t>(begin) * stride_;
+        return;
     }
-};
+    is_float_ = false;
+    const Size d = table.columns.size();
+    copy_.resize(std::max(copy_.size(), n * d));
+    for (const std::uint32_t j : features) read_values(copy_.data() + j, d, table.columns[j], begin, n);
+    begin_ = reinterpret_cast<const char*>(copy_.data());
+    stride_ = static_cast<std::ptrdiff_t>(d * sizeof(double));
+}
 
 // ---- layout ----
 
@@ -39,7 +60,6 @@ NodeTree::NodeTree(const EnsembleView& trees, Size tree, NodeCursor& cursor)
     : n_nodes_(trees.size(tree)),
       n_values_(trees.n_values()),
       width_(trees.width),
-      n_features_(trees.n_features),
       value_(trees.value.data() + cursor.node * n_values_) {
     bool numeric = true;
     for (Size i = cursor.node; i < cursor.node + n_nodes_; ++i) {
@@ -48,19 +68,6 @@ NodeTree::NodeTree(const EnsembleView& trees, Size tree, NodeCursor& cursor)
     }
     cursor.enter_tree();
     numeric ? lay_out_numeric(trees, cursor) : lay_out_any(trees, cursor);
-    note_features();
-}
-
-void NodeTree::note_features() {
-    std::vector<bool> used(n_features_, false);
-    for (Size t = 0; t < numeric_.size(); ++t)
-        if (numeric_[t].child != static_cast<Node>(t)) used[numeric_[t].feature()] = true;
-    for (const AnyNode& node : nodes_)
-        if (node.kind != SplitKind::leaf && node.kind != SplitKind::linear)
-            used[static_cast<Size>(node.feature)] = true;
-    for (const Term& term : terms_) used[static_cast<Size>(term.feature)] = true;
-    for (Size j = 0; j < used.size(); ++j)
-        if (used[j]) used_features_.push_back(static_cast<std::uint32_t>(j));
 }
 
 void NodeTree::lay_out_numeric(const EnsembleView& trees, NodeCursor& cursor) {
@@ -124,8 +131,9 @@ void NodeTree::lay_out_any(const EnsembleView& trees, NodeCursor& cursor) {
 /// Find the leaf of each row of a block. Eight rows are walked at once to hide memory latency; those at a
 /// leaf stay there.  leaves (n,)
 template <class T>
-void NodeTree::walk_numeric(Node* leaves, const RowBlock<T>& rows, Size n) const {
+void NodeTree::walk_numeric(Node* leaves, const RowBlock& rows) const {
     constexpr Size lanes = 8;
+    const Size n = rows.size();
     const NumericNode* const nodes = numeric_.data();
     if (n_nodes_ == 1) return std::fill_n(leaves, n, Node{0}), void();
     for (Size begin = 0; begin < n; begin += lanes) {
@@ -135,7 +143,7 @@ void NodeTree::walk_numeric(Node* leaves, const RowBlock<T>& rows, Size n) const
         // Lanes without a row repeat the first.
         for (Size k = 0; k < lanes; ++k) row[k] = rows.row(begin + (k < here ? k : 0));
         if (here == 1) {
-            for (Node next; (next = nodes[at[0]].next(rows.at(row[0], nodes[at[0]].feature()))) != at[0];)
+            for (Node next; (next = nodes[at[0]].next(value_at<T>(row[0], nodes[at[0]].feature()))) != at[0];)
                 at[0] = next;
             leaves[begin] = at[0];
             continue;
@@ -145,7 +153,7 @@ void NodeTree::walk_numeric(Node* leaves, const RowBlock<T>& rows, Size n) const
 #pragma GCC unroll 8
             for (Size k = 0; k < lanes; ++k) {
                 const NumericNode& node = nodes[at[k]];
-                const Node next = node.next(rows.at(row[k], node.feature()));
+                const Node next = node.next(value_at<T>(row[k], node.feature()));
                 moved |= next ^ at[k];
                 at[k] = next;
             }
@@ -162,12 +170,12 @@ Node NodeTree::choose_child(const AnyNode& node, const char* row) const {
         double sum = 0;
         for (std::uint32_t i = node.begin; i < node.end; ++i) {
             const Term& term = terms_[i];
-            const double x = RowBlock<T>::at(row, static_cast<std::uint32_t>(term.feature));
+            const double x = value_at<T>(row, static_cast<std::uint32_t>(term.feature));
             sum += term.coefficient * (x == x ? x : term.fill);
         }
         return sum <= node.threshold ? 0 : 1;
     }
-    const double x = RowBlock<T>::at(row, static_cast<std::uint32_t>(node.feature));
+    const double x = value_at<T>(row, static_cast<std::uint32_t>(node.feature));
     if (x != x) return is_missing;
     if (node.kind == SplitKind::numeric) return x <= node.threshold ? 0 : 1;
     if (x < 0) return is_missing;
@@ -217,49 +225,22 @@ void NodeTree::walk_any(Scratch& out, const char* row) const {
     }
 }
 
-/// Call f(rows, first, n) for blocks of rows, in place where their values are contiguous; `first` counts from
-/// 0.
-template <class F>
-void NodeTree::for_each_block(Scratch& scratch, const InputTable& table, Size begin, Size n, F&& f) const {
-    // A copy of many columns is made of fewer rows, to stay in the cache.
-    const Size d = std::max<Size>(n_features_, 1), block = std::clamp<Size>(16384 / d, 8, max_block);
-    for (Size first = 0; first < n; first += block) {
-        const Size here = std::min(block, n - first), at = begin + first;
-        if (!table.row_major || table.columns.empty()) {
-            if (scratch.copy.size() < here * d) scratch.copy.resize(here * d);
-            for (auto j : used_features_) read_values(scratch.copy.data() + j, d, table.columns[j], at, here);
-            f(RowBlock<double>{reinterpret_cast<const char*>(scratch.copy.data()),
-                               static_cast<std::ptrdiff_t>(d * sizeof(double))},
-              first, here);
-            continue;
-        }
-        const InputColumn& column = table.columns[0];
-        const char* data =
-            static_cast<const char*>(column.data) + static_cast<std::ptrdiff_t>(at) * column.stride;
-        if (column.type == InputColumn::Type::f32)
-            f(RowBlock<float>{data, column.stride}, first, here);
-        else
-            f(RowBlock<double>{data, column.stride}, first, here);
-    }
-}
-
-/// Call leaf(row, node) for a row that ends in one leaf, mixed(row, ends) for a fractional one; rows from 0
-/// on.
+/// Call leaf(row, node) for a row that ends in one leaf, mixed(row, ends) for a fractional one.
 template <class Leaf, class Mixed>
-void NodeTree::for_each_row(const InputTable& table, Size begin, Size n, Leaf&& leaf, Mixed&& mixed) const {
-    Scratch scratch;
-    for_each_block(scratch, table, begin, n, [&]<class T>(RowBlock<T> rows, Size first, Size here) {
+void NodeTree::for_each_row(const RowBlock& rows, Leaf&& leaf, Mixed&& mixed) const {
+    with_type(rows, [&]<class T>(T) {
         if (!numeric_.empty()) {
-            Node leaves[max_block];
-            walk_numeric(leaves, rows, here);
-            for (Size i = 0; i < here; ++i) leaf(first + i, leaves[i]);
+            Node leaves[RowBlock::max_rows];
+            walk_numeric<T>(leaves, rows);
+            for (Size i = 0; i < rows.size(); ++i) leaf(i, leaves[i]);
             return;
         }
-        for (Size i = 0; i < here; ++i) {
+        Scratch scratch;
+        for (Size i = 0; i < rows.size(); ++i) {
             walk_any<false, T>(scratch, rows.row(i));
             const std::span<const Visit> ends = scratch.ends;
             const bool whole = ends.size() == 1 && ends[0].fraction == 1.0;
-            whole ? leaf(first + i, ends[0].node) : mixed(first + i, ends);
+            whole ? leaf(i, ends[0].node) : mixed(i, ends);
         }
     });
 }
@@ -274,16 +255,16 @@ void NodeTree::mix(double* out, std::span<const Visit> ends) const {
     }
 }
 
-void NodeTree::values(double* out, const InputTable& table, Size begin, Size n) const {
+void NodeTree::values(double* out, const RowBlock& rows) const {
     const Size k = n_values_;
     for_each_row(
-        table, begin, n, [&](Size row, Node leaf) { std::copy_n(value_of(leaf), k, out + row * k); },
+        rows, [&](Size row, Node leaf) { std::copy_n(value_of(leaf), k, out + row * k); },
         [&](Size row, std::span<const Visit> ends) { mix(out + row * k, ends); });
 }
 
-void NodeTree::apply(std::int32_t* out, Size step, const InputTable& table, Size begin, Size n) const {
+void NodeTree::apply(std::int32_t* out, Size step, const RowBlock& rows) const {
     for_each_row(
-        table, begin, n, [&](Size row, Node leaf) { out[row * step] = leaf; },
+        rows, [&](Size row, Node leaf) { out[row * step] = leaf; },
         [&](Size row, std::span<const Visit> ends) {
             const auto less = [](const Visit& a, const Visit& b) { return a.fraction < b.fraction; };
             out[row * step] = std::max_element(ends.begin(), ends.end(), less)->node;
@@ -304,11 +285,10 @@ std::vector<std::int64_t> NodeTree::best_classes(std::span<const std::int64_t> n
 }
 
 void NodeTree::classes(std::int64_t* out, std::span<const std::int64_t> best,
-                       std::span<const std::int64_t> n_classes, const InputTable& table, Size begin,
-                       Size n) const {
+                       std::span<const std::int64_t> n_classes, const RowBlock& rows) const {
     const Size k = n_classes.size();
     for_each_row(
-        table, begin, n,
+        rows,
         [&](Size row, Node leaf) {
             for (Size o = 0; o < k; ++o) out[row * k + o] = best[static_cast<Size>(leaf) * k + o];
         },
@@ -319,33 +299,27 @@ void NodeTree::classes(std::int64_t* out, std::span<const std::int64_t> best,
         });
 }
 
-DecisionPath NodeTree::path(std::int64_t first_node, const InputTable& table, Size begin, Size n) const {
-    DecisionPath out;
-    out.indptr.push_back(0);
+void NodeTree::add_path(DecisionPath& out, std::int64_t first_node, const RowBlock& rows, Size i) const {
     const auto append = [&](const Visit& visit) {
         out.indices.push_back(first_node + visit.node);
         out.fractions.push_back(visit.fraction);
     };
-    Scratch scratch;
-    for_each_block(scratch, table, begin, n, [&]<class T>(RowBlock<T> rows, Size, Size here) {
-        for (Size i = 0; i < here; ++i) {
-            const char* row = rows.row(i);
-            if (numeric_.empty()) {
-                walk_any<true, T>(scratch, row);
-                for (const Visit& visit : scratch.reached) append(visit);
-            } else {
-                append({0, 1.0});
-                for (Node at = 0, next; n_nodes_ > 1; at = next) {
-                    const NumericNode& node = numeric_[static_cast<Size>(at)];
-                    next = node.next(rows.at(row, node.feature()));
-                    if (next == at) break;
-                    append({next, 1.0});
-                }
-            }
-            out.indptr.push_back(static_cast<std::int64_t>(out.indices.size()));
+    const char* row = rows.row(i);
+    with_type(rows, [&]<class T>(T) {
+        if (numeric_.empty()) {
+            Scratch scratch;
+            walk_any<true, T>(scratch, row);
+            for (const Visit& visit : scratch.reached) append(visit);
+            return;
+        }
+        append({0, 1.0});
+        for (Node at = 0, next; n_nodes_ > 1; at = next) {
+            const NumericNode& node = numeric_[static_cast<Size>(at)];
+            next = node.next(value_at<T>(row, node.feature()));
+            if (next == at) break;
+            append({next, 1.0});
         }
     });
-    return out;
 }
 
 }  // namespace spinney

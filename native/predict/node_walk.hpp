@@ -41,18 +41,41 @@ struct AnyNode {
     SplitKind kind;
 };
 
-/// A tree whose values are borrowed. All methods work on rows [begin, begin + n) of a table.
+/// Some rows of a table with contiguous values: borrowed if they are so in the table, else copied.
+class RowBlock {
+  public:
+    static constexpr Size max_rows = 128;
+
+    /// Rows of a block: a copy of many columns is made of fewer rows, to stay in the cache.
+    static Size rows_at_once(Size n_features);
+
+    /// features: those that are copied, if any
+    void read(const InputTable& table, std::span<const std::uint32_t> features, Size begin, Size n);
+
+    Size size() const { return n_; }
+    bool is_float() const { return is_float_; }
+    const char* row(Size i) const { return begin_ + static_cast<std::ptrdiff_t>(i) * stride_; }
+
+  private:
+    const char* begin_ = nullptr;
+    std::ptrdiff_t stride_ = 0;
+    Size n_ = 0;
+    bool is_float_ = false;  // else double
+    std::vector<double> copy_;
+};
+
+/// A tree whose values are borrowed.
 class NodeTree {
   public:
     /// Lay out the tree at the cursor, and advance the cursor to the next.
     NodeTree(const EnsembleView& trees, Size tree, NodeCursor& cursor);
 
     /// Write the value of each row.  out (n, n_values)
-    void values(double* out, const InputTable& table, Size begin, Size n) const;
+    void values(double* out, const RowBlock& rows) const;
 
     /// Write the leaf of each row: the one with the largest fraction, the first of ties.  out (n,) in steps
     /// of `step`
-    void apply(std::int32_t* out, Size step, const InputTable& table, Size begin, Size n) const;
+    void apply(std::int32_t* out, Size step, const RowBlock& rows) const;
 
     /// The class with the largest value per node and output, the first of ties.  n_classes (n_outputs,) ->
     /// (n_nodes, n_outputs)
@@ -60,10 +83,10 @@ class NodeTree {
 
     /// Write the class of each row.  out (n, n_outputs); best: what `best_classes` returned
     void classes(std::int64_t* out, std::span<const std::int64_t> best,
-                 std::span<const std::int64_t> n_classes, const InputTable& table, Size begin, Size n) const;
+                 std::span<const std::int64_t> n_classes, const RowBlock& rows) const;
 
-    /// The nodes that each row visits, in ascending order and numbered from `first_node` on.
-    DecisionPath path(std::int64_t first_node, const InputTable& table, Size begin, Size n) const;
+    /// Append the nodes that one row visits, in ascending order and numbered from `first_node` on.
+    void add_path(DecisionPath& out, std::int64_t first_node, const RowBlock& rows, Size row) const;
 
   private:
     struct Visit {
@@ -71,33 +94,27 @@ class NodeTree {
         double fraction;
     };
     struct Scratch;
-    template <class T>
-    struct RowBlock;
     struct Term {
         double coefficient, fill;
         std::int32_t feature;
     };
 
-    void note_features();
     void lay_out_numeric(const EnsembleView& trees, NodeCursor& cursor);
     void lay_out_any(const EnsembleView& trees, NodeCursor& cursor);
     const double* value_of(Node node) const { return value_ + static_cast<Size>(node) * n_values_; }
     void write_best(std::int64_t* out, const double* value, std::span<const std::int64_t> n_classes) const;
     void mix(double* out, std::span<const Visit> ends) const;
     template <class T>
-    void walk_numeric(Node* leaves, const RowBlock<T>& rows, Size n) const;
+    void walk_numeric(Node* leaves, const RowBlock& rows) const;
     template <class T>
     Node choose_child(const AnyNode& node, const char* row) const;
     template <bool Path, class T>
     void walk_any(Scratch& out, const char* row) const;
-    template <class F>
-    void for_each_block(Scratch& scratch, const InputTable& table, Size begin, Size n, F&& f) const;
     template <class Leaf, class Mixed>
-    void for_each_row(const InputTable& table, Size begin, Size n, Leaf&& leaf, Mixed&& mixed) const;
+    void for_each_row(const RowBlock& rows, Leaf&& leaf, Mixed&& mixed) const;
 
-    Size n_nodes_, n_values_, width_, n_features_;
+    Size n_nodes_, n_values_, width_;
     const double* value_;
-    std::vector<std::uint32_t> used_features_;  // ascending
     std::vector<NumericNode> numeric_;  // if all splits are numeric and have a missing direction, else nodes_
     std::vector<AnyNode> nodes_;
     std::vector<std::uint64_t> set_bits_;

@@ -42,7 +42,6 @@ void PackedTrees::lay_out_planes(const EnsembleCodes& codes) {
         at += !f.categorical && f.missing_left;
         planes_.push_back(p);
         has_sets_ |= f.categorical;
-        wide_ |= f.ranks.size() > 65534 || f.n_codes > 65000;
     }
     n_planes_ = std::max<Size>(at, 1);
 }
@@ -71,9 +70,8 @@ void PackedTrees::add_set(const EnsembleView& trees, const NodeCursor& at, const
     if (trees.missing(at.node) == 0) sets_[first + missing / 64] |= 1ull << missing % 64;
 }
 
-template <class Code>
-void PackedTrees::code_rows(Code* rows, const EnsembleCodes& codes, std::span<const InputColumn> columns,
-                            Size begin, Size n) const {
+void PackedTrees::code_rows(std::uint32_t* rows, const EnsembleCodes& codes,
+                            std::span<const InputColumn> columns, Size begin, Size n) const {
     constexpr Size at_once = 256;
     std::uint32_t code[at_once];
     for (Size first = 0; first < n; first += at_once) {
@@ -86,37 +84,40 @@ void PackedTrees::code_rows(Code* rows, const EnsembleCodes& codes, std::span<co
     }
 }
 
-template <class Code>
-void PackedTrees::write_planes(Code* rows, const Planes& p, const FeatureCodes& f, const std::uint32_t* code,
-                               Size n) const {
+void PackedTrees::write_planes(std::uint32_t* rows, const Planes& p, const FeatureCodes& f,
+                               const std::uint32_t* code, Size n) const {
     const auto write = [&](std::uint32_t plane, std::uint32_t missing) {
         for (Size i = 0; i < n; ++i)
-            rows[i * n_planes_ + plane] = static_cast<Code>(code[i] == missing_code ? missing : code[i]);
+            rows[i * n_planes_ + plane] = code[i] == missing_code ? missing : code[i];
     };
     if (f.categorical) return write(p.high, f.n_codes + 1);
     // Nothing is above the maximum rank, which leaves have.
-    if (f.missing_right) write(p.high, sizeof(Code) == 2 ? 0xffff : PackedNode::max_rank);
+    if (f.missing_right) write(p.high, PackedNode::max_rank);
     if (f.missing_left) write(p.low, 0);
 }
 
 namespace {
 
-template <class Code>
 struct Lane {
     const PackedNode* nodes;
-    const Code* row;
+    const std::uint32_t* row;
 };
 
 }  // namespace
 
-/// Eight rows or trees are walked at once to hide memory latency; those at a leaf stay there.
-template <bool Sets, class Code, class MakeLane>
+template <class MakeLane>
 void PackedTrees::walk(Node* leaves, Size n, MakeLane&& make_lane) const {
+    has_sets_ ? walk_with<true>(leaves, n, make_lane) : walk_with<false>(leaves, n, make_lane);
+}
+
+/// Eight rows or trees are walked at once to hide memory latency; those at a leaf stay there.
+template <bool Sets, class MakeLane>
+void PackedTrees::walk_with(Node* leaves, Size n, MakeLane&& make_lane) const {
     constexpr Size lanes = 8;
     const std::uint64_t* const sets = sets_.data();
     for (Size begin = 0; begin < n; begin += lanes) {
         const Size here = std::min(lanes, n - begin);
-        Lane<Code> lane[lanes];
+        Lane lane[lanes];
         Node at[lanes] = {};
         // Lanes without work repeat the first.
         for (Size k = 0; k < lanes; ++k) lane[k] = make_lane(begin + (k < here ? k : 0));
@@ -135,27 +136,14 @@ void PackedTrees::walk(Node* leaves, Size n, MakeLane&& make_lane) const {
     }
 }
 
-template <class Code>
-void PackedTrees::walk_rows(Node* leaves, Size tree, const Code* rows, Size n) const {
+void PackedTrees::walk_rows(Node* leaves, Size tree, const std::uint32_t* rows, Size n) const {
     const PackedNode* const nodes = &nodes_[static_cast<Size>(tree_begin_[tree])];
-    const auto lane = [&](Size i) { return Lane<Code>{nodes, rows + i * n_planes_}; };
-    has_sets_ ? walk<true, Code>(leaves, n, lane) : walk<false, Code>(leaves, n, lane);
+    walk(leaves, n, [&](Size i) { return Lane{nodes, rows + i * n_planes_}; });
 }
 
-template <class Code>
-void PackedTrees::walk_trees(Node* leaves, Size first_tree, Size n, const Code* row) const {
-    const auto lane = [&](Size i) {
-        return Lane<Code>{&nodes_[static_cast<Size>(tree_begin_[first_tree + i])], row};
-    };
-    has_sets_ ? walk<true, Code>(leaves, n, lane) : walk<false, Code>(leaves, n, lane);
+void PackedTrees::walk_trees(Node* leaves, Size first_tree, Size n, const std::uint32_t* row) const {
+    walk(leaves, n,
+         [&](Size i) { return Lane{&nodes_[static_cast<Size>(tree_begin_[first_tree + i])], row}; });
 }
-
-using Columns = std::span<const InputColumn>;
-template void PackedTrees::code_rows(std::uint16_t*, const EnsembleCodes&, Columns, Size, Size) const;
-template void PackedTrees::code_rows(std::uint32_t*, const EnsembleCodes&, Columns, Size, Size) const;
-template void PackedTrees::walk_rows(Node*, Size, const std::uint16_t*, Size) const;
-template void PackedTrees::walk_rows(Node*, Size, const std::uint32_t*, Size) const;
-template void PackedTrees::walk_trees(Node*, Size, Size, const std::uint16_t*) const;
-template void PackedTrees::walk_trees(Node*, Size, Size, const std::uint32_t*) const;
 
 }  // namespace spinney

@@ -32,8 +32,8 @@ struct PackedNode {
     std::uint32_t is_set() const { return static_cast<std::uint32_t>(bits >> 24) & 1; }
 
     /// The next node; a leaf stays.  row: one code per plane; sets: the words of all category sets
-    template <bool Sets, class Code>
-    Node next(const Code* row, [[maybe_unused]] const std::uint64_t* sets) const {
+    template <bool Sets>
+    Node next(const std::uint32_t* row, [[maybe_unused]] const std::uint64_t* sets) const {
         const std::uint32_t code = row[plane()];
         if constexpr (!Sets) return child() + static_cast<Node>(code > rank());
         // Without branches: the kind of the next split is unpredictable.
@@ -43,7 +43,7 @@ struct PackedNode {
     }
 };
 
-/// All trees of an ensemble as packed nodes. Code: std::uint16_t, or std::uint32_t if `wide`.
+/// All trees of an ensemble as packed nodes.
 class PackedTrees {
   public:
     /// Whether every number fits into its bits.
@@ -52,20 +52,16 @@ class PackedTrees {
     PackedTrees(const EnsembleView& trees, const EnsembleCodes& codes);
 
     Size n_planes() const { return n_planes_; }
-    bool wide() const { return wide_; }
 
     /// Code rows, one after the other.  rows (n, n_planes)
-    template <class Code>
-    void code_rows(Code* rows, const EnsembleCodes& codes, std::span<const InputColumn> columns, Size begin,
-                   Size n) const;
+    void code_rows(std::uint32_t* rows, const EnsembleCodes& codes, std::span<const InputColumn> columns,
+                   Size begin, Size n) const;
 
     /// Find the leaf of each row in one tree.  leaves (n,); rows (n, n_planes)
-    template <class Code>
-    void walk_rows(Node* leaves, Size tree, const Code* rows, Size n) const;
+    void walk_rows(Node* leaves, Size tree, const std::uint32_t* rows, Size n) const;
 
     /// Find the leaf of one row in each of n trees.  leaves (n,); row (n_planes,)
-    template <class Code>
-    void walk_trees(Node* leaves, Size first_tree, Size n, const Code* row) const;
+    void walk_trees(Node* leaves, Size first_tree, Size n, const std::uint32_t* row) const;
 
   private:
     struct Planes {
@@ -76,18 +72,19 @@ class PackedTrees {
     void lay_out_planes(const EnsembleCodes& codes);
     PackedNode make_split(const EnsembleView& trees, const EnsembleCodes& codes, const NodeCursor& at);
     void add_set(const EnsembleView& trees, const NodeCursor& at, const FeatureCodes& f);
-    template <class Code>
-    void write_planes(Code* rows, const Planes& p, const FeatureCodes& f, const std::uint32_t* code,
+    void write_planes(std::uint32_t* rows, const Planes& p, const FeatureCodes& f, const std::uint32_t* code,
                       Size n) const;
-    template <bool Sets, class Code, class MakeLane>
+    template <class MakeLane>
     void walk(Node* leaves, Size n, MakeLane&& make_lane) const;
+    template <bool Sets, class MakeLane>
+    void walk_with(Node* leaves, Size n, MakeLane&& make_lane) const;
 
     std::span<const std::int64_t> tree_begin_;
     std::vector<PackedNode> nodes_;
     std::vector<std::uint64_t> sets_;
     std::vector<Planes> planes_;  // as the features of the codes
     Size n_planes_ = 0;
-    bool has_sets_ = false, wide_ = false;
+    bool has_sets_ = false;
 };
 
 }  // namespace spinney

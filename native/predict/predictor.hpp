@@ -2,13 +2,15 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <mutex>
+#include <optional>
 #include <vector>
 
 #include "core/thread_pool.hpp"
-#include "predict/ensemble_view.hpp"
-#include "predict/input_table.hpp"
+#include "predict/bitvector_traversal.hpp"
+#include "predict/blocked_traversal.hpp"
 #include "predict/node_walk.hpp"
+#include "predict/packed_nodes.hpp"
 
 namespace spinney {
 
@@ -34,14 +36,13 @@ class Predictor {
     /// The arrays of `trees` must outlive this.  n_classes (n_outputs,): the part of `width` that each output
     /// uses; empty: all of it
     Predictor(const EnsembleView& trees, Size per_round, std::vector<std::int64_t> n_classes = {});
-    ~Predictor();
 
-    Size n_features() const;
-    Size n_trees() const;
-    Size n_outputs() const;
-    Size width() const;
-    Size n_columns() const;  // of sums
-    const std::vector<std::uint32_t>& used_features() const;
+    Size n_features() const { return trees_.n_features; }
+    Size n_trees() const { return trees_.n_trees(); }
+    Size n_outputs() const { return trees_.n_outputs; }
+    Size width() const { return trees_.width; }
+    Size n_columns() const { return per_round_ > 0 ? per_round_ : trees_.n_values(); }  // of sums
+    const std::vector<std::uint32_t>& used_features() const { return traits_.used_features; }
 
     /// Write the sums after each stage.  out (n_stages, n_rows, n_columns)
     void sum(double* out, const InputTable& table, const SumPlan& plan, int n_threads,
@@ -62,8 +63,34 @@ class Predictor {
     DecisionPath decision_path(const InputTable& table, int n_threads, Interrupt* interrupt = nullptr);
 
   private:
-    class Impl;
-    std::unique_ptr<Impl> impl_;
+    // One per layout: prepares some rows, then adds trees or finds leaves.
+    struct BitvectorWalker;
+    struct BlockedWalker;
+    struct PackedWalker;
+    struct NodeWalker;
+
+    void choose_layouts(int n_threads);
+    void make_nodes();
+    template <class F>
+    void run(const InputTable& table, int n_threads, Interrupt* interrupt, F&& f);
+    template <class Walker, class F>
+    void run_walker(const InputTable& table, int n_threads, Interrupt* interrupt, F&& f) const;
+    template <class F>
+    void for_row_blocks(const InputTable& table, int n_threads, Interrupt* interrupt, F&& f);
+    template <class ValueOf>
+    void add_tree(double* sums, Size t, double weight, Size n, ValueOf&& value_of) const;
+
+    EnsembleView trees_;
+    EnsembleTraits traits_;
+    Size per_round_;
+    std::once_flag chosen_, bitvectors_made_, blocked_made_, packed_made_, nodes_made_, best_made_;
+    bool with_packed_ = false, with_bitvectors_ = false, with_blocked_ = false;
+    std::optional<EnsembleCodes> codes_;
+    std::optional<BitvectorTrees> bitvectors_;
+    std::optional<BlockedTrees> blocked_;
+    std::optional<PackedTrees> packed_;
+    std::vector<NodeTree> nodes_;                 // (n_trees,)
+    std::vector<std::int64_t> n_classes_, best_;  // of the first tree
 };
 
 }  // namespace spinney

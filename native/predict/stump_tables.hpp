@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/thread_pool.hpp"
-#include "predict/input_table.hpp"
+#include "predict/threshold_ranks.hpp"
 
 namespace spinney {
 
@@ -26,23 +26,28 @@ struct FeatureTable {
 class StumpTables {
   public:
     /// Borrow the tables; `base` (width,) is added to every row.
-    StumpTables(std::span<const double> base, std::vector<FeatureTable> tables, Size n_features);
+    StumpTables(std::span<const double> base, std::span<const FeatureTable> tables, Size n_features);
 
     /// Sum the tables of all features.  out (n_rows, width)
     void sum(double* out, const InputTable& input, int n_threads, Interrupt* interrupt) const;
 
     Size width() const { return base_.size(); }
     Size n_features() const { return n_features_; }
-    std::span<const FeatureTable> tables() const { return tables_; }
+    const std::vector<std::uint32_t>& used_features() const { return used_features_; }
 
   private:
+    /// A feature's table, and the codes that are its rows.
+    struct Lookup {
+        FeatureCodes codes;
+        std::uint32_t missing_row;
+        const double* sums;
+    };
     void sum_block(double* out, const InputTable& input, Size begin, Size n) const;
-    void find(std::uint32_t* out, const FeatureTable& table, const InputColumn& column, Size begin,
-              Size n) const;
 
     std::span<const double> base_;
-    std::vector<FeatureTable> tables_;
     Size n_features_;
+    std::vector<Lookup> lookups_;
+    std::vector<std::uint32_t> used_features_;
 };
 
 }  // namespace spinney

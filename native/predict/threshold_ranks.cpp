@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <limits>
 
 #include "core/radix_sort.hpp"
@@ -16,6 +15,8 @@ namespace {
 constexpr Size max_in_interval = 4, max_intervals = 1 << 16;
 constexpr std::uint16_t crowded = 0xffff;
 constexpr Size rows_at_once = 256;
+// Up to so many thresholds, comparing with each of them is fastest.
+constexpr Size few_thresholds = 12;
 
 /// One more than the largest code in a set.
 std::uint32_t end_of_set(const EnsembleView& trees, Size set) {
@@ -26,21 +27,6 @@ std::uint32_t end_of_set(const EnsembleView& trees, Size set) {
         return 64 * n_words - static_cast<std::uint32_t>(std::countl_zero(word));
     }
     return 0;
-}
-
-template <class T>
-void code_categories(std::uint32_t* codes, std::uint32_t n_codes, const InputColumn& column, Size begin,
-                     Size n) {
-    const char* at =
-        static_cast<const char*>(column.data) + static_cast<std::ptrdiff_t>(begin) * column.stride;
-    for (Size i = 0; i < n; ++i, at += column.stride) {
-        T value;
-        std::memcpy(&value, at, sizeof(T));
-        if (!(value >= 0))
-            codes[i] = missing_code;
-        else
-            codes[i] = value < static_cast<T>(n_codes) ? static_cast<std::uint32_t>(value) : n_codes;
-    }
 }
 
 }  // namespace
@@ -65,20 +51,16 @@ std::uint32_t RankTable::rank(double x) const {
     return at;
 }
 
-void RankTable::rank_column(std::uint32_t* codes, const InputColumn& column, Size begin, Size n) const {
-    double x[rows_at_once];
-    for (Size first = 0; first < n; first += rows_at_once) {
-        const Size here = std::min(rows_at_once, n - first);
-        read_values(x, 1, column, begin + first, here);
-        rank_numbers(codes + first, x, here);
-    }
-}
-
-void RankTable::rank_numbers(std::uint32_t* codes, const double* x, Size n) const {
-    if (!below_interval_.empty())
+void RankTable::rank(std::uint32_t* codes, const double* x, Size n) const {
+    if (n_ <= few_thresholds) {
+        std::fill_n(codes, n, 0u);
+        for (Size k = 0; k < n_; ++k)
+            for (Size i = 0; i < n; ++i) codes[i] += thresholds_[k] < x[i];
+    } else if (!below_interval_.empty()) {
         rank_by_interval(codes, x, n);
-    else
-        rank_by_levels(codes, x, n);
+    } else {
+        for (Size i = 0; i < n; ++i) codes[i] = rank(x[i]);
+    }
     for (Size i = 0; i < n; ++i) codes[i] = x[i] == x[i] ? codes[i] : missing_code;
 }
 
@@ -132,44 +114,26 @@ std::uint32_t RankTable::descend(std::uint32_t at, int level, double x) const {
     return 16 * at + count_below_16(thresholds_.data() + begin_[level] + 16 * at, x);
 }
 
-void RankTable::rank_by_levels(std::uint32_t* codes, const double* x, Size n) const {
-    switch (n_levels_) {
-        case 1:
-            return rank_levels<1>(codes, x, n);
-        case 2:
-            return rank_levels<2>(codes, x, n);
-        case 3:
-            return rank_levels<3>(codes, x, n);
-        case 4:
-            return rank_levels<4>(codes, x, n);
-        default:
-            return rank_levels<0>(codes, x, n);
-    }
-}
-
-/// Levels: a constant for the unrolled loop, or 0.
-template <int Levels>
-void RankTable::rank_levels(std::uint32_t* codes, const double* x, Size n) const {
-    for (Size i = 0; i < n; ++i) {
-        std::uint32_t code = 0;
-#pragma GCC unroll 4
-        for (int l = (Levels > 0 ? Levels : n_levels_) - 1; l >= 0; --l) code = descend(code, l, x[i]);
-        codes[i] = code;
-    }
-}
-
 // ---- features ----
 
 void FeatureCodes::code(std::uint32_t* codes, const InputColumn& column, Size begin, Size n) const {
-    if (!categorical) return ranks.rank_column(codes, column, begin, n);
-    switch (column.type) {
-        case InputColumn::Type::f32:
-            return code_categories<float>(codes, n_codes, column, begin, n);
-        case InputColumn::Type::f64:
-            return code_categories<double>(codes, n_codes, column, begin, n);
-        case InputColumn::Type::category:
-            return code_categories<std::int32_t>(codes, n_codes, column, begin, n);
+    double x[rows_at_once];
+    for (Size first = 0; first < n; first += rows_at_once) {
+        const Size here = std::min(rows_at_once, n - first);
+        read_values(x, 1, column, begin + first, here);
+        if (categorical)
+            code_categories(codes + first, x, here);
+        else
+            ranks.rank(codes + first, x, here);
     }
+}
+
+void FeatureCodes::code_categories(std::uint32_t* codes, const double* x, Size n) const {
+    for (Size i = 0; i < n; ++i)
+        if (x[i] >= 0)
+            codes[i] = x[i] < n_codes ? static_cast<std::uint32_t>(x[i]) : n_codes;
+        else
+            codes[i] = missing_code;
 }
 
 EnsembleCodes::EnsembleCodes(const EnsembleView& trees, const EnsembleTraits& traits, int n_threads)

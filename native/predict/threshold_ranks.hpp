@@ -27,18 +27,14 @@ class RankTable {
 
     std::uint32_t rank(double x) const;
 
-    /// Write the rank of each value of a column, `missing_code` for NaN.  codes (n,)
-    void rank_column(std::uint32_t* codes, const InputColumn& column, Size begin, Size n) const;
+    /// Write the rank of each number, `missing_code` for NaN.  codes, x (n,), n ≤ 256
+    void rank(std::uint32_t* codes, const double* x, Size n) const;
 
   private:
-    void rank_numbers(std::uint32_t* codes, const double* x, Size n) const;
     void find_intervals(std::int32_t* intervals, const double* x, Size n) const;
     void make_intervals(const std::vector<double>& sorted);
     void rank_by_interval(std::uint32_t* codes, const double* x, Size n) const;
     std::uint32_t descend(std::uint32_t at, int level, double x) const;
-    void rank_by_levels(std::uint32_t* codes, const double* x, Size n) const;
-    template <int Levels>
-    void rank_levels(std::uint32_t* codes, const double* x, Size n) const;
 
     Size n_ = 0;
     int n_levels_ = 0;
@@ -59,6 +55,9 @@ struct FeatureCodes {
 
     /// Write codes: the rank of a number; the category, or n_codes for one that is in no set; missing_code.
     void code(std::uint32_t* codes, const InputColumn& column, Size begin, Size n) const;
+
+  private:
+    void code_categories(std::uint32_t* codes, const double* x, Size n) const;
 };
 
 /// The codes of every feature that some tree splits on.

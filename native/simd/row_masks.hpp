@@ -22,14 +22,16 @@ namespace spinney {
 
 #ifdef SPINNEY_ROW_BITS
 
-using Bytes64 = __m512i;  // one byte per row
+using RowMask = std::uint64_t;  // one bit per row
+using RowBytes = __m512i;       // one byte per row
+inline constexpr Size kMaskRows = 64;
 
 /// The rows whose code is greater.  codes: 64 bytes
-[[gnu::always_inline]] inline std::uint64_t greater_bytes(const std::uint8_t* codes, std::int8_t rank) {
+[[gnu::always_inline]] inline RowMask greater_bytes(const std::uint8_t* codes, std::int8_t rank) {
     return _mm512_cmpgt_epi8_mask(_mm512_loadu_si512(codes), _mm512_set1_epi8(rank));
 }
 /// codes: 64 of two bytes
-[[gnu::always_inline]] inline std::uint64_t greater_words(const std::uint8_t* codes, std::int16_t rank) {
+[[gnu::always_inline]] inline RowMask greater_words(const std::uint8_t* codes, std::int16_t rank) {
     const __m512i all = _mm512_set1_epi16(rank);
     const auto low = _mm512_cmpgt_epi16_mask(_mm512_loadu_si512(codes), all);
     const auto high = _mm512_cmpgt_epi16_mask(_mm512_loadu_si512(codes + 64), all);
@@ -38,7 +40,7 @@ using Bytes64 = __m512i;  // one byte per row
 
 /// The rows whose code is in a set of 256 bits. The byte code / 8 of the set is found by two shuffles of
 /// sixteen, then its bit code % 8.  codes (64,); set (32,)
-[[gnu::always_inline]] inline std::uint64_t in_set(const std::uint8_t* codes, const std::uint8_t* set) {
+[[gnu::always_inline]] inline RowMask in_set(const std::uint8_t* codes, const std::uint8_t* set) {
     const auto half = [&](Size i) {
         return _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(set + 16 * i)));
     };
@@ -53,11 +55,8 @@ using Bytes64 = __m512i;  // one byte per row
 }
 
 /// Add a number to the bytes of the masked rows.
-[[gnu::always_inline]] inline Bytes64 add_where(Bytes64 bytes, std::uint64_t rows, std::uint8_t number) {
+[[gnu::always_inline]] inline RowBytes add_where(RowBytes bytes, RowMask rows, std::uint8_t number) {
     return _mm512_mask_add_epi8(bytes, rows, bytes, _mm512_set1_epi8(static_cast<char>(number)));
-}
-[[gnu::always_inline]] inline void store_bytes(std::uint8_t* to, Bytes64 bytes) {
-    _mm512_storeu_si512(to, bytes);
 }
 
 /// Add weight · table[id] to each sum; the table is held in Tables registers of eight.  sums, ids (n,)
@@ -80,42 +79,54 @@ inline void add_looked_up(double* sums, const std::uint8_t* ids, const double* t
 
 #else
 
-using ByteMask = VectorOf<std::uint8_t, 8 * kRegister>::type;  // one byte per row
-inline constexpr Size kByteLanes = sizeof(ByteMask);
+using RowMask = VectorOf<std::uint8_t, 8 * kRegister>::type;  // one byte per row
+using RowBytes = RowMask;
+inline constexpr Size kMaskRows = sizeof(RowMask);
 
 namespace detail {
 
 template <class T>
 [[gnu::always_inline]] inline auto load_codes(const std::uint8_t* from) {
-    typename VectorOf<T, sizeof(ByteMask) / sizeof(T)>::type out;
+    typename VectorOf<T, sizeof(RowMask) / sizeof(T)>::type out;
     std::memcpy(&out, from, sizeof out);
     return out;
 }
 
 }  // namespace detail
 
-/// The rows whose code is greater.  codes: kByteLanes bytes
-[[gnu::always_inline]] inline ByteMask greater_bytes(const std::uint8_t* codes, std::int8_t rank) {
-    return std::bit_cast<ByteMask>(detail::load_codes<std::int8_t>(codes) > rank);
+/// The rows whose code is greater.  codes: kMaskRows bytes
+[[gnu::always_inline]] inline RowMask greater_bytes(const std::uint8_t* codes, std::int8_t rank) {
+    return std::bit_cast<RowMask>(detail::load_codes<std::int8_t>(codes) > rank);
 }
-/// codes: kByteLanes of two bytes
-[[gnu::always_inline]] inline ByteMask greater_words(const std::uint8_t* codes, std::int16_t rank) {
+/// codes: kMaskRows of two bytes
+[[gnu::always_inline]] inline RowMask greater_words(const std::uint8_t* codes, std::int16_t rank) {
     const auto low = detail::load_codes<std::int16_t>(codes) > rank;
-    const auto high = detail::load_codes<std::int16_t>(codes + kByteLanes) > rank;
+    const auto high = detail::load_codes<std::int16_t>(codes + kMaskRows) > rank;
 #if defined(__AVX2__)
     const __m256i both = _mm256_packs_epi16(std::bit_cast<__m256i>(low), std::bit_cast<__m256i>(high));
-    return std::bit_cast<ByteMask>(_mm256_permute4x64_epi64(both, 0xD8));
+    return std::bit_cast<RowMask>(_mm256_permute4x64_epi64(both, 0xD8));
 #elif defined(__SSE2__)
-    return std::bit_cast<ByteMask>(
-        _mm_packs_epi16(std::bit_cast<__m128i>(low), std::bit_cast<__m128i>(high)));
+    return std::bit_cast<RowMask>(_mm_packs_epi16(std::bit_cast<__m128i>(low), std::bit_cast<__m128i>(high)));
 #else
-    ByteMask out;
-    for (Size i = 0; i < kByteLanes / 2; ++i) {
+    RowMask out;
+    for (Size i = 0; i < kMaskRows / 2; ++i) {
         out[i] = static_cast<std::uint8_t>(low[i]);
-        out[i + kByteLanes / 2] = static_cast<std::uint8_t>(high[i]);
+        out[i + kMaskRows / 2] = static_cast<std::uint8_t>(high[i]);
     }
     return out;
 #endif
+}
+
+/// The rows whose code is in a set of 256 bits.  codes (kMaskRows,); set (32,)
+inline RowMask in_set(const std::uint8_t* codes, const std::uint8_t* set) {
+    RowMask out;
+    for (Size i = 0; i < kMaskRows; ++i) out[i] = set[codes[i] / 8] >> codes[i] % 8 & 1 ? 0xff : 0;
+    return out;
+}
+
+/// Add a number to the bytes of the masked rows.
+[[gnu::always_inline]] inline RowBytes add_where(RowBytes bytes, RowMask rows, std::uint8_t number) {
+    return bytes + (rows & number);
 }
 
 #endif

@@ -5,13 +5,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/split_kind.hpp"
 #include "data/code_matrix.hpp"
 #include "split/options.hpp"
 
 namespace spinney {
-
-/// Kind of a node; the values are part of the model format.
-enum class SplitKind : std::uint8_t { leaf, numeric, category_set, multiway, linear };
 
 /// Best split found on one feature.
 struct Candidate {

@@ -77,27 +77,24 @@ TEST(every_round_finds_the_stump_that_a_tree_grown_anew_is) {
         const WeightedRows p(seed, seed % 2 ? 700 : 90, k, seed % 4 < 2 ? 255 : 0, seed % 5 != 0);
         StumpBooster one = p.open(1), three = p.open(3);
         Interrupt none;
-        std::vector<std::int64_t> steps(p.x.n_rows), other(p.x.n_rows), predictions(p.x.n_rows);
         for (int round = 0; round < 30; ++round) {
-            one.weights(steps.data());
+            const auto steps = one.weights();
             const Stump& stump = one.learn(none);
             check_same(stump, grow_stump(p, steps), k);
             CHECK(three.learn(none).sums == stump.sums);
             // The sums are those of the rows, and so is the weight that the predictions get wrong.
-            one.predictions(predictions.data());
+            const auto predictions = one.predictions();
             Stat total = 0, wrong = 0;
             for (Size r = 0; r < p.x.n_rows; ++r) {
                 total += steps[r];
                 if (predictions[r] != p.classes[r]) wrong += steps[r];
             }
-            CHECK_EQUAL(one.total(), total);
-            CHECK_EQUAL(one.wrong_weight(), wrong);
+            CHECK_EQUAL(stump.total, total);
+            CHECK_EQUAL(stump.wrong, wrong);
             const double factor = round == 20 ? 1e12 : 3.0;  // the one that a rescaling must follow
             one.reweight(factor, least, most, fresh, none);
             three.reweight(factor, least, most, fresh, none);
-            one.weights(steps.data());
-            three.weights(other.data());
-            CHECK(steps == other);
+            CHECK(one.weights() == three.weights());
         }
     }
 }
@@ -106,13 +103,12 @@ TEST(weights_grow_where_the_stump_was_wrong_and_stay_within_bounds) {
     const WeightedRows p(7, 500, 2, 255, false);
     StumpBooster booster = p.open(1);
     Interrupt none;
-    std::vector<std::int64_t> before(p.x.n_rows), after(p.x.n_rows), predictions(p.x.n_rows);
     for (int round = 0; round < 60; ++round) {
         booster.learn(none);
-        booster.weights(before.data());
-        booster.predictions(predictions.data());
+        const auto before = booster.weights();
+        const auto predictions = booster.predictions();
         booster.reweight(2.0, least, most, fresh, none);
-        booster.weights(after.data());
+        const auto after = booster.weights();
         Stat total = 0;
         double scale = 0;
         for (Size r = 0; r < p.x.n_rows; ++r) {
@@ -138,10 +134,8 @@ TEST(rows_all_of_one_class_give_a_leaf) {
     const Stump& stump = booster.learn(none);
     CHECK(!stump.best.found());
     CHECK_EQUAL(stump.prediction[0], 1);
-    CHECK_EQUAL(booster.wrong_weight(), 0);
-    std::vector<std::int64_t> predictions(p.x.n_rows);
-    booster.predictions(predictions.data());
-    CHECK_EQUAL(predictions[17], 1);
+    CHECK_EQUAL(stump.wrong, 0);
+    CHECK_EQUAL(booster.predictions()[17], 1);
 }
 
 CHECK_MAIN

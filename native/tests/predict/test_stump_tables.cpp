@@ -16,7 +16,8 @@ TEST(tables_sum_the_stumps_of_each_value) {
         for (Size i = 0; i < m; ++i) thresholds[i] = static_cast<double>(i);
         for (Size i = 0; i < sums.size(); ++i) sums[i] = static_cast<double>(i);
         const std::vector<double> base{0.5, 0.25};
-        const StumpTables tables(base, {{0, false, thresholds, sums}, {2, true, {}, category_sums}}, 3);
+        const std::vector<FeatureTable> views{{0, false, thresholds, sums}, {2, true, {}, category_sums}};
+        const StumpTables tables(base, views, 3);
         std::vector<double> x{nan, -1.0, 0.0, 0.5};
         for (Size i = 0; i < 600; ++i) x.push_back(static_cast<double>(i) / 3);
         std::vector<std::int32_t> c(x.size(), 0);
@@ -41,10 +42,11 @@ TEST(tables_sum_the_stumps_of_each_value) {
 
 TEST(tables_that_do_not_fit_together_are_refused) {
     const std::vector<double> base{0.0}, thresholds{1.0, 2.0}, sums{1, 2, 3, 4}, unsorted{2.0, 1.0};
-    CHECK_THROWS(StumpTables(base, {{3, false, thresholds, sums}}, 3), std::invalid_argument);
-    CHECK_THROWS(StumpTables(base, {{0, true, thresholds, sums}}, 3), std::invalid_argument);
-    CHECK_THROWS(StumpTables(base, {{0, false, unsorted, sums}}, 3), std::invalid_argument);
-    CHECK_THROWS(StumpTables(base, {{0, false, thresholds, thresholds}}, 3), std::invalid_argument);
+    for (const FeatureTable& table : {FeatureTable{3, false, thresholds, sums},
+                                      {0, true, thresholds, sums},
+                                      {0, false, unsorted, sums},
+                                      {0, false, thresholds, thresholds}})
+        CHECK_THROWS(StumpTables(base, {&table, 1}, 3), std::invalid_argument);
 }
 
 CHECK_MAIN

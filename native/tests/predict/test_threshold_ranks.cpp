@@ -36,11 +36,12 @@ std::vector<double> places(const std::vector<double>& thresholds) {
 void check_ranks(std::vector<double> thresholds) {
     std::sort(thresholds.begin(), thresholds.end());
     thresholds.erase(std::unique(thresholds.begin(), thresholds.end()), thresholds.end());
-    const RankTable table(thresholds);
+    FeatureCodes feature;
+    const RankTable& table = feature.ranks = RankTable(thresholds);
     CHECK_EQUAL(table.size(), thresholds.size());
     const std::vector<double> x = places(thresholds);
     std::vector<std::uint32_t> codes(x.size());
-    table.rank_column(codes.data(), {InputColumn::Type::f64, x.data(), sizeof(double), 0}, 0, x.size());
+    feature.code(codes.data(), {InputColumn::Type::f64, x.data(), sizeof(double), 0}, 0, x.size());
     for (Size i = 0; i < x.size(); ++i) {
         CHECK_EQUAL(codes[i], count_below(thresholds, x[i]));
         if (x[i] == x[i]) CHECK_EQUAL(table.rank(x[i]), codes[i]);
@@ -73,14 +74,19 @@ TEST(ranks_count_the_thresholds_below) {
 
 TEST(columns_of_any_type_and_stride) {
     const std::vector<double> thresholds{-0.5, 0.5, 1.5, 2.5};
-    const RankTable table(thresholds);
+    FeatureCodes feature;
+    feature.ranks = RankTable(thresholds);
     const float numbers[] = {-1.0f, 9.0f, 1.0f, 9.0f, std::nanf(""), 9.0f, 3.0f, 9.0f};
     std::uint32_t codes[4];
-    table.rank_column(codes, {InputColumn::Type::f32, numbers, 2 * sizeof(float), 0}, 0, 4);
+    feature.code(codes, {InputColumn::Type::f32, numbers, 2 * sizeof(float), 0}, 0, 4);
     CHECK(std::ranges::equal(codes, std::vector<std::uint32_t>{0, 2, missing_code, 4}));
     const std::int32_t categories[] = {9, 0, -1, 2, 3};
-    table.rank_column(codes, {InputColumn::Type::category, categories, sizeof(std::int32_t), 4}, 1, 4);
+    feature.code(codes, {InputColumn::Type::category, categories, sizeof(std::int32_t), 4}, 1, 4);
     CHECK(std::ranges::equal(codes, std::vector<std::uint32_t>{1, missing_code, 3, 4}));
+    feature.categorical = true;
+    feature.n_codes = 3;
+    feature.code(codes, {InputColumn::Type::category, categories, sizeof(std::int32_t), 4}, 1, 4);
+    CHECK(std::ranges::equal(codes, std::vector<std::uint32_t>{0, missing_code, 2, 3}));
 }
 
 CHECK_MAIN
