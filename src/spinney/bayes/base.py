@@ -215,7 +215,7 @@ class NaiveBayes(ClassifierMixin, Estimator, persistent_name=""):  # type: ignor
 def _read_classes(classes: Any) -> NDArray[Any]:
     if classes is None:
         raise InputError("classes must be passed on the first call to partial_fit.")
-    return encode_labels(np.asarray(classes))[1]
+    return encode_labels(np.asarray(classes), len(classes))[1]
 
 
 def _check_known(codes: NDArray[np.int32], y: Any) -> None:

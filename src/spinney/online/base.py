@@ -186,7 +186,7 @@ class OnlineClassifier(ClassifierMixin, OnlineModel, persistent_name=""):  # typ
         if first and classes is None:
             raise InputError("classes must be passed on the first call to partial_fit.")
         matrix, described = self._read_training_matrix(X) if first else (self._read_matrix(X), {})
-        labels = encode_labels(np.asarray(classes))[1] if first else self.classes_
+        labels = encode_labels(np.asarray(classes), len(classes))[1] if first else self.classes_
         if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), labels):
             raise InputError("`classes` is not the same as on last call to partial_fit.")
         codes = encode_like(read_target(y, matrix.shape[0]), [labels])[:, 0]
