@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import spinney as sp
-from spinney.adaboost.rounds import RoundLedger, edge_bound, error_bound, exponential
+from spinney.adaboost.ledger import RoundLedger, edge_bound, error_bound, exponential
 from spinney.datasets import load_xor
 from spinney.io import ModelFileError, dumps, loads
 

@@ -22,7 +22,7 @@ from spinney.data.target import encode_labels, encode_like, read_target
 from spinney.data.weights import check_weights, class_weights
 from spinney.io import require
 from spinney.members.fitting import run_jobs
-from spinney.members.tables import check_labels, is_array
+from spinney.members.tables import check_labels, count_rows, is_array
 from spinney.native import core
 from spinney.online.training import (
     Learned,
@@ -186,7 +186,7 @@ class OnlineClassifier(ClassifierMixin, OnlineModel, persistent_name=""):  # typ
         if first and classes is None:
             raise InputError("classes must be passed on the first call to partial_fit.")
         matrix, described = self._read_training_matrix(X) if first else (self._read_matrix(X), {})
-        labels = encode_labels(np.asarray(classes), len(classes))[1] if first else self.classes_
+        labels = encode_labels(classes, count_rows(classes))[1] if first else self.classes_
         if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), labels):
             raise InputError("`classes` is not the same as on last call to partial_fit.")
         codes = encode_like(read_target(y, matrix.shape[0]), [labels])[:, 0]
