@@ -2,9 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# More arguments of pip, e.g. make build BUILD_FLAGS="-C cmake.define.SPINNEY_LEVELS=avx2"
+# More arguments of pip, e.g. make build BUILD_FLAGS="--config-settings=cmake.define.SPINNEY_LEVELS=avx2"
 BUILD_FLAGS ?=
-EXTRAS =
+export BUILD_FLAGS
 CPP := $(wildcard native/*/*.hpp native/*/*.cpp native/tests/*/*.cpp)
 
 CONFIGURE := $(BIN)/cmake -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) --preset
@@ -16,20 +16,18 @@ SANITIZED = LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-
 # How many damaged files: make fuzz FILES=2000
 FILES ?= 100000
 
-.PHONY: demo test test-native agreement lint format bench sanitize sanitize-threads fuzz build build-all clean
+.PHONY: demo test test-native agreement lint format bench sanitize sanitize-threads fuzz prove build build-all core clean
 
 demo: build
-	$(PIP) --group demo
 	$(BIN)/python -m spinney.demo
 
-test: EXTRAS = [plot,io]
-test: $(VENV)/.dev build test-native
+test: $(VENV)/.dev test-native
 	$(BIN)/pytest -n 2
 
-test-native: $(VENV)/.build
-	$(CONFIGURE) native-tests > build/native-tests.log
-	$(BIN)/cmake --build build/native-tests
-	$(BIN)/ctest --test-dir build/native-tests --output-on-failure
+# The kernel tests link the objects of the Python core.
+test-native: core
+	$(BIN)/cmake --build build/module --target native_tests
+	$(BIN)/ctest --test-dir build/module --output-on-failure
 
 # Needs no compiled core: mypy reads the stub, import-linter the sources.
 lint: $(VENV)/.dev
@@ -42,22 +40,20 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
 	$(BIN)/clang-format -i $(CPP)
 
-bench: EXTRAS = [plot,io]
-bench: build $(VENV)/.bench
+bench: core $(VENV)/.bench
 	$(BIN)/python -m benchmarks.run
 
-agreement: EXTRAS = [plot,io]
-agreement: $(VENV)/.dev build
+agreement: $(VENV)/.dev core
 	$(BIN)/pytest -n 2 -m long
 
 sanitize: $(VENV)/.build
 	$(CONFIGURE) sanitize > build/sanitize.log
-	$(BIN)/cmake --build build/sanitize --parallel 2
+	$(BIN)/cmake --build build/sanitize --parallel 2 --target native_tests
 	$(BIN)/ctest --test-dir build/sanitize --output-on-failure
 
 sanitize-threads: $(VENV)/.build
 	$(CONFIGURE) sanitize-threads > build/sanitize-threads.log
-	$(BIN)/cmake --build build/sanitize-threads --parallel 2
+	$(BIN)/cmake --build build/sanitize-threads --parallel 2 --target native_tests
 	TSAN_OPTIONS=die_after_fork=0 $(BIN)/ctest --test-dir build/sanitize-threads --output-on-failure
 
 # Damaged model files against a core built with the address and undefined-behaviour sanitizers.
@@ -68,33 +64,51 @@ fuzz: $(VENV)/.dev
 	$(BIN)/cmake --install build/sanitized-module --prefix build/sanitized > build/sanitized.log
 	$(SANITIZED) tests/fuzz/fuzz_model_files.py --n $(FILES) --core-in build/sanitized
 
-# All dependency lists stand in pyproject.toml: groups for tools, the project's own lists for what it imports.
-RUNTIME := import tomllib; p = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
-	print(*p["dependencies"], *sum(p["optional-dependencies"].values(), []), sep="\n")
+# Every long proof, one after the other, and a table of the results.
+prove: $(VENV)/.build
+	$(BIN)/python tests/prove.py sanitize sanitize-threads fuzz agreement
+
+# Lists of requirements in pyproject.toml: the package's own, its extras and the groups of tools. pip's option --group is too new for the
+# pip of a fresh environment.
+LISTS := import sys, tomllib; p = tomllib.load(open("pyproject.toml", "rb")); \
+	lists = p["dependency-groups"] | p["project"]["optional-dependencies"] | {"package": p["project"]["dependencies"]}; \
+	print(*(r for name in sys.argv[1:] for r in lists[name]), sep="\n")
+REQUIREMENTS := $(BIN)/python -c '$(LISTS)'
 
 # --no-compile: bytecode is written when a module is first imported, most are never.
 PIP := $(BIN)/python -m pip install -q --no-compile
 
 $(VENV)/.build: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) --upgrade "pip>=25.1"
-	$(PIP) --group build
-	mkdir -p build && touch $@
-
-$(VENV)/.dev: $(VENV)/.build
-	$(BIN)/python -c '$(RUNTIME)' > build/runtime.txt
-	$(PIP) --group dev -r build/runtime.txt
+	mkdir -p build
+	$(REQUIREMENTS) build > build/build.txt
+	$(PIP) -r build/build.txt
 	touch $@
 
-# The core for this processor only; build-all compiles it for every vector level, as wheels need it.
-build: $(VENV)/.build
-	$(PIP) --no-build-isolation -e ".$(EXTRAS)" $(BUILD_FLAGS)
+$(VENV)/.run: $(VENV)/.build
+	$(REQUIREMENTS) package demo > build/run.txt
+	$(PIP) -r build/run.txt
+	touch $@
 
-build-all: BUILD_FLAGS += -C cmake.define.SPINNEY_LEVELS=all
+$(VENV)/.dev: $(VENV)/.build
+	$(REQUIREMENTS) package plot io dev > build/dev.txt
+	$(PIP) -r build/dev.txt
+	touch $@
+
+# The dependencies are installed while the core compiles.
+build: $(VENV)/.build
+	$(MAKE) -j2 core $(VENV)/.run
+
+# The core for this processor only; build-all compiles it for every vector level, as wheels need it.
+core: $(VENV)/.build
+	$(PIP) --no-build-isolation --no-deps --config-settings=build-dir=build/module -e . $(BUILD_FLAGS)
+
+build-all: BUILD_FLAGS += --config-settings=cmake.define.SPINNEY_LEVELS=all
 build-all: build
 
-$(VENV)/.bench: benchmarks/requirements.txt
-	$(PIP) -r benchmarks/requirements.txt
+$(VENV)/.bench: benchmarks/requirements.txt $(VENV)/.build
+	$(REQUIREMENTS) package plot io > build/bench.txt
+	$(PIP) -r build/bench.txt -r benchmarks/requirements.txt
 	touch $@
 
 clean:

@@ -46,26 +46,37 @@ function(add_objects name)
     nanobind_disable_stack_protector(${name})
   endif()
   set_target_properties(${name} PROPERTIES CXX_VISIBILITY_PRESET hidden)
-  if(NOT CCACHE)  # which does not cache sources with precompiled headers by default
-    target_precompile_headers(${name} PRIVATE <algorithm> <array> <atomic> <bit> <cmath> <cstdint> <functional> <limits>
-                              <memory> <mutex> <numeric> <span> <string> <utility> <vector>)
+endfunction()
+
+# ccache does not cache sources with precompiled headers by default.
+function(precompile name)
+  if(NOT CCACHE)
+    target_precompile_headers(${name} PRIVATE ${ARGN})
   endif()
 endfunction()
 
 # SPINNEY_NO_VECTORS keeps the vector types, whose width depends on the level, out of code that all levels share.
-add_objects(spinney_common ${common_sources} ${binding_sources})
-if(NOT CCACHE)
-  target_precompile_headers(spinney_common PRIVATE <nanobind/nanobind.h> <nanobind/ndarray.h> <nanobind/stl/optional.h>
-                            <nanobind/stl/string.h> <nanobind/stl/vector.h>)
-endif()
+add_objects(spinney_common ${common_sources})
+add_objects(spinney_bindings ${binding_sources})
+precompile(spinney_bindings <nanobind/nanobind.h> <nanobind/ndarray.h> <nanobind/stl/optional.h> <nanobind/stl/string.h>
+           <nanobind/stl/vector.h>)
 target_compile_definitions(spinney_common PRIVATE SPINNEY_NO_VECTORS)
+target_compile_definitions(spinney_bindings PRIVATE SPINNEY_NO_VECTORS)
 
 foreach(level ${levels})
   add_objects(kernels_${level} ${kernel_sources})
   target_compile_options(kernels_${level} PRIVATE ${flags_${level}})
+  precompile(kernels_${level} <algorithm> <array> <atomic> <bit> <cmath> <cstdint> <functional> <limits> <memory> <mutex>
+             <numeric> <span> <string> <utility> <vector>)
   # Kernels first: where both define an inline function, the linker keeps the first, which is this level's.
   nanobind_add_module(_core_${level} NB_STATIC NOMINSIZE NB_DOMAIN spinney native/bindings/module.cpp
-                      $<TARGET_OBJECTS:kernels_${level}> $<TARGET_OBJECTS:spinney_common>)
+                      $<TARGET_OBJECTS:kernels_${level}> $<TARGET_OBJECTS:spinney_common>
+                      $<TARGET_OBJECTS:spinney_bindings>)
   target_compile_definitions(_core_${level} PRIVATE SPINNEY_MODULE=_core_${level})
   install(TARGETS _core_${level} LIBRARY DESTINATION spinney/native)
 endforeach()
+
+# The kernel tests link the first level, which every processor of a build has.
+list(GET levels 0 level)
+set(kernel_objects $<TARGET_OBJECTS:kernels_${level}> $<TARGET_OBJECTS:spinney_common>)
+set(kernel_flags ${flags_${level}})

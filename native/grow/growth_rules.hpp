@@ -82,7 +82,7 @@ inline std::array<double, 2> child_values(const GrowContext& c, const Candidate&
     if (c.options.monotonic_cst.empty() || best.kind == SplitKind::multiway) return {};
     if (c.options.criterion == CriterionName::absolute_error) return best.child_values;
     const auto value = [&](const Stat* sum) {
-        double channel[2];
+        double channel[2] = {};
         c.s.decode(sum, channel);
         return c.s.task == Task::regression ? channel[1] / channel[0] + c.s.value_shift[0]
                                             : channel[1] / (channel[0] + channel[1]);

@@ -11,11 +11,11 @@ WATCH = Watch()
 
 
 def test_damaged_files_are_refused_or_predict() -> None:
-    results = fuzz([*toys(), *learners()], range(1500), seed=1, watch=WATCH)
-    assert sum(results.values()) == 1500
+    results = fuzz([*toys(), *learners()], range(1000), seed=1, watch=WATCH)
+    assert sum(results.values()) == 1000
     # Enough of each kind, or the damage has become too coarse to reach the validators.
-    assert results["CorruptModelFile"] + results["ModelFileError"] > 500
-    assert results["loaded and predicted"] + results["loaded"] > 50
+    assert results["CorruptModelFile"] + results["ModelFileError"] > 333
+    assert results["loaded and predicted"] + results["loaded"] > 33
 
 
 def test_a_case_depends_on_its_number_alone() -> None:

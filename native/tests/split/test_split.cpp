@@ -182,7 +182,8 @@ TEST(lanes_have_the_bits_of_single_scores) {
                 for (Size w = 0; w < width; ++w) left_sums[w * kRegister + k] = one[w];
                 lefts.push_back(one);
             }
-            const Register out = scorer.score_lanes(left_sums.data());
+            std::array<double, kRegister> out;
+            scorer.score_all(left_sums.data(), out.data());
             for (Size k = 0; k < kRegister; ++k) CHECK_EQUAL(out[k], scorer(lefts[k].data()));
         });
     });
