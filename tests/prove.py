@@ -1,6 +1,6 @@
 """Run the long proofs one after the other and report each; a failure does not stop the others.
 
-    python tests/prove.py sanitize fuzz
+python tests/prove.py sanitize fuzz
 """
 
 import subprocess

@@ -136,8 +136,9 @@ def test_threads_work_before_and_after_a_fork():
 def test_a_process_with_sleeping_threads_ends():
     # The core alone: importing the package takes longer than the threads do.
     code = (
-        "import sys, numpy as np; from importlib.util import module_from_spec, spec_from_file_location as find;"
-        "spec = find(*sys.argv[1:]); core = module_from_spec(spec); spec.loader.exec_module(core);"
+        "import sys; import importlib.util as u; import numpy as np;"
+        "spec = u.spec_from_file_location(*sys.argv[1:]);"
+        "core = u.module_from_spec(spec); spec.loader.exec_module(core);"
         "core.build_codes(np.zeros((9000, 3)), [], None, 255, 4)"
     )
     for _ in range(3):
