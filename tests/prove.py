@@ -1,7 +1,4 @@
-"""Run the long proofs one after the other and report each; a failure does not stop the others.
-
-python tests/prove.py sanitize fuzz
-"""
+"""Make targets one after the other, report each, and go on after a failure: `prove.py sanitize fuzz`."""
 
 import subprocess
 import sys
