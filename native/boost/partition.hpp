@@ -7,8 +7,8 @@
 
 namespace spinney {
 
-/// Entries of the spare list: whole registers are written behind its end.
-inline constexpr Size kSpareRows = kChunkRows + 8;
+/// Entries of the spare list.
+inline constexpr Size kSpareRows = kChunkRows;
 
 /// Move the rows that go left to the front; both sides keep their order. Return the number of rows on the
 /// left. ids (n,); spare (kSpareRows,); codes: of the chunk's rows; goes_left (256,): 0 or 1 per bin code
