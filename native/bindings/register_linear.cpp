@@ -1,9 +1,11 @@
 // Registers the kernels of linear models.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
 
 #include <algorithm>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "bindings/arrays.hpp"
@@ -11,6 +13,7 @@
 #include "bindings/register.hpp"
 #include "linear/coordinate_descent.hpp"
 #include "linear/products.hpp"
+#include "linear/row_losses.hpp"
 
 using spinney::Interrupt;
 using spinney::MatrixView;
@@ -19,6 +22,7 @@ using spinney::Size;
 namespace {
 
 using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Codes = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 MatrixView view_of(const Buffer& buffer) {
@@ -135,6 +139,37 @@ auto coordinate_descent(const Matrix& gram, const Matrix& linear, const Matrix& 
     return std::pair(w.array, sweeps.array);
 }
 
+auto logistic_loss(const Vector& scores, const Vector& y, const std::optional<Vector>& weights,
+                   int n_threads) {
+    const Size n = scores.size();
+    require(y.size() == n, "scores and targets must have one entry per row");
+    const double* w = data_of(weights, n);
+    NewArray<double> gradient({n}), curvature({n});
+    double value = 0;
+    run_interruptible([&](Interrupt& interrupt) {
+        value = spinney::logistic_loss(gradient.data, curvature.data, scores.data(), y.data(), w, n,
+                                       n_threads, interrupt);
+    });
+    return std::tuple(value, gradient.array, curvature.array);
+}
+
+auto softmax_loss(const Matrix& scores, const Codes& classes, const std::optional<Vector>& weights,
+                  int n_threads) {
+    const Size n = scores.shape(0), k = scores.shape(1);
+    require(classes.size() == n, "scores and classes must have one entry per row");
+    for (Size r = 0; r < n; ++r)
+        require(classes.data()[r] >= 0 && static_cast<Size>(classes.data()[r]) < k,
+                "a class code is out of range");
+    const double* w = data_of(weights, n);
+    NewArray<double> probabilities({n, k}), gradient({n, k});
+    double value = 0;
+    run_interruptible([&](Interrupt& interrupt) {
+        value = spinney::softmax_loss(probabilities.data, gradient.data, scores.data(), classes.data(), w, n,
+                                      k, n_threads, interrupt);
+    });
+    return std::tuple(value, probabilities.array, gradient.array);
+}
+
 }  // namespace
 
 void register_linear(nb::module_& m) {
@@ -152,4 +187,8 @@ void register_linear(nb::module_& m) {
     m.def("coordinate_descent", &coordinate_descent, nb::arg("gram"), nb::arg("linear"), nb::arg("l1"),
           nb::arg("l2"), nb::arg("start"), nb::arg("tolerances"), nb::arg("max_sweeps"), nb::arg("positive"),
           "Return the coefficients and sweeps of a path of quadratic problems with L1 penalties.");
+    m.def("logistic_loss", &logistic_loss, nb::arg("scores"), nb::arg("y"), nb::arg("weights").none(),
+          nb::arg("n_threads"), "Return the summed logistic loss, its gradient and its curvature.");
+    m.def("softmax_loss", &softmax_loss, nb::arg("scores"), nb::arg("classes"), nb::arg("weights").none(),
+          nb::arg("n_threads"), "Return the summed cross-entropy, the probabilities and the gradient.");
 }

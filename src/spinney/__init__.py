@@ -26,7 +26,13 @@ from spinney.forests import (
 from spinney.gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from spinney.inspect.text import export_text
 from spinney.io import load, save
-from spinney.linear import LinearRegression, Ridge, RidgeCV
+from spinney.linear import (
+    LinearRegression,
+    LogisticRegression,
+    LogisticRegressionCV,
+    Ridge,
+    RidgeCV,
+)
 from spinney.online import PassiveAggressiveClassifier, PassiveAggressiveRegressor, Perceptron
 from spinney.perturb import (
     NegativeCorrelationClassifier,
@@ -69,6 +75,8 @@ __all__ = [
     "ID3Classifier",
     "LinearDiscriminantAnalysis",
     "LinearRegression",
+    "LogisticRegression",
+    "LogisticRegressionCV",
     "MultinomialNB",
     "NegativeCorrelationClassifier",
     "NegativeCorrelationRegressor",

@@ -20,6 +20,9 @@ MODELS: list[Any] = [
     sp.LinearRegression(),
     sp.Ridge(),
     sp.RidgeCV(),
+    sp.LogisticRegression(),
+    sp.LogisticRegression(l1_ratio=0.5),
+    sp.LogisticRegressionCV(Cs=3, cv=2),
 ]
 each_model = pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 
@@ -200,6 +203,17 @@ BAD = {
     "gcv_mode": ["fast"],
     "store_cv_results": ["yes"],
     "alpha_per_target": [1],
+    "penalty": ["L3", 1],
+    "C": [0.0, -1.0, "weak"],
+    "l1_ratio": [-0.1, 1.1, "half"],
+    "dual": ["yes"],
+    "intercept_scaling": [0.0, "big"],
+    "class_weight": ["even", 3],
+    "warm_start": ["yes"],
+    "multi_class": ["auto", None],
+    "Cs": [0, "many", [-1.0]],
+    "l1_ratios": [2.0, [1.5], []],
+    "refit": ["yes"],
 }
 NO_RULE = ("random_state", "scoring", "cv", "verbose")
 

@@ -24,6 +24,8 @@ from spinney.native import core
 
 # Rows whose mean the Gram matrix is computed around, which avoids cancellation without a pass for the mean.
 _N_SHIFT_ROWS = 256
+# Rows that are squared at a time.
+_BLOCK = 4096
 # A column whose deviations from its mean are a smaller share of the mean is constant but for rounding.
 ROUNDING = 1e-14
 
@@ -105,12 +107,24 @@ class Design:
         gram[p, p] = weight.sum()
         return gram, self.cross(np.zeros((self.n_rows, 0)) if rest is None else rest)
 
-    def cross(self, residuals: Floats) -> Floats:
-        """Return Σ r zᵀ with z = (x, 1).  residuals (n_rows, k) -> (k, n_columns + 1)"""
+    def cross(self, residuals: Floats, shift: Floats | None = None) -> Floats:
+        """Return Σ r zᵀ with z = (x − shift, 1).  residuals (n_rows, k) -> (k, n_columns + 1)"""
         if self.is_sparse:
             return np.hstack([(self.csr.T @ residuals).T, residuals.sum(axis=0)[:, None]])
-        zeros = np.zeros(self.n_columns)
-        return core.cross_products(self.dense, zeros, np.ascontiguousarray(residuals), self.n_threads)
+        shift = np.zeros(self.n_columns) if shift is None else shift
+        return core.cross_products(self.dense, shift, np.ascontiguousarray(residuals), self.n_threads)
+
+    def square_cross(self, residuals: Floats, shift: Floats) -> Floats:
+        """Return Σ r z² with z = (x − shift, 1), squared entry by entry.  -> (k, n_columns + 1)"""
+        if self.is_sparse:
+            squares = self.csr.multiply(self.csr).tocsr()
+            return np.hstack([(squares.T @ residuals).T, residuals.sum(axis=0)[:, None]])
+        sums = np.zeros((residuals.shape[1], self.n_columns + 1))
+        for begin in range(0, self.n_rows, _BLOCK):
+            rows = slice(begin, begin + _BLOCK)
+            sums[:, :-1] += residuals[rows].T @ np.square(self.dense[rows] - shift)
+        sums[:, -1] = residuals.sum(axis=0)
+        return sums
 
     def columns(self, chosen: NDArray[np.intp]) -> Design:
         """Return the matrix of some columns."""

@@ -413,3 +413,9 @@ def coordinate_descent(
     max_sweeps: int,
     positive: bool,
 ) -> tuple[_Floats, _Int64s]: ...
+def logistic_loss(
+    scores: _Floats, y: _Floats, weights: _Floats | None, n_threads: int
+) -> tuple[float, _Floats, _Floats]: ...
+def softmax_loss(
+    scores: _Floats, classes: _Int32s, weights: _Floats | None, n_threads: int
+) -> tuple[float, _Floats, _Floats]: ...

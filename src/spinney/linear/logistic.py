@@ -1,0 +1,553 @@
+"""Logistic regression: LogisticRegression and LogisticRegressionCV."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+
+from spinney.core import parameters
+from spinney.core.arrays import Floats
+from spinney.core.errors import InputError
+from spinney.core.parameters import FLAG, NONE, Integer, Kind, OneOf, Real, Rule
+from spinney.data.weights import apply_class_weights
+from spinney.io import require
+from spinney.linear.base import INPUT_RULES, LinearClassifier, Training
+from spinney.linear.design import Design
+from spinney.linear.lbfgs import LbfgsSolver, solve_by_working_sets
+from spinney.linear.newton import Minimum, NewtonSolver, Penalty
+from spinney.linear.row_losses import LogisticLoss, MultinomialLoss, RowLoss
+
+# Up to this many coefficients a Hessian is factorized.
+_MAX_NEWTON = 1000
+_SOLVERS = ("auto", "newton-cholesky", "lbfgs", "prox-newton", "liblinear", "newton-cg", "sag", "saga")
+
+_RULES: Mapping[str, tuple[Rule, ...]] = {
+    "penalty": (OneOf("auto", "l1", "l2", "elasticnet", None),),
+    "dual": (FLAG,),
+    "tol": (Real(0.0, open_ends="("),),
+    "fit_intercept": (FLAG,),
+    "intercept_scaling": (Real(0.0, open_ends="("),),
+    "class_weight": (NONE, OneOf("balanced"), Kind("a dict", dict)),
+    "solver": (OneOf(*_SOLVERS),),
+    "max_iter": (Integer(1),),
+    "multi_class": (OneOf("multinomial", "ovr"),),
+    **INPUT_RULES,
+}
+
+
+class _Strength(NamedTuple):
+    """Penalty per unit of loss: l1 ‖W‖₁ + ½ l2 ‖W‖²."""
+
+    l1: float
+    l2: float
+
+
+def _softmax(scores: Floats) -> Floats:
+    exponentials = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(exponentials / exponentials.sum(axis=1, keepdims=True))
+
+
+def _sigmoid(scores: Floats) -> Floats:
+    decay = np.exp(-np.abs(scores))
+    return np.where(scores >= 0, 1.0, decay) / (1.0 + decay)
+
+
+class _Logistic(LinearClassifier, persistent_name=""):
+    """What LogisticRegression and its cross-validated form share."""
+
+    _required_attributes: ClassVar[tuple[str, ...]] = ("n_iter_",)
+    _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = _RULES
+
+    n_iter_: NDArray[np.int32]
+
+    def _strength(self, C: float, l1_ratio: float | None) -> _Strength:
+        """Return the penalty per unit of loss."""
+        if self.penalty is None or np.isinf(C):
+            return _Strength(0.0, 0.0)
+        ratio = {"l1": 1.0, "l2": 0.0}.get(self.penalty, 0.0 if l1_ratio is None else float(l1_ratio))
+        return _Strength(ratio / C, (1.0 - ratio) / C)
+
+    def _weights(self, weights: Floats | None, y: Any) -> Floats | None:
+        if self.class_weight is None:
+            return weights
+        return apply_class_weights(weights, self.class_weight, np.asarray(y))
+
+    def _minimize(
+        self,
+        design: Design,
+        codes: NDArray[np.int32],
+        weights: Floats | None,
+        n_classes: int,
+        strength: _Strength,
+        start: Floats | None = None,
+    ) -> tuple[Floats, Floats, NDArray[np.int32]]:
+        """Return coefficients (n_outputs, n_columns), intercepts (n_outputs,) and iterations."""
+        threads = design.n_threads
+        if n_classes > 2 and self.multi_class == "multinomial":
+            loss: RowLoss = MultinomialLoss(codes, weights, None, threads, n_classes)
+            found = self._solve(design, loss, strength, start)
+            intercept = found.intercept - found.intercept.mean()
+            coef = found.coef - (found.coef.mean(axis=0) if strength == (0.0, 0.0) else 0.0)
+            return coef, intercept, np.array([found.n_iter], np.int32)
+        minima = []
+        for k in [1] if n_classes == 2 else range(n_classes):
+            loss = LogisticLoss((codes == k).astype(np.float64), weights, None, threads)
+            row = None if start is None else start[[0 if n_classes == 2 else k]]
+            minima.append(self._solve(design, loss, strength, row))
+        coef = np.concatenate([one.coef for one in minima])
+        intercept = np.concatenate([one.intercept for one in minima])
+        return coef, intercept, np.array([one.n_iter for one in minima], np.int32)
+
+    def _solve(self, design: Design, loss: RowLoss, strength: _Strength, start: Floats | None) -> Minimum:
+        """Choose the solver by the penalty and the number of coefficients."""
+        penalty = Penalty(strength.l1, strength.l2, self.fit_intercept)
+        n_coefficients = loss.n_outputs * design.n_columns
+        args = (design, loss, penalty, self.tol, self.max_iter)
+        if strength.l1 > 0:
+            large = n_coefficients > _MAX_NEWTON
+            found = solve_by_working_sets(*args, start) if large else NewtonSolver(*args).solve(start)
+        elif self.solver == "lbfgs" or (n_coefficients > _MAX_NEWTON and self.solver != "newton-cholesky"):
+            found = LbfgsSolver(*args).solve(start)
+        else:
+            found = NewtonSolver(*args).solve(start)
+        if not found.converged:
+            warnings.warn(
+                f"{type(self).__name__} did not converge in max_iter={self.max_iter} iterations. "
+                "Increase max_iter or tol, or scale the data, for example by a StandardScaler.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        return found
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Predict class probabilities.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Probabilities.
+        """
+        scores = self._scores(X)
+        if scores.shape[1] == 1:
+            positive = _sigmoid(scores[:, 0])
+            return np.column_stack([_sigmoid(-scores[:, 0]), positive])
+        if self.multi_class == "multinomial":
+            return _softmax(scores)
+        each = _sigmoid(scores)
+        return np.asarray(each / np.maximum(each.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny))
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Predict logarithms of class probabilities.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Logarithms of probabilities.
+        """
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+    def _check_outputs(self, n_outputs: int) -> None:
+        super()._check_outputs(n_outputs)
+        n_iter: Any = vars(self).get("n_iter_")
+        require(isinstance(n_iter, np.ndarray) and n_iter.dtype == np.int32, "n_iter_ is not valid")
+
+
+class LogisticRegression(_Logistic):
+    """Logistic regression, binary, multinomial or one-vs-rest, with L1, L2 or elastic-net penalty.
+
+    Minimizes Σ w loss + (1/C) (l1_ratio ‖W‖₁ + ½ (1 − l1_ratio) ‖W‖²), where the loss is the negative log
+    likelihood. Newton's method factorizes the Hessian; with an L1 penalty the quadratic model of each step is
+    solved by coordinate descent (proximal Newton). Problems with more than 1000 coefficients use L-BFGS, or
+    working sets of columns with an L1 penalty. A fit of many rows is warmed up on every eighth row.
+
+    Parameters
+    ----------
+    penalty : {"auto", "l1", "l2", "elasticnet"} or None, default="auto"
+        Penalty; "auto" and "elasticnet" follow ``l1_ratio``, None is no penalty.
+    C : float, default=1.0
+        Inverse strength of the penalty; infinity is no penalty.
+    l1_ratio : float in [0, 1] or None, default=0.0
+        Share of the L1 penalty; None is 0.
+    dual : bool, default=False
+        Accepted for compatibility; the primal problem is solved.
+    tol : float, default=1e-4
+        Newton stops when the predicted decrease is below 0.1 tol² per unit of weight, L-BFGS when no entry of
+        the gradient exceeds tol per unit of weight.
+    fit_intercept : bool, default=True
+        Fit an intercept, which is not penalized.
+    intercept_scaling : float, default=1.0
+        Accepted for compatibility; the intercept is not penalized.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of classes, which multiply the row weights.
+    random_state : int, RandomState, Generator or None, default=None
+        Accepted for compatibility; nothing is random.
+    solver : str, default="auto"
+        "newton-cholesky", "lbfgs" and "prox-newton" choose a solver; "auto", and scikit-learn's other names,
+        choose by the penalty and the number of coefficients.
+    max_iter : int, default=100
+        Maximum number of iterations.
+    verbose : int, default=0
+        Accepted for compatibility.
+    warm_start : bool, default=False
+        Start from the coefficients of the fit before.
+    n_jobs : int or None, default=None
+        Number of threads, −1 for all cores. It does not change the model.
+    multi_class : {"multinomial", "ovr"}, default="multinomial"
+        One softmax over all classes, or one binary problem per class.
+    categorical : {"one-hot"} or None, default=None
+        How to code categorical columns; None: they are an error.
+    missing : {"mean"} or None, default=None
+        How to fill in missing values; None: they are an error.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_columns) or (n_classes, n_columns)
+        Coefficients.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercepts.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    n_iter_ : ndarray of shape (1,) or (n_classes,)
+        Iterations of the solver, one entry per binary problem.
+    coef_names_ : list of str
+        Names of the columns that the coefficients belong to.
+    schema_ : Schema
+        Names, kinds and categories of the features.
+    coding_ : ColumnCoding
+        How columns are coded, if ``categorical`` or ``missing`` is set or X is a data frame.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X has column names.
+
+    Examples
+    --------
+    >>> from spinney import LogisticRegression
+    >>> model = LogisticRegression().fit([[0.0], [1.0], [2.0], [3.0]], ["no", "yes", "no", "yes"])
+    >>> model.coef_.round(4).tolist(), model.predict([[2.5]]).tolist()
+    ([[0.5217]], ['yes'])
+    """
+
+    _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = {
+        "C": (Real(0.0, open_ends="("), OneOf(np.inf)),
+        "l1_ratio": (NONE, Real(0.0, 1.0)),
+        "warm_start": (FLAG,),
+        **_RULES,
+    }
+
+    def __init__(
+        self,
+        penalty: Literal["auto", "l1", "l2", "elasticnet"] | None = "auto",
+        *,
+        C: float = 1.0,
+        l1_ratio: float | None = 0.0,
+        dual: bool = False,
+        tol: float = 1e-4,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        class_weight: Any = None,
+        random_state: Any = None,
+        solver: str = "auto",
+        max_iter: int = 100,
+        verbose: int = 0,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        multi_class: Literal["multinomial", "ovr"] = "multinomial",
+        categorical: Literal["one-hot"] | None = None,
+        missing: Literal["mean"] | None = None,
+    ) -> None:
+        self._store_params(locals())
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the coefficients.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Training data.
+        y : array-like of shape (n_rows,)
+            Class labels.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Row weights.
+
+        Returns
+        -------
+        self
+            The fitted model.
+        """
+        training, codes = self._read_labels(X, y, sample_weight)
+        weights = self._weights(training.weights, y)
+        classes: Any = training.classes
+        strength = self._strength(self.C, self.l1_ratio)
+        start = self._start(training, len(classes))
+        found = self._minimize(training.design, codes, weights, len(classes), strength, start)
+        fitted = dict(zip(("coef_", "intercept_", "n_iter_"), found, strict=True))
+        return self._set_fitted(**fitted, classes_=classes, **training.read_as)
+
+    def _start(self, training: Training, n_classes: int) -> Floats | None:
+        """Return the coefficients of the fit before, if they fit these data."""
+        coef = vars(self).get("coef_")
+        n_outputs = 1 if n_classes == 2 else n_classes
+        if not self.warm_start or coef is None or coef.shape != (n_outputs, training.design.n_columns):
+            return None
+        return np.column_stack([coef, np.broadcast_to(self.intercept_, n_outputs)])
+
+
+class LogisticRegressionCV(_Logistic):
+    """Logistic regression with the strength of the penalty chosen by cross-validation.
+
+    For every fold, and every share of L1, the path of ``Cs`` is fitted from strong to weak penalties, each
+    from the solution before. The pair with the best mean score is fitted to all rows.
+
+    Parameters
+    ----------
+    Cs : int or array-like of shape (n_cs,), default=10
+        Inverse strengths to try; an integer is so many from 1e-4 to 1e4 on a logarithmic scale.
+    l1_ratios : array-like of shape (n_l1_ratios,) or None, default=None
+        Shares of the L1 penalty to try; None is 0.
+    fit_intercept : bool, default=True
+        Fit an intercept, which is not penalized.
+    cv : int, splitter, iterable or None, default=None
+        Folds, stratified by class; None is 5.
+    dual : bool, default=False
+        Accepted for compatibility; the primal problem is solved.
+    penalty : {"auto", "l1", "l2", "elasticnet"} or None, default="auto"
+        Penalty; "auto" and "elasticnet" follow ``l1_ratios``.
+    scoring : str, callable or None, default=None
+        Score to maximize; None is accuracy.
+    solver : str, default="auto"
+        As in :class:`LogisticRegression`.
+    tol : float, default=1e-4
+        As in :class:`LogisticRegression`.
+    max_iter : int, default=100
+        Maximum number of iterations.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of classes, which multiply the row weights.
+    n_jobs : int or None, default=None
+        Number of threads, −1 for all cores. It does not change the model.
+    verbose : int, default=0
+        Accepted for compatibility.
+    refit : bool, default=True
+        Fit the best pair to all rows; False averages the coefficients of the folds.
+    intercept_scaling : float, default=1.0
+        Accepted for compatibility; the intercept is not penalized.
+    random_state : int, RandomState, Generator or None, default=None
+        Accepted for compatibility; nothing is random.
+    multi_class : {"multinomial", "ovr"}, default="multinomial"
+        One softmax over all classes, or one binary problem per class.
+    categorical : {"one-hot"} or None, default=None
+        How to code categorical columns; None: they are an error.
+    missing : {"mean"} or None, default=None
+        How to fill in missing values; None: they are an error.
+
+    Attributes
+    ----------
+    C_ : float
+        The chosen inverse strength.
+    l1_ratio_ : float
+        The chosen share of L1.
+    Cs_ : ndarray of shape (n_cs,)
+        The inverse strengths that were tried.
+    l1_ratios_ : ndarray of shape (n_l1_ratios,)
+        The shares of L1 that were tried.
+    scores_ : ndarray of shape (n_folds, n_l1_ratios, n_cs)
+        Scores of the rows that each fold holds out.
+    coefs_paths_ : ndarray of shape (n_folds, n_l1_ratios, n_cs, n_outputs, n_columns + 1)
+        Coefficients, the intercept last.
+    coef_ : ndarray of shape (1, n_columns) or (n_classes, n_columns)
+        Coefficients.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercepts.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    n_iter_ : ndarray
+        Iterations of the last fit.
+    coef_names_ : list of str
+        Names of the columns that the coefficients belong to.
+    schema_ : Schema
+        Names, kinds and categories of the features.
+    coding_ : ColumnCoding
+        How columns are coded, if ``categorical`` or ``missing`` is set or X is a data frame.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X has column names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from spinney import LogisticRegressionCV
+    >>> X, y = load_iris(return_X_y=True)
+    >>> LogisticRegressionCV(Cs=[0.01, 1.0, 100.0]).fit(X, y).C_
+    1.0
+    """
+
+    _required_attributes: ClassVar[tuple[str, ...]] = (
+        "C_",
+        "l1_ratio_",
+        "Cs_",
+        "l1_ratios_",
+        "scores_",
+        "coefs_paths_",
+    )
+    _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = {
+        "Cs": (Integer(1), parameters.ArrayLike()),
+        "l1_ratios": (NONE, parameters.ArrayLike()),
+        "refit": (FLAG,),
+        **_RULES,
+    }
+
+    C_: float
+    l1_ratio_: float
+    Cs_: Floats
+    l1_ratios_: Floats
+    scores_: Floats
+    coefs_paths_: Floats
+
+    def __init__(
+        self,
+        *,
+        Cs: int | ArrayLike = 10,
+        l1_ratios: ArrayLike | None = None,
+        fit_intercept: bool = True,
+        cv: Any = None,
+        dual: bool = False,
+        penalty: Literal["auto", "l1", "l2", "elasticnet"] | None = "auto",
+        scoring: Any = None,
+        solver: str = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 100,
+        class_weight: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        refit: bool = True,
+        intercept_scaling: float = 1.0,
+        random_state: Any = None,
+        multi_class: Literal["multinomial", "ovr"] = "multinomial",
+        categorical: Literal["one-hot"] | None = None,
+        missing: Literal["mean"] | None = None,
+    ) -> None:
+        self._store_params(locals())
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Choose the strength of the penalty and fit the coefficients.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Training data.
+        y : array-like of shape (n_rows,)
+            Class labels.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Row weights, also of the scores.
+
+        Returns
+        -------
+        self
+            The fitted model.
+        """
+        training, codes = self._read_labels(X, y, sample_weight)
+        classes: Any = training.classes
+        weights = self._weights(training.weights, y)
+        Cs, ratios = self._grid()
+        splitter = check_cv(self.cv, codes, classifier=True)
+        folds = list(splitter.split(np.zeros((len(codes), 1)), codes))
+        paths = [self._fold(training, codes, weights, train, test, Cs, ratios) for train, test in folds]
+        scores = np.array([part[0] for part in paths])
+        coefs = np.array([part[1] for part in paths])
+        best_ratio, best = np.unravel_index(int(scores.mean(axis=0).argmax()), scores.shape[1:])
+        C, ratio = float(Cs[best]), float(ratios[best_ratio])
+        averaged = coefs[:, best_ratio, best].mean(axis=0)
+        found: Any = (averaged[:, :-1].copy(), averaged[:, -1].copy(), np.ones(1, np.int32))
+        if self.refit:
+            strength = self._strength(C, ratio)
+            found = self._minimize(training.design, codes, weights, len(classes), strength, averaged)
+        known = {"C_": C, "l1_ratio_": ratio, "Cs_": Cs, "l1_ratios_": ratios}
+        fitted = dict(zip(("coef_", "intercept_", "n_iter_"), found, strict=True))
+        return self._set_fitted(
+            **fitted, **known, scores_=scores, coefs_paths_=coefs, classes_=classes, **training.read_as
+        )
+
+    def _grid(self) -> tuple[Floats, Floats]:
+        """Return the inverse strengths and shares of L1 to try."""
+        Cs: Any = self.Cs
+        tried = (
+            np.logspace(-4, 4, int(Cs)) if isinstance(Cs, int | np.integer) else np.asarray(Cs, float).ravel()
+        )
+        ratios = np.zeros(1) if self.l1_ratios is None else np.asarray(self.l1_ratios, float).ravel()
+        if not len(tried) or not (tried > 0).all():
+            raise InputError(f"The Cs of LogisticRegressionCV must be above 0; got {self.Cs!r}.")
+        if not len(ratios) or not ((ratios >= 0) & (ratios <= 1)).all():
+            raise InputError(
+                f"The l1_ratios of LogisticRegressionCV must be in [0, 1]; got {self.l1_ratios!r}."
+            )
+        return tried, ratios
+
+    def _fold(
+        self,
+        training: Training,
+        codes: NDArray[np.int32],
+        weights: Floats | None,
+        train: NDArray[np.intp],
+        test: NDArray[np.intp],
+        Cs: Floats,
+        ratios: Floats,
+    ) -> tuple[Floats, Floats]:
+        """Return scores (n_l1_ratios, n_cs) and coefficients of one fold."""
+        classes: Any = training.classes
+        rows = Design(training.design.values[train], training.design.n_threads)
+        held = Design(training.design.values[test], training.design.n_threads)
+        part = None if weights is None else weights[train]
+        n_outputs = 1 if len(classes) == 2 else len(classes)
+        scores = np.empty((len(ratios), len(Cs)))
+        coefs = np.empty((len(ratios), len(Cs), n_outputs, training.design.n_columns + 1))
+        scorer = check_scoring(self, "accuracy" if self.scoring is None else self.scoring)
+        labels = np.array(classes.tolist())  # scorers refuse objects
+        truth = labels[codes[test]]
+        scored = {} if training.weights is None else {"sample_weight": training.weights[test]}
+        for i, ratio in enumerate(ratios.tolist()):
+            start = None
+            for c in np.argsort(Cs, kind="stable"):
+                strength = self._strength(float(Cs[c]), ratio)
+                coef, intercept, _ = self._minimize(rows, codes[train], part, len(classes), strength, start)
+                start = coefs[i, c] = np.column_stack([coef, intercept])
+                member = _Scored(labels, held.product(coef, intercept), self.multi_class)
+                scores[i, c] = scorer(member, test, truth, **scored)
+        return scores, coefs
+
+
+class _Scored(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """The rows that a fold holds out, as a fitted classifier whose scores are known."""
+
+    def __init__(self, classes: NDArray[Any], scores: Floats, multi_class: str) -> None:
+        self.classes_, self.scores, self.multi_class = classes, scores, multi_class
+
+    def decision_function(self, X: Any) -> Floats:
+        return self.scores[:, 0] if self.scores.shape[1] == 1 else self.scores
+
+    def predict_proba(self, X: Any) -> Floats:
+        if self.scores.shape[1] == 1:
+            return np.column_stack([_sigmoid(-self.scores[:, 0]), _sigmoid(self.scores[:, 0])])
+        return _softmax(self.scores) if self.multi_class == "multinomial" else _sigmoid(self.scores)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        return np.asarray(self.classes_.take(self.predict_proba(X).argmax(axis=1)))
