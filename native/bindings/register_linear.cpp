@@ -11,6 +11,7 @@
 #include "bindings/arrays.hpp"
 #include "bindings/interrupt.hpp"
 #include "bindings/register.hpp"
+#include "linear/cholesky.hpp"
 #include "linear/coordinate_descent.hpp"
 #include "linear/products.hpp"
 #include "linear/row_losses.hpp"
@@ -170,6 +171,18 @@ auto softmax_loss(const Matrix& scores, const Codes& classes, const std::optiona
     return std::tuple(value, probabilities.array, gradient.array);
 }
 
+auto cholesky_solve(const Matrix& matrix, const Matrix& right) {
+    const Size n = matrix.shape(0), k = right.shape(0);
+    require(matrix.shape(1) == n && right.shape(1) == n, "the sizes of a linear system do not agree");
+    NewArray<double> out({k, n});
+    std::copy_n(right.data(), k * n, out.data);
+    double pivot = 0;
+    run_interruptible([&](Interrupt& interrupt) {
+        pivot = spinney::cholesky_solve(out.data, matrix.data(), n, k, interrupt);
+    });
+    return std::pair(out.array, pivot);
+}
+
 }  // namespace
 
 void register_linear(nb::module_& m) {
@@ -184,6 +197,8 @@ void register_linear(nb::module_& m) {
           nb::arg("shrink"), nb::arg("responses"), nb::arg("targets"), nb::arg("base").none(),
           nb::arg("weights").none(), nb::arg("keep"), nb::arg("n_threads"),
           "Return sums of squared leave-one-out errors of ridge regression, and the errors if kept.");
+    m.def("cholesky_solve", &cholesky_solve, nb::arg("matrix"), nb::arg("right"),
+          "Return the solution of a positive definite system for each row, and the smallest pivot.");
     m.def("coordinate_descent", &coordinate_descent, nb::arg("gram"), nb::arg("linear"), nb::arg("l1"),
           nb::arg("l2"), nb::arg("start"), nb::arg("tolerances"), nb::arg("max_sweeps"), nb::arg("positive"),
           "Return the coefficients and sweeps of a path of quadratic problems with L1 penalties.");

@@ -120,7 +120,7 @@ def test_sparse_matrices_give_the_same_models(seed):
     assert_allclose(thin.predict(X), dense.predict(X), atol=1e-6)
 
 
-@for_each("seed", range(20))
+@for_each("seed", range(5))
 def test_positive_coefficients(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(50, 6)) * 10.0 ** rng.integers(-3, 4, 6)

@@ -525,11 +525,12 @@ class LogisticRegressionCV(_Logistic):
         truth = labels[codes[test]]
         scored = {} if training.weights is None else {"sample_weight": training.weights[test]}
         for i, ratio in enumerate(ratios.tolist()):
-            start = None
+            start: Floats | None = None
             for c in np.argsort(Cs, kind="stable"):
                 strength = self._strength(float(Cs[c]), ratio)
                 coef, intercept, _ = self._minimize(rows, codes[train], part, len(classes), strength, start)
-                start = coefs[i, c] = np.column_stack([coef, intercept])
+                start = np.column_stack([coef, intercept])
+                coefs[i, c] = start
                 member = _Scored(labels, held.product(coef, intercept), self.multi_class)
                 scores[i, c] = scorer(member, test, truth, **scored)
         return scores, coefs

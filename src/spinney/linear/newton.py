@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import linalg
 
 from spinney.core.arrays import Floats
 from spinney.linear.design import Design, check_finite
@@ -187,7 +185,8 @@ class NewtonSolver:
     def _derivatives(self, state: _State, slow: bool) -> tuple[Floats, Floats]:
         """Return the gradient of the smooth part (n_outputs, n_columns + 1) and a Hessian.
 
-        Where a Hessian takes many Gram matrices, the one before serves until the decrease becomes slow.
+        Where a Hessian takes many Gram matrices of many rows, the one before serves until the decrease
+        becomes slow.
         """
         at, free = state.at, self.n_free
         if self.loss.n_outputs == 1:
@@ -197,7 +196,8 @@ class NewtonSolver:
             gradient = self.design.cross(at.gradient, self.shift)
         check_finite(gradient)
         gradient = gradient + self.penalty.smooth_gradient(state.theta)
-        if self.hessian is None or (self.loss.n_outputs > 1 and slow):
+        few = self.design.n_rows < _WARM_ROWS
+        if self.hessian is None or (self.loss.n_outputs > 1 and (slow or few)):
             self.hessian = self._hessian(at.curvature)
         check_finite(self.hessian)
         return gradient, self.hessian
@@ -268,31 +268,17 @@ def solve_damped(matrix: Floats, right: Floats, n_outputs: int = 1) -> Floats:
     With several outputs, the sum over outputs of each coordinate is fixed: softmax scores have one degree of
     freedom too many, and a right side that sums to 0 over outputs has a solution that does.
     """
-    n = len(right)
+    n, tiny = len(right), np.finfo(np.float64).tiny
+    size = np.sqrt(np.maximum(np.diag(matrix).reshape(n_outputs, -1).mean(axis=0), tiny))
+    size = np.tile(size, n_outputs)
+    scaled: Floats = matrix / np.outer(size, size)
     if n_outputs > 1:
-        free = n // n_outputs
-        mean = float(np.diag(matrix).mean())
-        same: NDArray[np.float64] = np.kron(np.ones((n_outputs, n_outputs)), np.eye(free))
-        matrix = matrix + mean / n_outputs * same * np.outer(
-            *(np.tile(_sizes(matrix, n_outputs), n_outputs),) * 2
-        )
-    size = np.sqrt(np.maximum(np.diag(matrix), np.finfo(np.float64).tiny))
-    scaled, damping = matrix / np.outer(size, size), 0.0
+        same = np.kron(np.ones((n_outputs, n_outputs)), np.eye(n // n_outputs))
+        scaled += same / n_outputs
+    start, damping = np.ascontiguousarray(right / size)[None], 0.0
     for _ in range(20):
-        try:
-            factor = linalg.cho_factor(scaled + damping * np.eye(n), lower=True, check_finite=False)
-        except linalg.LinAlgError:
-            damping = max(1e-12, 10 * damping)
-            continue
-        if np.diag(factor[0]).min() ** 2 > 1e-13 or damping > 0:
-            return np.asarray(linalg.cho_solve(factor, right / size, check_finite=False) / size)
-        damping = 1e-12
+        found, pivot = core.cholesky_solve(scaled + damping * np.eye(n), start)
+        if pivot > 1e-13:
+            return np.asarray(found[0] / size)
+        damping = max(1e-12, 10 * damping)
     return np.asarray(right / size**2)
-
-
-def _sizes(matrix: Floats, n_outputs: int) -> Floats:
-    """Return the size of each coordinate relative to the mean, over outputs."""
-    sizes = np.diag(matrix).reshape(n_outputs, -1).mean(axis=0)
-    return np.asarray(
-        np.sqrt(np.maximum(sizes, np.finfo(np.float64).tiny) / max(float(sizes.mean()), 1e-300))
-    )

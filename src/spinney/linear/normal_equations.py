@@ -1,6 +1,6 @@
 """Least squares and ridge regression by Cholesky factors, and leave-one-out errors by one eigendecomposition.
 
-The Gram matrix comes from the core, summed over fixed chunks of rows. Factorizations of it are LAPACK's.
+The Gram matrix and its Cholesky factor come from the core; eigenvalues and singular values are LAPACK's.
 """
 
 from __future__ import annotations
@@ -74,14 +74,8 @@ def _solve_scaled(gram: Floats, cross: Floats) -> Floats | None:
             return None
         coef[:, varies] = found
         return coef
-    try:
-        factor = linalg.cho_factor(gram / np.outer(size, size), lower=True, check_finite=False)
-    except linalg.LinAlgError:
-        return None
-    if np.diag(factor[0]).min() ** 2 < _MIN_PIVOT:
-        return None
-    scaled = linalg.cho_solve(factor, (cross / size).T, check_finite=False).T
-    return np.asarray(scaled / size)
+    scaled, pivot = core.cholesky_solve(gram / np.outer(size, size), np.ascontiguousarray(cross / size))
+    return scaled / size if pivot >= _MIN_PIVOT else None
 
 
 def _by_data(
@@ -159,8 +153,12 @@ def ridge(design: Design, y: Floats, weights: Floats | None, alphas: Floats, int
     dual = Dual.of(design, y, weights, intercept)
     coef = np.empty((y.shape[1], design.n_columns))
     for t, alpha in enumerate(alphas.tolist()):
-        shifted = dual.kernel + alpha * np.eye(design.n_rows)
-        coef[t] = dual.primal(linalg.solve(shifted, dual.y[:, t], assume_a="pos", check_finite=False))
+        found, pivot = core.cholesky_solve(
+            dual.kernel + alpha * np.eye(design.n_rows), dual.y[:, t][None].copy()
+        )
+        if not pivot > 0:
+            return least_squares(design, y, weights, intercept, 1e-10)[0]
+        coef[t] = dual.primal(found[0])
     return _solution(coef, dual.x_mean, dual.y_mean)
 
 

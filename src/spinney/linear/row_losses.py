@@ -85,8 +85,10 @@ class RowLoss(ABC):
 
     def every(self, step: int) -> Self:
         """Return the loss of every ``step``-th row."""
-        parts = {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
-        return replace(self, **{name: value[::step] for name, value in parts.items()})
+        parts: dict[str, Any] = {
+            name: value[::step] for name, value in vars(self).items() if isinstance(value, np.ndarray)
+        }
+        return replace(self, **parts)
 
     def start(self) -> Floats:
         """Return scores of a constant model.  -> (n_outputs,)"""
@@ -150,7 +152,7 @@ class SquaredHingeLoss(RowLoss):
 
     def __call__(self, scores: Floats) -> Derivatives:
         """Return the derivatives at scores (n_rows, n_outputs)."""
-        gap = np.maximum(1.0 - self.y * scores[:, 0], 0.0)
+        gap: Floats = np.maximum(1.0 - self.y * scores[:, 0], 0.0)
         gradient = self._weigh(-2.0 * self.y * gap)
         return Derivatives(self._sum(gap * gap), gradient[:, None], _OneScore(self._weigh(2.0 * (gap > 0))))
 
