@@ -153,7 +153,7 @@ class SquaredHingeLoss(RowLoss):
     def __call__(self, scores: Floats) -> Derivatives:
         """Return the derivatives at scores (n_rows, n_outputs)."""
         gap: Floats = np.maximum(1.0 - self.y * scores[:, 0], 0.0)
-        gradient = self._weigh(-2.0 * self.y * gap)
+        gradient = self._weigh(np.asarray(-2.0 * self.y * gap, np.float64))
         return Derivatives(self._sum(gap * gap), gradient[:, None], _OneScore(self._weigh(2.0 * (gap > 0))))
 
 
