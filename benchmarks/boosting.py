@@ -54,6 +54,7 @@ def fit_spinney(problem: Problem, **parameters: Any) -> Any:
     settings = {"n_estimators": N_TREES, "max_leaf_nodes": N_LEAVES, "learning_rate": RATE}
     model = spinney(
         "GradientBoostingClassifier",
+        preset="classic",
         early_stopping=False,
         random_state=0,
         n_jobs=n_jobs(),

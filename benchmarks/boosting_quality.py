@@ -72,7 +72,7 @@ def compare_classes(X: pd.DataFrame, y: pd.Series, n_splits: int) -> Floats:
         parts = train_test_split(X, y.astype(str), test_size=0.25, stratify=y.astype(str), random_state=seed)
         X_train, X_test, y_train, y_test = parts
         learners = (
-            sp.GradientBoostingClassifier(early_stopping=False, random_state=seed),
+            sp.GradientBoostingClassifier(preset="classic", early_stopping=False, random_state=seed),
             HistGradientBoostingClassifier(early_stopping=False, random_state=seed),
         )
         fitted = [learner.fit(X_train, y_train) for learner in learners]
@@ -87,7 +87,9 @@ def compare_numbers(X: pd.DataFrame, y: pd.Series, loss: str, n_splits: int) -> 
     for seed in range(n_splits):
         X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.25, random_state=seed)
         learners = (
-            sp.GradientBoostingRegressor(loss, early_stopping=False, random_state=seed, **params),
+            sp.GradientBoostingRegressor(
+                loss, preset="classic", early_stopping=False, random_state=seed, **params
+            ),
             HistGradientBoostingRegressor(loss=loss, early_stopping=False, random_state=seed, **params),
         )
         found.append([metric(y_test, learner.fit(X_train, y_train).predict(X_test)) for learner in learners])

@@ -35,7 +35,9 @@ def rows() -> np.ndarray:
 def make_spinney(n_trees: int) -> Any:
     """Make Spinney's booster."""
     settings = {"n_estimators": n_trees, "max_leaf_nodes": N_LEAVES, "learning_rate": RATE}
-    return spinney("GradientBoostingClassifier", early_stopping=False, n_jobs=N_JOBS, **settings)
+    return spinney(
+        "GradientBoostingClassifier", preset="classic", early_stopping=False, n_jobs=N_JOBS, **settings
+    )
 
 
 def make_lightgbm(n_trees: int) -> Any:

@@ -168,11 +168,14 @@ class Booster::Impl {
         });
     }
 
-    /// Sum unscaled gradients and hessians per leaf, in row order. With GOSS and MVS a leaf is fitted to all
-    /// rows: the sample served to find the splits.  -> (n_leaves,)
+    /// With GOSS and MVS, which draw large gradients more often, a leaf is fitted to all rows: the sample
+    /// served to find the splits.
+    bool fits_all_rows() const { return o_.sampling == Sampling::goss || o_.sampling == Sampling::mvs; }
+
+    /// Sum unscaled gradients and hessians per leaf, in row order.  -> (n_leaves,)
     std::vector<LeafSums> sum_leaves(const BoostedTree& tree, const BoostRows& rows) {
         const Size n_leaves = tree.leaves.size(), n_chunks = table_.n_chunks();
-        const bool all = o_.sampling == Sampling::goss || o_.sampling == Sampling::mvs;
+        const bool all = fits_all_rows();
         std::vector<LeafSums> parts(n_chunks * n_leaves), out(n_leaves);
         Pool::shared().parallel_for(o_.n_threads, n_chunks, [&](Size c, int) {
             const LocalRow* ids = rows.ids.data() + c * kChunkRows;
@@ -247,10 +250,15 @@ class Booster::Impl {
         const Size n_chunks = table_.n_chunks();
         for (Size c = 0; c < n_chunks; ++c) {
             const ChunkRange& range = tree.ranges[static_cast<Size>(leaf.id) * n_chunks + c];
-            for (Size i = range.begin; i < range.end; ++i) {
-                const Size r = c * kChunkRows + rows.ids[c * kChunkRows + i];
-                residuals.emplace_back(target_.y[r] - scores[r], target_.weight(r));
-            }
+            const auto add = [&](Size begin, Size end) {
+                for (Size i = begin; i < end; ++i) {
+                    const Size r = c * kChunkRows + rows.ids[c * kChunkRows + i];
+                    if (target_.weight(r) > 0)
+                        residuals.emplace_back(target_.y[r] - scores[r], target_.weight(r));
+                }
+            };
+            add(range.begin, range.end);
+            if (fits_all_rows()) add(range.out_begin, range.out_end);
         }
         if (loss.name == LossName::huber) return huber_step(residuals, loss.parameter);
         return weighted_quantile(residuals, loss.name == LossName::absolute ? 0.5 : loss.parameter);

@@ -37,6 +37,8 @@ VARIANTS = {
     "pairs": {"interaction_cst": "no_interactions"},
 }
 COMMON = {
+    "preset": "classic",
+    "l2_regularization": 0.0,
     "n_estimators": 5,
     "learning_rate": 0.3,
     "max_leaf_nodes": 8,
@@ -196,7 +198,7 @@ def test_the_whole_course_is_that_of_the_naive_booster(loss):
     else:
         name = {"squared": "squared_error", "absolute": "absolute_error"}.get(loss, loss)
         y = np.exp(signal / 2)
-        model = GradientBoostingRegressor(name, **params).fit(X, y, weights)
+        model = GradientBoostingRegressor(name, **params | LOSSES[name]).fit(X, y, weights)
         found = model.loss_.link.score(model.predict(X))[:, None]
     settings = settings_of(model, weights)
     rounds, scores = boost(
@@ -231,7 +233,7 @@ def test_regression_is_as_good_as_scikit_learns(loss, seed):
     X, signal = drawn(seed=seed)
     y = np.exp(np.clip(signal, -2, 2) / 2)
     more = {"quantile": 0.8} if loss == "quantile" else {}
-    ours = GradientBoostingRegressor(loss, **more).fit(X[:1000], y[:1000])
+    ours = GradientBoostingRegressor(loss, **more, preset="classic").fit(X[:1000], y[:1000])
     theirs = HistGradientBoostingRegressor(loss=loss, early_stopping=False, **more).fit(X[:1000], y[:1000])
     link = ours.loss_.link
 
@@ -247,7 +249,7 @@ def test_regression_is_as_good_as_scikit_learns(loss, seed):
 def test_classification_is_as_good_as_scikit_learns(n_classes):
     X, signal = drawn()
     y = np.digitize(signal, np.quantile(signal, np.arange(1, n_classes) / n_classes))
-    ours = GradientBoostingClassifier().fit(X[:1000], y[:1000])
+    ours = GradientBoostingClassifier(preset="classic").fit(X[:1000], y[:1000])
     theirs = HistGradientBoostingClassifier(early_stopping=False).fit(X[:1000], y[:1000])
     mine, others = (log_loss(y[1000:], model.predict_proba(X[1000:])) for model in (ours, theirs))
     assert mine <= 1.05 * others

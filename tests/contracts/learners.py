@@ -73,7 +73,7 @@ OF_TREES = [
     _learner(
         sp.ExtraTreesRegressor, "targets", n_estimators=4, keep_targets=True, bootstrap=True, random_state=0
     ),
-    _learner(sp.GradientBoostingClassifier, random_state=0),
+    _learner(sp.GradientBoostingClassifier, n_estimators=30, random_state=0),
     _learner(
         sp.GradientBoostingClassifier,
         "stopping",
@@ -86,7 +86,7 @@ OF_TREES = [
         ledger=True,
         random_state=0,
     ),
-    _learner(sp.GradientBoostingRegressor, random_state=0),
+    _learner(sp.GradientBoostingRegressor, n_estimators=30, random_state=0),
     _learner(
         sp.GradientBoostingRegressor,
         "absolute",
@@ -190,7 +190,8 @@ def holds_out(params: Mapping[str, Any]) -> bool:
     """
     by_pruning = params.get("pruning") in ("pre", "reduced-error", "cost-complexity")
     by_rounds = params.get("n_iter_no_change") is not None and "early_stopping" not in params
-    return by_pruning or by_rounds or params.get("early_stopping") is True
+    by_preset = params.get("preset") in ("auto", "strong") and params["early_stopping"] is not False
+    return by_pruning or by_rounds or by_preset or params.get("early_stopping") is True
 
 
 def depends_on_chance(params: Mapping[str, Any]) -> bool:

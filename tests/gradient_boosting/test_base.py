@@ -26,7 +26,9 @@ SETTINGS = {
 def test_sixty_four_are_thirty_two_twice(make, name):
     kind = "classifier" if make is GradientBoostingClassifier else "regressor"
     X, y, weights = mixed_data(kind, 250)
-    settings = {"warm_start": True, "random_state": 2, "max_leaf_nodes": 6} | SETTINGS[name]
+    settings = {"warm_start": True, "random_state": 2, "max_leaf_nodes": 6, "preset": "classic"} | SETTINGS[
+        name
+    ]
     whole = make(n_estimators=64, **settings).fit(X, y, weights)
     half = make(n_estimators=32, **settings).fit(X, y, weights)
     by_file = loads(dumps(half))
@@ -39,8 +41,12 @@ def test_sixty_four_are_thirty_two_twice(make, name):
 def test_every_loss_goes_on(loss):
     X, y, _ = mixed_data("regressor", 250)
     y = np.exp(y / 4)
-    whole = GradientBoostingRegressor(loss, n_estimators=20, warm_start=True, random_state=0).fit(X, y)
-    parts = GradientBoostingRegressor(loss, n_estimators=7, warm_start=True, random_state=0).fit(X, y)
+    whole = GradientBoostingRegressor(
+        loss, n_estimators=20, warm_start=True, random_state=0, preset="classic"
+    ).fit(X, y)
+    parts = GradientBoostingRegressor(
+        loss, n_estimators=7, warm_start=True, random_state=0, preset="classic"
+    ).fit(X, y)
     assert dumps(parts.set_params(n_estimators=20).fit(X, y)) == dumps(whole)
 
 
@@ -54,14 +60,20 @@ class LogCosh(Loss):
 
 def test_a_loss_of_ones_own_goes_on_through_a_file():
     X, y, _ = mixed_data("regressor", 250)
-    whole = GradientBoostingRegressor(LogCosh(), n_estimators=8, warm_start=True, random_state=0).fit(X, y)
-    parts = GradientBoostingRegressor(LogCosh(), n_estimators=4, warm_start=True, random_state=0).fit(X, y)
+    whole = GradientBoostingRegressor(
+        LogCosh(), n_estimators=8, warm_start=True, random_state=0, preset="classic"
+    ).fit(X, y)
+    parts = GradientBoostingRegressor(
+        LogCosh(), n_estimators=4, warm_start=True, random_state=0, preset="classic"
+    ).fit(X, y)
     assert dumps(loads(dumps(parts)).set_params(n_estimators=8).fit(X, y)) == dumps(whole)
 
 
 def test_the_seed_of_the_first_fit_is_kept():
     X, y, _ = mixed_data("regressor", 250)
-    model = GradientBoostingRegressor(n_estimators=5, warm_start=True, subsample=0.5).fit(X, y)
+    model = GradientBoostingRegressor(n_estimators=5, warm_start=True, subsample=0.5, preset="classic").fit(
+        X, y
+    )
     seed = model._seed
     assert model.set_params(n_estimators=6).fit(X, y)._seed == seed
     assert model.set_params(warm_start=False).fit(X, y)._seed != seed
@@ -69,7 +81,9 @@ def test_the_seed_of_the_first_fit_is_kept():
 
 def test_going_on_needs_as_many_rounds_and_known_classes():
     X, y, _ = mixed_data("classifier", 250)
-    model = GradientBoostingClassifier(n_estimators=5, warm_start=True, random_state=0).fit(X, y)
+    model = GradientBoostingClassifier(n_estimators=5, warm_start=True, random_state=0, preset="classic").fit(
+        X, y
+    )
     before = dumps(model)
     assert dumps(model.fit(X, y)) == before  # there is nothing left to do
     with pytest.raises(ValueError, match="n_estimators=4 must be larger or equal to the 5 rounds"):
@@ -84,7 +98,9 @@ def test_going_on_needs_as_many_rounds_and_known_classes():
 
 def test_going_on_with_new_rows_of_the_same_columns():
     X, y, _ = mixed_data("regressor", 500)
-    model = GradientBoostingRegressor(n_estimators=20, warm_start=True).fit(X[:250], y[:250])
+    model = GradientBoostingRegressor(n_estimators=20, warm_start=True, preset="classic").fit(
+        X[:250], y[:250]
+    )
     error = np.mean((model.predict(X[250:]) - y[250:]) ** 2)
     model.set_params(n_estimators=40).fit(X[250:], y[250:])
     assert np.mean((model.predict(X[250:]) - y[250:]) ** 2) < error
@@ -94,7 +110,9 @@ def test_going_on_with_new_rows_of_the_same_columns():
 
 def test_early_stopping_may_begin_later():
     X, y, _ = mixed_data("regressor", 250)
-    model = GradientBoostingRegressor(n_estimators=5, warm_start=True, random_state=0).fit(X, y)
+    model = GradientBoostingRegressor(n_estimators=5, warm_start=True, random_state=0, preset="classic").fit(
+        X, y
+    )
     model.set_params(early_stopping=True).fit(X, y)  # no round more, but a score
     assert np.isfinite(model.validation_score_[5]) and model.best_iteration_ == 5
     model.set_params(n_estimators=9).fit(X, y)

@@ -22,25 +22,29 @@ def test_a_function_sees_every_round_and_may_stop():
         seen.append((round.number, round.n_rounds, round.train_score, round.validation_score))
         return round.number == 7
 
-    model = GradientBoostingRegressor(n_estimators=20).fit(X, Y, callbacks=look)
+    model = GradientBoostingRegressor(n_estimators=20, preset="classic").fit(X, Y, callbacks=look)
     assert seen == [(number, 20, None, None) for number in range(1, 8)]
     assert (model.n_iter_, model.best_iteration_) == (7, 7)
 
 
 def test_scores_are_told_where_they_are_computed():
     seen = []
-    model = GradientBoostingRegressor(n_estimators=5, early_stopping=True, random_state=0)
+    model = GradientBoostingRegressor(n_estimators=5, early_stopping=True, random_state=0, preset="classic")
     model.fit(X, Y, callbacks=[lambda round: seen.append((round.train_score, round.validation_score))])
     assert seen == list(zip(model.train_score_[1:], model.validation_score_[1:], strict=True))
 
 
 def test_callbacks_leave_no_trace_in_the_model():
-    plain = GradientBoostingRegressor(n_estimators=5).fit(X, Y)
-    watched = GradientBoostingRegressor(n_estimators=5).fit(X, Y, callbacks=[lambda round: None])
+    plain = GradientBoostingRegressor(n_estimators=5, preset="classic").fit(X, Y)
+    watched = GradientBoostingRegressor(n_estimators=5, preset="classic").fit(
+        X, Y, callbacks=[lambda round: None]
+    )
     assert dumps(plain.set_params(random_state=0)) != b""
     assert (plain.predict(X) == watched.predict(X)).all()
     one, other = (
-        GradientBoostingRegressor(n_estimators=5, random_state=3).fit(X, Y, callbacks=callbacks)
+        GradientBoostingRegressor(n_estimators=5, random_state=3, preset="classic").fit(
+            X, Y, callbacks=callbacks
+        )
         for callbacks in (None, [StopAfter(seconds=1e6), lambda round: False])
     )
     assert dumps(one) == dumps(other)
@@ -48,7 +52,7 @@ def test_callbacks_leave_no_trace_in_the_model():
 
 def test_the_model_can_be_had_after_any_round():
     kept = []
-    model = GradientBoostingClassifier(n_estimators=6, random_state=0)
+    model = GradientBoostingClassifier(n_estimators=6, random_state=0, preset="classic")
     model.fit(X, Y > 0, callbacks=[lambda round: kept.append(round.model())])
     assert [copy.n_iter_ for copy in kept] == [1, 2, 3, 4, 5, 6]
     for copy, stage in zip(kept, model.staged_predict_proba(X), strict=True):
@@ -56,8 +60,13 @@ def test_the_model_can_be_had_after_any_round():
 
 
 def test_stopping_by_time_and_by_score():
-    assert GradientBoostingRegressor(n_estimators=50).fit(X, Y, callbacks=StopAfter(seconds=0)).n_iter_ == 1
-    model = GradientBoostingRegressor(n_estimators=50, early_stopping=True, random_state=0)
+    assert (
+        GradientBoostingRegressor(n_estimators=50, preset="classic")
+        .fit(X, Y, callbacks=StopAfter(seconds=0))
+        .n_iter_
+        == 1
+    )
+    model = GradientBoostingRegressor(n_estimators=50, early_stopping=True, random_state=0, preset="classic")
     model.fit(X, Y, callbacks=StopAfter(score=-0.2))
     assert model.n_iter_ < 50
     assert model.validation_score_[-1] >= -0.2 > model.validation_score_[-2]
@@ -68,7 +77,7 @@ def test_stopping_by_time_and_by_score():
 def test_every_callback_is_called_even_if_the_first_one_stops():
     called = []
     callbacks = [lambda round: True, lambda round: called.append(round.number)]
-    GradientBoostingRegressor(n_estimators=5).fit(X, Y, callbacks=callbacks)
+    GradientBoostingRegressor(n_estimators=5, preset="classic").fit(X, Y, callbacks=callbacks)
     assert called == [1]
 
 
@@ -90,14 +99,16 @@ class Recorder:
 
 def test_begin_and_end():
     recorder = Recorder()
-    model = GradientBoostingRegressor(n_estimators=2, warm_start=True).fit(X, Y, callbacks=recorder)
+    model = GradientBoostingRegressor(n_estimators=2, warm_start=True, preset="classic").fit(
+        X, Y, callbacks=recorder
+    )
     model.set_params(n_estimators=3).fit(X, Y, callbacks=recorder)
     assert recorder.events == [("begin", 0, 2), 1, 2, "end", ("begin", 2, 3), 3, "end"]
 
 
 def test_a_callback_that_fails_ends_the_others_and_leaves_no_model():
     recorder, failing = Recorder(), Recorder(fails=True)
-    model = GradientBoostingRegressor(n_estimators=5)
+    model = GradientBoostingRegressor(n_estimators=5, preset="classic")
     with pytest.raises(RuntimeError, match="no more"):
         model.fit(X, Y, callbacks=[recorder, failing])
     assert recorder.events[-1] == failing.events[-1] == "end"
@@ -119,14 +130,14 @@ def test_one_that_cannot_begin_is_ended_with_those_before_it():
 def test_progress_shows_rounds_and_scores():
     screen = io.StringIO()
     progress = Progress(Console(file=screen, width=120, force_terminal=True))
-    model = GradientBoostingRegressor(n_estimators=4, early_stopping=True, random_state=0)
+    model = GradientBoostingRegressor(n_estimators=4, early_stopping=True, random_state=0, preset="classic")
     model.fit(X, Y, callbacks=progress)
     shown = screen.getvalue()
     assert "4/4" in shown and "validation" in shown
 
 
 def test_verbose_shows_progress_on_the_error_stream(capsys):
-    GradientBoostingRegressor(n_estimators=4, verbose=1).fit(X, Y)
+    GradientBoostingRegressor(n_estimators=4, verbose=1, preset="classic").fit(X, Y)
     printed = capsys.readouterr()
     assert printed.out == ""
     assert "4/4" in printed.err

@@ -39,11 +39,13 @@ def test_a_thousand_levels_are_learned():
     rng = np.random.default_rng(0)
     X, mean = table_of(rng, 1000, 40_000)
     y = mean + rng.normal(size=len(mean))
-    model = sp.GradientBoostingRegressor(categorical_encoding="subset", early_stopping=False).fit(
-        X[:30_000], y[:30_000]
-    )
+    model = sp.GradientBoostingRegressor(
+        categorical_encoding="subset", early_stopping=False, preset="classic"
+    ).fit(X[:30_000], y[:30_000])
     assert np.corrcoef(model.predict(X[30_000:]), mean[30_000:])[0, 1] > 0.95
-    rare = sp.GradientBoostingClassifier(categorical_encoding="subset", early_stopping=False, n_estimators=60)
+    rare = sp.GradientBoostingClassifier(
+        categorical_encoding="subset", early_stopping=False, n_estimators=60, preset="classic"
+    )
     of_three = np.digitize(mean, [-0.4, 0.4])
     rare.fit(X[:30_000], of_three[:30_000])
     assert rare.score(X[30_000:], of_three[30_000:]) > 0.8
@@ -57,7 +59,7 @@ def test_weights_hold_rows_out_and_missing_values_stay():
     settings = {"categorical_encoding": "subset", "early_stopping": False, "n_estimators": 20}
     kept = weights > 0
     noisy = np.where(kept, mean, 1e6)  # rows that do not count
-    whole = sp.GradientBoostingRegressor(**settings).fit(X, noisy, sample_weight=weights)
+    whole = sp.GradientBoostingRegressor(**settings, preset="classic").fit(X, noisy, sample_weight=weights)
     assert np.abs(whole.predict(X)).max() < 10
     assert np.corrcoef(whole.predict(X[kept]), mean[kept])[0, 1] > 0.8
 
@@ -65,6 +67,8 @@ def test_weights_hold_rows_out_and_missing_values_stay():
 def test_the_file_gives_the_same_answers(tmp_path):
     rng = np.random.default_rng(2)
     X, mean = table_of(rng, 300, 3000)
-    model = sp.GradientBoostingRegressor(categorical_encoding="subset", n_estimators=5).fit(X, mean)
+    model = sp.GradientBoostingRegressor(categorical_encoding="subset", n_estimators=5, preset="classic").fit(
+        X, mean
+    )
     sp.save(model, tmp_path / "m.spinney")
     np.testing.assert_array_equal(sp.load(tmp_path / "m.spinney").predict(X), model.predict(X))

@@ -52,10 +52,10 @@ def die_at(number):
 def test_resumed_training_ends_with_the_same_bytes(name, died_at, tmp_path):
     X, y = problem()
     settings = {"n_estimators": 16, "random_state": 5, "max_leaf_nodes": 6} | SETTINGS[name]
-    whole = GradientBoostingClassifier(**settings).fit(X, y)
+    whole = GradientBoostingClassifier(**settings, preset="classic").fit(X, y)
     path = tmp_path / "run.spinney"
     try:
-        GradientBoostingClassifier(**settings).fit(
+        GradientBoostingClassifier(**settings, preset="classic").fit(
             X, y, callbacks=[Checkpoint(path, every=1), die_at(died_at)]
         )
     except DeathError:
@@ -71,7 +71,7 @@ def test_resuming_with_weights_and_an_eval_set(tmp_path):
     rng = np.random.default_rng(1)
     weights, start = rng.random(200), rng.normal(size=300)
     given = {"init_score": start[:200], "eval_set": (X[200:], y[200:] * 1.0, rng.random(100), start[200:])}
-    model = GradientBoostingRegressor(n_estimators=12, random_state=0, max_leaf_nodes=4)
+    model = GradientBoostingRegressor(n_estimators=12, random_state=0, max_leaf_nodes=4, preset="classic")
     whole = sp.load(dumps(model)).fit(X[:200], y[:200], weights, **given)
     path = tmp_path / "run.spinney"
     with pytest.raises(DeathError):
@@ -85,7 +85,7 @@ def test_a_checkpoint_is_a_model_and_says_how_often(tmp_path):
     X, y = problem()
     path = tmp_path / "run.spinney"
     times = []
-    GradientBoostingClassifier(n_estimators=10).fit(
+    GradientBoostingClassifier(n_estimators=10, preset="classic").fit(
         X, y, callbacks=[Checkpoint(path, every=4), lambda round: times.append(path.exists())]
     )
     assert times == [False] * 3 + [True] * 7
@@ -105,7 +105,9 @@ def test_checkpoints_by_the_clock(tmp_path, monkeypatch):
         written.append(sp.load(path).n_iter_ if path.exists() else 0)
         clock[0] += 1.0
 
-    GradientBoostingClassifier(n_estimators=8).fit(X, y, callbacks=[Checkpoint(path, seconds=3.0), tick])
+    GradientBoostingClassifier(n_estimators=8, preset="classic").fit(
+        X, y, callbacks=[Checkpoint(path, seconds=3.0), tick]
+    )
     assert written == [0, 0, 0, 4, 4, 4, 7, 7]
     assert Checkpoint(path).seconds == 60.0
 
@@ -113,7 +115,9 @@ def test_checkpoints_by_the_clock(tmp_path, monkeypatch):
 def test_the_wrong_rows_or_file_are_refused(tmp_path):
     X, y = problem()
     path = tmp_path / "run.spinney"
-    model = GradientBoostingClassifier(n_estimators=4).fit(X, y, callbacks=Checkpoint(path, every=1))
+    model = GradientBoostingClassifier(n_estimators=4, preset="classic").fit(
+        X, y, callbacks=Checkpoint(path, every=1)
+    )
     with pytest.raises(ValueError, match="rows are not those"):
         GradientBoostingClassifier.resume(path, X, y[::-1])
     with pytest.raises(ValueError, match="rows are not those"):
@@ -161,7 +165,13 @@ else:
     deadly(*{"sync": (os, "fsync"), "rename": (files.Path, "replace")}[where])
 GradientBoostingClassifier(**LONG).fit(*problem(), callbacks=Checkpoint(path, every=1))
 """
-LONG = {"n_estimators": 60, "random_state": 1, "early_stopping": True, "n_iter_no_change": 60}
+LONG = {
+    "preset": "classic",
+    "n_estimators": 60,
+    "random_state": 1,
+    "early_stopping": True,
+    "n_iter_no_change": 60,
+}
 
 
 def train_and_kill(path, where, count):

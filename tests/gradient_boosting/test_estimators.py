@@ -43,7 +43,7 @@ def scores(model, X):
 def test_each_loss_falls_and_ends_low(loss):
     X, signal = rows()
     y = np.exp(np.clip(0.5 * signal, -1, 1))
-    model = GradientBoostingRegressor(loss, quantile=0.5, ledger=True).fit(X, y)
+    model = GradientBoostingRegressor(loss, ledger=True, preset="classic").fit(X, y)
     losses = model.ledger_.train_loss
     assert (np.diff(losses) <= 1e-9 * abs(losses[0])).all()
     constant = model.loss_.mean_value(y, np.full(len(y), model.base_score_[0]), None)
@@ -58,7 +58,7 @@ def test_each_loss_falls_and_ends_low(loss):
 def test_classes_are_learned(loss, n_classes):
     X, signal = rows()
     y = labels(signal, n_classes)
-    model = GradientBoostingClassifier(loss, ledger=True).fit(X[:300], y[:300])
+    model = GradientBoostingClassifier(loss, ledger=True, preset="classic").fit(X[:300], y[:300])
     assert (np.diff(model.ledger_.train_loss) < 0).all()
     assert model.score(X[300:], y[300:]) > 0.85
     assert model.classes_.tolist() == sorted(set(y))
@@ -67,14 +67,16 @@ def test_classes_are_learned(loss, n_classes):
 def test_quantiles_have_their_share_below():
     X, signal = rows(2000)
     for quantile in (0.1, 0.5, 0.9):
-        model = GradientBoostingRegressor("quantile", quantile=quantile, n_estimators=50).fit(X, signal)
+        model = GradientBoostingRegressor(
+            "quantile", quantile=quantile, n_estimators=50, preset="classic"
+        ).fit(X, signal)
         assert np.mean(signal < model.predict(X)) == pytest.approx(quantile, abs=0.03)
 
 
 def test_poisson_keeps_the_total_count():
     X, signal = rows()
     y = np.random.default_rng(1).poisson(np.exp(signal / 2)).astype(float)
-    predicted = GradientBoostingRegressor("poisson").fit(X, y).predict(X)
+    predicted = GradientBoostingRegressor("poisson", preset="classic").fit(X, y).predict(X)
     assert (predicted > 0).all()
     assert predicted.sum() == pytest.approx(y.sum(), rel=0.01)
 
@@ -108,8 +110,8 @@ def test_a_loss_of_ones_own_is_as_good_as_the_built_in_one():
         (OwnSquares(), "squared_error", signal),
         (OwnPoisson(), "poisson", np.exp(0.3 * signal)),
     ):
-        mine = GradientBoostingRegressor(own, n_estimators=20).fit(X, y, weights)
-        built_in = GradientBoostingRegressor(name, n_estimators=20).fit(X, y, weights)
+        mine = GradientBoostingRegressor(own, n_estimators=20, preset="classic").fit(X, y, weights)
+        built_in = GradientBoostingRegressor(name, n_estimators=20, preset="classic").fit(X, y, weights)
         assert_allclose(mine.predict(X), built_in.predict(X), rtol=1e-6, atol=1e-9)
 
 
@@ -125,7 +127,7 @@ def test_a_loss_of_ones_own_for_classes():
 
     X, signal = rows()
     y = labels(signal, 3)
-    model = GradientBoostingClassifier(OwnSoftmax(), n_estimators=30).fit(X, y)
+    model = GradientBoostingClassifier(OwnSoftmax(), n_estimators=30, preset="classic").fit(X, y)
     assert model.score(X, y) > 0.95
     assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
 
@@ -150,7 +152,7 @@ def test_a_loss_of_ones_own_that_is_wrong(damage, words):
 
     X, signal = rows(50)
     with pytest.raises(ValueError, match=f"gradient of Wrong .*{words}"):
-        GradientBoostingRegressor(Wrong()).fit(X, signal)
+        GradientBoostingRegressor(Wrong(), preset="classic").fit(X, signal)
 
 
 # ---- outputs ----
@@ -160,7 +162,7 @@ def test_a_loss_of_ones_own_that_is_wrong(damage, words):
 def test_the_outputs_of_a_classifier_belong_together(n_classes):
     X, signal = rows()
     y = labels(signal, n_classes)
-    model = GradientBoostingClassifier(n_estimators=12).fit(X, y)
+    model = GradientBoostingClassifier(n_estimators=12, preset="classic").fit(X, y)
     proba, decisions = model.predict_proba(X), model.decision_function(X)
     assert proba.shape == (400, n_classes)
     assert_array_equal(model.predict(X), model.classes_[proba.argmax(axis=1)])
@@ -180,7 +182,7 @@ def test_the_outputs_of_a_classifier_belong_together(n_classes):
 
 def test_scores_are_the_constant_and_the_leaves_added_up():
     X, signal = rows()
-    model = GradientBoostingClassifier(n_estimators=7).fit(X, labels(signal, 3))
+    model = GradientBoostingClassifier(n_estimators=7, preset="classic").fit(X, labels(signal, 3))
     leaves = model.apply(X)
     assert leaves.shape == (400, 7, 3)
     total = np.tile(model.base_score_, (400, 1))
@@ -190,14 +192,14 @@ def test_scores_are_the_constant_and_the_leaves_added_up():
             assert tree.is_leaf[leaves[:, t, k]].all()
             total[:, k] += tree.value[leaves[:, t, k], 0, 0]
     assert_array_equal(model.decision_function(X), total)
-    regressor = GradientBoostingRegressor(n_estimators=7).fit(X, signal)
+    regressor = GradientBoostingRegressor(n_estimators=7, preset="classic").fit(X, signal)
     assert regressor.apply(X).shape == (400, 7)
     assert_array_equal(list(regressor.staged_predict(X))[-1], regressor.predict(X))
 
 
 def test_importances_find_what_matters():
     X, signal = rows()
-    model = GradientBoostingRegressor(n_estimators=30).fit(X, signal)
+    model = GradientBoostingRegressor(n_estimators=30, preset="classic").fit(X, signal)
     importances, counts = model.feature_importances_, model.split_counts()
     assert importances.sum() == pytest.approx(1.0)
     assert set(np.argsort(importances)[-2:]) == {0, 1}
@@ -206,7 +208,7 @@ def test_importances_find_what_matters():
 
 
 def test_one_class_is_always_answered():
-    model = GradientBoostingClassifier().fit([[0.0], [1.0]], ["only", "only"])
+    model = GradientBoostingClassifier(preset="classic").fit([[0.0], [1.0]], ["only", "only"])
     assert model.predict([[5.0]]).tolist() == ["only"]
     assert model.predict_proba([[5.0]]).tolist() == [[1.0]]
 
@@ -215,7 +217,7 @@ def test_the_box_is_learned():
     from spinney.datasets import make_box
 
     X, y = make_box()
-    assert GradientBoostingClassifier(min_samples_leaf=1).fit(X, y).score(X, y) == 1.0
+    assert GradientBoostingClassifier(min_samples_leaf=1, preset="classic").fit(X, y).score(X, y) == 1.0
 
 
 # ---- weights ----
@@ -225,8 +227,8 @@ def test_the_box_is_learned():
 def test_a_weight_of_two_is_a_row_twice(loss):
     X, signal = rows(200)
     y, weights = np.exp(signal / 2), np.random.default_rng(3).integers(0, 4, 200)
-    weighted = GradientBoostingRegressor(loss, n_estimators=20).fit(X, y, weights)
-    repeated = GradientBoostingRegressor(loss, n_estimators=20).fit(
+    weighted = GradientBoostingRegressor(loss, n_estimators=20, preset="classic").fit(X, y, weights)
+    repeated = GradientBoostingRegressor(loss, n_estimators=20, preset="classic").fit(
         np.repeat(X, weights, axis=0), np.repeat(y, weights)
     )
     assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-9)
@@ -235,8 +237,8 @@ def test_a_weight_of_two_is_a_row_twice(loss):
 def test_a_weight_of_two_is_a_row_twice_for_classes():
     X, signal = rows(200)
     y, weights = labels(signal, 3), np.random.default_rng(4).integers(0, 4, 200)
-    weighted = GradientBoostingClassifier(n_estimators=20).fit(X, y, weights)
-    repeated = GradientBoostingClassifier(n_estimators=20).fit(
+    weighted = GradientBoostingClassifier(n_estimators=20, preset="classic").fit(X, y, weights)
+    repeated = GradientBoostingClassifier(n_estimators=20, preset="classic").fit(
         np.repeat(X, weights, axis=0), np.repeat(y, weights)
     )
     assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), rtol=1e-9)
@@ -245,8 +247,8 @@ def test_a_weight_of_two_is_a_row_twice_for_classes():
 def test_weights_that_are_shares_of_a_whole_learn_too():
     X, signal = rows()
     weights = np.random.default_rng(5).uniform(0.5, 1.5, 400)
-    counted = GradientBoostingRegressor().fit(X, signal, weights / weights.mean())
-    shares = GradientBoostingRegressor().fit(X, signal, weights / weights.sum())
+    counted = GradientBoostingRegressor(preset="classic").fit(X, signal, weights / weights.mean())
+    shares = GradientBoostingRegressor(preset="classic").fit(X, signal, weights / weights.sum())
     assert_allclose(shares.predict(X), counted.predict(X), rtol=1e-6, atol=1e-9)
 
 
@@ -254,20 +256,22 @@ def test_class_weights_are_sample_weights():
     X, signal = rows()
     y = labels(signal, 2)
     by_class = {"first": 1.0, "second": 4.0}
-    a = GradientBoostingClassifier(class_weight=by_class).fit(X, y)
-    b = GradientBoostingClassifier().fit(X, y, [by_class[label] for label in y])
+    a = GradientBoostingClassifier(class_weight=by_class, preset="classic").fit(X, y)
+    b = GradientBoostingClassifier(preset="classic").fit(X, y, [by_class[label] for label in y])
     assert_array_equal(a.predict_proba(X), b.predict_proba(X))
-    balanced = GradientBoostingClassifier(class_weight="balanced", n_estimators=1).fit(X, y)
+    balanced = GradientBoostingClassifier(class_weight="balanced", n_estimators=1, preset="classic").fit(X, y)
     assert balanced.base_score_[0] == pytest.approx(0.0, abs=1e-12)
 
 
 def test_trees_after_an_initial_score_are_those_of_going_on():
     X, signal = rows()
     for loss, y in (("squared_error", signal), ("poisson", signal**2)):
-        first = GradientBoostingRegressor(loss, n_estimators=10).fit(X, y)
+        first = GradientBoostingRegressor(loss, n_estimators=10, preset="classic").fit(X, y)
         start = first.loss_.link.score(first.predict(X))
-        second = GradientBoostingRegressor(loss, n_estimators=10).fit(X, y, init_score=start)
-        both = GradientBoostingRegressor(loss, n_estimators=20).fit(X, y)
+        second = GradientBoostingRegressor(loss, n_estimators=10, preset="classic").fit(
+            X, y, init_score=start
+        )
+        both = GradientBoostingRegressor(loss, n_estimators=20, preset="classic").fit(X, y)
         assert second.base_score_.tolist() == [0.0]
         together = start + second.loss_.link.score(second.predict(X))
         assert_allclose(first.loss_.link.mean(together), both.predict(X), rtol=1e-6)
@@ -277,13 +281,13 @@ def test_initial_scores_of_classes():
     X, signal = rows()
     y = labels(signal, 3)
     start = np.random.default_rng(6).normal(size=(400, 3))
-    model = GradientBoostingClassifier(ledger=True).fit(X, y, init_score=start)
+    model = GradientBoostingClassifier(ledger=True, preset="classic").fit(X, y, init_score=start)
     assert model.ledger_.train_loss[0] == pytest.approx(
         model.loss_.mean_value(np.unique(y, return_inverse=True)[1].astype(float), start, None)
     )
     for wrong in (start[:, :2], start[:5], np.full((400, 3), np.inf), "none"):
         with pytest.raises(ValueError, match="init_score"):
-            GradientBoostingClassifier().fit(X, y, init_score=wrong)
+            GradientBoostingClassifier(preset="classic").fit(X, y, init_score=wrong)
 
 
 # ---- constraints ----
@@ -291,8 +295,8 @@ def test_initial_scores_of_classes():
 
 def test_monotone_constraints_hold_everywhere():
     X, signal = rows()
-    free = GradientBoostingRegressor().fit(X, signal)
-    model = GradientBoostingRegressor(monotonic_cst=[1, -1, 0, 0]).fit(X, signal)
+    free = GradientBoostingRegressor(preset="classic").fit(X, signal)
+    model = GradientBoostingRegressor(monotonic_cst=[1, -1, 0, 0], preset="classic").fit(X, signal)
     line = np.linspace(-3, 3, 60)
     rising = {0: True, 1: False}
     for j, up in rising.items():
@@ -321,31 +325,37 @@ def test_interaction_constraints_hold_on_every_path():
     X, signal = rows()
     y = signal + X[:, 2] * X[:, 3]
     groups = [{0, 1}, {2}]
-    for path in paths(GradientBoostingRegressor(interaction_cst=groups).fit(X, y)):
+    for path in paths(GradientBoostingRegressor(interaction_cst=groups, preset="classic").fit(X, y)):
         assert path <= {0, 1} or path <= {2} or path <= {3}
-    assert any(len(path) > 2 for path in paths(GradientBoostingRegressor().fit(X, y)))
-    for path in paths(GradientBoostingRegressor(interaction_cst="no_interactions").fit(X, y)):
+    assert any(len(path) > 2 for path in paths(GradientBoostingRegressor(preset="classic").fit(X, y)))
+    for path in paths(
+        GradientBoostingRegressor(interaction_cst="no_interactions", preset="classic").fit(X, y)
+    ):
         assert len(path) <= 1
-    for path in paths(GradientBoostingRegressor(interaction_cst="pairwise").fit(X, y)):
+    for path in paths(GradientBoostingRegressor(interaction_cst="pairwise", preset="classic").fit(X, y)):
         assert len(path) <= 2
     frame = pd.DataFrame(X, columns=list("abcd"))
-    for path in paths(GradientBoostingRegressor(interaction_cst=[["a", "b"]]).fit(frame, y)):
+    for path in paths(
+        GradientBoostingRegressor(interaction_cst=[["a", "b"]], preset="classic").fit(frame, y)
+    ):
         assert path <= {0, 1} or path <= {2, 3}
 
 
 def test_growth_by_level_keeps_trees_balanced():
     X, signal = rows(2000)
     settings = {"max_leaf_nodes": 8, "n_estimators": 5}
-    by_level = GradientBoostingRegressor(growth="level-wise", **settings).fit(X, signal)
+    by_level = GradientBoostingRegressor(growth="level-wise", **settings, preset="classic").fit(X, signal)
     assert {tree.max_depth for tree in by_level.ensemble_.trees()} == {3}
-    best = GradientBoostingRegressor(growth="leaf-wise", **settings).fit(X, signal)
+    best = GradientBoostingRegressor(growth="leaf-wise", **settings, preset="classic").fit(X, signal)
     assert max(tree.max_depth for tree in best.ensemble_.trees()) > 3
 
 
 @pytest.mark.parametrize("sampling", ["uniform", "goss", "mvs"])
 def test_sampled_rows_are_enough_and_depend_on_the_seed(sampling):
     X, signal = rows(1500)
-    model = GradientBoostingRegressor(sampling=sampling, subsample=0.5, random_state=0).fit(X, signal)
+    model = GradientBoostingRegressor(sampling=sampling, subsample=0.5, random_state=0, preset="classic").fit(
+        X, signal
+    )
     assert model.score(X, signal) > 0.9
     assert (model.ensemble_.n_samples[model.ensemble_.tree_begin[:-1]] < 1000).all()
     other = clone(model).set_params(random_state=1).fit(X, signal)
@@ -356,10 +366,14 @@ def test_sampled_rows_are_enough_and_depend_on_the_seed(sampling):
 
 def test_columns_are_drawn_by_tree_and_by_node():
     X, signal = rows()
-    by_tree = GradientBoostingRegressor(colsample_bytree=0.5, random_state=0, n_estimators=20).fit(X, signal)
+    by_tree = GradientBoostingRegressor(
+        colsample_bytree=0.5, random_state=0, n_estimators=20, preset="classic"
+    ).fit(X, signal)
     for tree in by_tree.ensemble_.trees():
         assert len(set(tree.feature[~tree.is_leaf].tolist())) <= 2
-    by_node = GradientBoostingRegressor(max_features=1, random_state=0, n_estimators=20).fit(X, signal)
+    by_node = GradientBoostingRegressor(
+        max_features=1, random_state=0, n_estimators=20, preset="classic"
+    ).fit(X, signal)
     assert len(set(by_node.ensemble_.feature.tolist())) == 5  # four features, and −1 at leaves
 
 
@@ -369,11 +383,13 @@ def test_columns_are_drawn_by_tree_and_by_node():
 def test_tables_of_every_kind_give_the_same_model():
     X, signal = rows()
     X[X < -1] = 0.0
-    expected = GradientBoostingRegressor().fit(X, signal).predict(X)
+    expected = GradientBoostingRegressor(preset="classic").fit(X, signal).predict(X)
     for table in (sparse.csr_array(X), sparse.csc_matrix(X), X.tolist(), np.asfortranarray(X)):
-        assert_array_equal(GradientBoostingRegressor().fit(table, signal).predict(table), expected)
+        assert_array_equal(
+            GradientBoostingRegressor(preset="classic").fit(table, signal).predict(table), expected
+        )
     for frame in (pd.DataFrame(X, columns=list("abcd")), pl.DataFrame(X, schema=list("abcd"))):
-        model = GradientBoostingRegressor().fit(frame, signal)
+        model = GradientBoostingRegressor(preset="classic").fit(frame, signal)
         assert_array_equal(model.predict(frame), expected)
         assert model.feature_names_in_.tolist() == list("abcd")
 
@@ -384,19 +400,26 @@ def test_missing_values_and_categories_are_learned_from():
     x = np.where(rng.random(600) < 0.3, np.nan, rng.normal(size=600))
     y = np.isnan(x) * 2.0 + (color == "red") * 3.0 + pd.isna(color) * 5.0
     X = pd.DataFrame({"color": color, "x": x})
-    model = GradientBoostingRegressor(categorical_smoothing=0.0, categorical_l2=0.0).fit(X, y)
+    model = GradientBoostingRegressor(categorical_smoothing=0.0, categorical_l2=0.0, preset="classic").fit(
+        X, y
+    )
     assert_allclose(model.predict(X), y, atol=0.01)
     assert [feature.has_missing for feature in model.schema_.features] == [True, True]
-    one_by_one = GradientBoostingRegressor(categorical_split="one-vs-rest").fit(X, y)
+    one_by_one = GradientBoostingRegressor(categorical_split="one-vs-rest", preset="classic").fit(X, y)
     assert one_by_one.score(X, y) > 0.99
 
 
 def test_it_works_in_pipelines_and_searches():
     X, signal = rows()
     y = labels(signal, 2)
-    search = GridSearchCV(GradientBoostingClassifier(n_estimators=10), {"max_leaf_nodes": [2, 15]}, cv=3)
+    search = GridSearchCV(
+        GradientBoostingClassifier(n_estimators=10, preset="classic"), {"max_leaf_nodes": [2, 15]}, cv=3
+    )
     assert search.fit(X, y).best_params_ == {"max_leaf_nodes": 15}
-    assert make_pipeline(GradientBoostingClassifier(n_estimators=10)).fit(X, y).score(X, y) > 0.9
+    assert (
+        make_pipeline(GradientBoostingClassifier(n_estimators=10, preset="classic")).fit(X, y).score(X, y)
+        > 0.9
+    )
 
 
 # ---- what is refused ----
@@ -405,21 +428,33 @@ def test_it_works_in_pipelines_and_searches():
 @pytest.mark.parametrize(
     "make, y, words",
     [
-        (lambda: GradientBoostingRegressor("poisson"), [1.0, -1.0, 2.0], "Poisson.*row 1"),
-        (lambda: GradientBoostingRegressor("gamma"), [1.0, 2.0, 0.0], "Gamma.*row 2"),
-        (lambda: GradientBoostingRegressor("tweedie"), [0.0, 0.0, 0.0], "above 0"),
-        (lambda: GradientBoostingRegressor("log_loss"), [0.0, 1.0, 0.0], "loss of GradientBoostingRegressor"),
-        (lambda: GradientBoostingClassifier("exponential"), [0, 1, 2], "two classes"),
-        (lambda: GradientBoostingClassifier(monotonic_cst=[1]), [0, 1, 2], "multiclass"),
+        (lambda: GradientBoostingRegressor("poisson", preset="classic"), [1.0, -1.0, 2.0], "Poisson.*row 1"),
+        (lambda: GradientBoostingRegressor("gamma", preset="classic"), [1.0, 2.0, 0.0], "Gamma.*row 2"),
+        (lambda: GradientBoostingRegressor("tweedie", preset="classic"), [0.0, 0.0, 0.0], "above 0"),
         (
-            lambda: GradientBoostingRegressor(interaction_cst=[{3}]),
+            lambda: GradientBoostingRegressor("log_loss", preset="classic"),
+            [0.0, 1.0, 0.0],
+            "loss of GradientBoostingRegressor",
+        ),
+        (lambda: GradientBoostingClassifier("exponential", preset="classic"), [0, 1, 2], "two classes"),
+        (lambda: GradientBoostingClassifier(monotonic_cst=[1], preset="classic"), [0, 1, 2], "multiclass"),
+        (
+            lambda: GradientBoostingRegressor(interaction_cst=[{3}], preset="classic"),
             [0.0, 1.0, 2.0],
             "interaction_cst contains 3",
         ),
-        (lambda: GradientBoostingRegressor(interaction_cst=[3]), [0.0, 1.0, 2.0], "set of features"),
+        (
+            lambda: GradientBoostingRegressor(interaction_cst=[3], preset="classic"),
+            [0.0, 1.0, 2.0],
+            "set of features",
+        ),
         (GradientBoostingRegressor, [[1.0, 2.0]] * 3, "2 outputs"),
         (GradientBoostingRegressor, [1e308, 1e308, 1e308], "large"),
-        (lambda: GradientBoostingRegressor(scoring="tidiness", early_stopping=True), [0, 1, 2], "scoring"),
+        (
+            lambda: GradientBoostingRegressor(scoring="tidiness", early_stopping=True, preset="classic"),
+            [0, 1, 2],
+            "scoring",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_in_words(make, y, words):
@@ -431,8 +466,10 @@ def test_nothing_is_said_without_need(capsys):
     X, signal = rows()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        GradientBoostingRegressor("poisson").fit(X, signal**2).predict(X)
-        GradientBoostingClassifier(early_stopping=True).fit(X, labels(signal, 3)).predict_proba(X)
+        GradientBoostingRegressor("poisson", preset="classic").fit(X, signal**2).predict(X)
+        GradientBoostingClassifier(early_stopping=True, preset="classic").fit(
+            X, labels(signal, 3)
+        ).predict_proba(X)
     printed = capsys.readouterr()
     assert (printed.out, printed.err) == ("", "")
 
@@ -445,7 +482,7 @@ def test_a_rare_class_does_not_make_the_scores_diverge():
     X = np.random.default_rng(1).uniform(size=(n, 2))
     y = np.minimum((X[:, 0] * (n_classes - 1)).astype(int), n_classes - 2)
     y[np.argsort(X[:, 1])[:n_rare]] = n_classes - 1
-    model = GradientBoostingClassifier(random_state=0).fit(X, y)
+    model = GradientBoostingClassifier(random_state=0, preset="classic").fit(X, y)
     assert model.score(X, y) > 0.999
     assert abs(model.decision_function(X)).max() < 50
 
@@ -453,7 +490,7 @@ def test_a_rare_class_does_not_make_the_scores_diverge():
 def test_a_gamma_loss_of_heavy_tails_beats_the_constant():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(2000, 3)), np.exp(3 * rng.standard_t(2, size=2000)).clip(1e-6, 1e12)
-    predicted = GradientBoostingRegressor(loss="gamma", random_state=0).fit(X, y).predict(X)
+    predicted = GradientBoostingRegressor(loss="gamma", random_state=0, preset="classic").fit(X, y).predict(X)
     deviance = np.mean(np.log(predicted) + y / predicted)
     assert np.isfinite(predicted).all() and deviance < np.log(y.mean()) + 1
 
@@ -467,7 +504,7 @@ def test_a_negative_hessian_of_a_custom_loss_is_refused_with_the_row():
             return np.where(y == 3.0, -1.0, 1.0)
 
     with pytest.raises(ValueError, match=r"hessian of Concave is negative.*row 3"):
-        GradientBoostingRegressor(Concave()).fit(np.arange(40.0)[:, None], np.arange(40.0))
+        GradientBoostingRegressor(Concave(), preset="classic").fit(np.arange(40.0)[:, None], np.arange(40.0))
 
 
 def test_a_root_without_hessian_adds_nothing():
@@ -482,5 +519,5 @@ def test_a_root_without_hessian_adds_nothing():
             return np.zeros(len(y))
 
     X = np.ones((40, 1))  # no split
-    model = GradientBoostingRegressor(Flat(), n_estimators=3).fit(X, np.arange(1.0, 41.0))
+    model = GradientBoostingRegressor(Flat(), n_estimators=3, preset="classic").fit(X, np.arange(1.0, 41.0))
     assert_array_equal(model.predict(X), np.zeros(40))

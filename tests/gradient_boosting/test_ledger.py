@@ -11,7 +11,9 @@ from spinney.io import dumps, loads
 
 def test_one_row_a_round():
     X, y, weights = mixed_data("classifier")
-    model = GradientBoostingClassifier(n_estimators=5, ledger=True, early_stopping=True, random_state=0)
+    model = GradientBoostingClassifier(
+        n_estimators=5, ledger=True, early_stopping=True, random_state=0, preset="classic"
+    )
     ledger = model.fit(X, y, weights).ledger_
     assert repr(ledger) == "GradientLedger(5 rounds)"
     assert_array_equal(ledger.train_loss, -model.train_score_)
@@ -32,17 +34,19 @@ def test_one_row_a_round():
 
 def test_without_validation_there_is_no_column_of_it():
     X, y, _ = mixed_data("regressor")
-    model = GradientBoostingRegressor(n_estimators=3, ledger=True).fit(X, y)
+    model = GradientBoostingRegressor(n_estimators=3, ledger=True, preset="classic").fit(X, y)
     assert list(model.ledger_.to_frame().columns) == ["round", "train_loss", "n_leaves", "gain"]
     assert len(model.train_score_) == 0
     losses = [0.5 * np.mean((y - stage) ** 2) for stage in model.staged_predict(X)]
     assert_allclose(model.ledger_.train_loss[1:], losses)
-    assert not hasattr(GradientBoostingRegressor(n_estimators=1).fit(X, y), "ledger_")
+    assert not hasattr(GradientBoostingRegressor(n_estimators=1, preset="classic").fit(X, y), "ledger_")
 
 
 def test_candidates_of_every_node():
     X, y, _ = mixed_data("regressor")
-    model = GradientBoostingRegressor(n_estimators=3, ledger="full", max_leaf_nodes=4).fit(X, y)
+    model = GradientBoostingRegressor(n_estimators=3, ledger="full", max_leaf_nodes=4, preset="classic").fit(
+        X, y
+    )
     assert len(model.ledger_.candidates) == 3
     for tree, candidates in zip(model.ensemble_.trees(), model.ledger_.candidates, strict=True):
         rows = candidates.to_frame()

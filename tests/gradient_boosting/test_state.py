@@ -5,7 +5,7 @@ import pytest
 
 from contracts.learners import mixed_data
 from spinney import GradientBoostingClassifier, GradientBoostingRegressor
-from spinney.gradient_boosting.rounds import GradientLedger
+from spinney.gradient_boosting.ledger import GradientLedger
 from spinney.io import ModelFileError, dumps, loads
 from spinney.losses.losses import SquaredLoss
 
@@ -13,7 +13,7 @@ from spinney.losses.losses import SquaredLoss
 def model(**params):
     X, y, _ = mixed_data("classifier")
     settings = {"n_estimators": 4, "random_state": 0, "early_stopping": True, "ledger": True} | params
-    return GradientBoostingClassifier(**settings).fit(X, y)
+    return GradientBoostingClassifier(**settings, preset="classic").fit(X, y)
 
 
 ONE_TREE = model(n_estimators=1).ensemble_
@@ -78,7 +78,7 @@ def test_parts_that_are_not_there(name, monkeypatch):
 
 def test_a_regressor_has_no_classes():
     X, y, _ = mixed_data("regressor")
-    damaged = GradientBoostingRegressor(n_estimators=2).fit(X, y)
+    damaged = GradientBoostingRegressor(n_estimators=2, preset="classic").fit(X, y)
     damaged.classes_ = np.array([0, 1])
     with pytest.raises(ModelFileError, match="regressor has classes"):
         loads(dumps(damaged))
@@ -86,7 +86,7 @@ def test_a_regressor_has_no_classes():
 
 def test_trees_that_point_elsewhere_are_refused():
     X, y, _ = mixed_data("regressor")
-    damaged = GradientBoostingRegressor(n_estimators=2).fit(X, y)
+    damaged = GradientBoostingRegressor(n_estimators=2, preset="classic").fit(X, y)
     feature = damaged.ensemble_.feature.copy()
     feature[0] = 99
     object.__setattr__(damaged.ensemble_, "feature", feature)

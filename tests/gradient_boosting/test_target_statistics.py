@@ -89,11 +89,11 @@ def shops(n=3000, n_shops=600, seed=0):
 
 def test_many_levels_are_numbers_by_default_and_help():
     X, y = shops(6000)
-    model = GradientBoostingRegressor(random_state=0, early_stopping=False).fit(X, y)
+    model = GradientBoostingRegressor(random_state=0, early_stopping=False, preset="classic").fit(X, y)
     assert model.statistics_.features == (0,)
     new_X, new_y = shops(seed=1)
     noise = X.assign(shop="all the same")
-    without = GradientBoostingRegressor(random_state=0).fit(noise, y)
+    without = GradientBoostingRegressor(random_state=0, preset="classic").fit(noise, y)
     assert model.score(new_X, new_y) > 0.6 > without.score(new_X.assign(shop="all the same"), new_y) + 0.3
     assert model.feature_importances_.shape == (2,) and model.feature_importances_[0] > 0.5
     assert model.split_counts().shape == (2,)
@@ -103,56 +103,62 @@ def test_a_label_of_its_own_for_every_row_is_not_believed():
     rng = np.random.default_rng(2)
     X = pd.DataFrame({"id": [f"row {i}" for i in range(1000)], "x": rng.normal(size=1000)})
     y = rng.integers(0, 2, 1000)
-    model = GradientBoostingClassifier(random_state=0).fit(X, y)
+    model = GradientBoostingClassifier(random_state=0, preset="classic").fit(X, y)
     assert model.feature_importances_[0] < 0.1
     assert len(model.predict(X.assign(id="unheard of"))) == 1000
 
 
 def test_the_encoding_is_chosen_by_the_number_of_levels():
     X, y = shops(400, n_shops=20)
-    assert not hasattr(GradientBoostingRegressor().fit(X, y), "statistics_")
-    ordered = GradientBoostingRegressor(categorical_encoding="ordered", random_state=0).fit(X, y)
+    assert not hasattr(GradientBoostingRegressor(preset="classic").fit(X, y), "statistics_")
+    ordered = GradientBoostingRegressor(categorical_encoding="ordered", random_state=0, preset="classic").fit(
+        X, y
+    )
     assert ordered.statistics_.features == (0,)
     many_X, many_y = shops(900)
-    assert hasattr(GradientBoostingRegressor().fit(many_X, many_y), "statistics_")
-    subset = GradientBoostingRegressor(categorical_encoding="subset").fit(many_X, many_y)
+    assert hasattr(GradientBoostingRegressor(preset="classic").fit(many_X, many_y), "statistics_")
+    subset = GradientBoostingRegressor(categorical_encoding="subset", preset="classic").fit(many_X, many_y)
     assert not hasattr(subset, "statistics_")
 
 
 def test_constraints_speak_of_the_features_not_of_their_numbers():
     X, y = shops(900)
     classes = np.digitize(y, [-0.5, 0.5])
-    model = GradientBoostingClassifier(interaction_cst=[["shop"], ["x"]], n_estimators=10, random_state=0)
+    model = GradientBoostingClassifier(
+        interaction_cst=[["shop"], ["x"]], n_estimators=10, random_state=0, preset="classic"
+    )
     model.fit(X, classes)
     assert model.ensemble_.n_features == 4
     for tree in model.ensemble_.trees():
         on_x = {bool(feature == 1) for feature in tree.feature[~tree.is_leaf].tolist()}
         assert len(on_x) <= 1
-    rising = GradientBoostingRegressor(monotonic_cst={"x": 1}, random_state=0).fit(X, y)
+    rising = GradientBoostingRegressor(monotonic_cst={"x": 1}, random_state=0, preset="classic").fit(X, y)
     line = pd.DataFrame({"shop": "shop 3", "x": np.linspace(-3, 3, 50)})
     assert (np.diff(rising.predict(line)) >= 0).all()
     with pytest.raises(ValueError, match="categorical feature"):
-        GradientBoostingRegressor(monotonic_cst={"shop": 1}).fit(X, y)
+        GradientBoostingRegressor(monotonic_cst={"shop": 1}, preset="classic").fit(X, y)
 
 
 def test_missing_is_a_level_and_sparse_tables_are_encoded_too():
     X, y = shops(900)
     X.loc[::3, "shop"] = None
     y = np.where(X["shop"].isna(), 9.0, y)
-    model = GradientBoostingRegressor(random_state=0).fit(X, y)
+    model = GradientBoostingRegressor(random_state=0, preset="classic").fit(X, y)
     assert model.predict(X)[::3].min() > 8.0
     assert model.schema_.features[0].has_missing
     numbers = np.column_stack([np.arange(900) % 300, np.arange(900) % 7]).astype(float)
     settings = {"categorical_features": [0], "random_state": 0, "n_estimators": 10}
-    dense = GradientBoostingRegressor(**settings).fit(numbers, y)
-    lazy = GradientBoostingRegressor(**settings).fit(sparse.csr_array(numbers), y)
+    dense = GradientBoostingRegressor(**settings, preset="classic").fit(numbers, y)
+    lazy = GradientBoostingRegressor(**settings, preset="classic").fit(sparse.csr_array(numbers), y)
     assert_array_equal(dense.predict(numbers), lazy.predict(sparse.csr_array(numbers)))
 
 
 def test_going_on_with_other_rows_keeps_the_numbers():
     X, y = shops(900)
     new_X, new_y = X[::-1].reset_index(drop=True), y[::-1] + 1.0
-    model = GradientBoostingRegressor(n_estimators=5, warm_start=True, random_state=0).fit(X, y)
+    model = GradientBoostingRegressor(n_estimators=5, warm_start=True, random_state=0, preset="classic").fit(
+        X, y
+    )
     before = model.statistics_
     model.set_params(n_estimators=10).fit(new_X, new_y)
     assert model.statistics_.equals(before)
@@ -173,7 +179,7 @@ def test_going_on_with_other_rows_keeps_the_numbers():
 )
 def test_damaged_statistics_in_a_file_are_refused(damage):
     X, y = shops(900)
-    model = GradientBoostingRegressor(n_estimators=2, random_state=0).fit(X, y)
+    model = GradientBoostingRegressor(n_estimators=2, random_state=0, preset="classic").fit(X, y)
     assert loads(dumps(model)).statistics_.equals(model.statistics_)
     for name, value in damage.items():
         object.__setattr__(model.statistics_, name, value)

@@ -22,7 +22,7 @@ def rows(n=500, seed=0):
 def overfitting(**params):
     """Make a classifier that is past its best long before its last round."""
     defaults = {"learning_rate": 0.3, "n_estimators": 120, "random_state": 0, "early_stopping": True}
-    return GradientBoostingClassifier(**defaults | params)
+    return GradientBoostingClassifier(**defaults | params, preset="classic")
 
 
 # ---- when to stop ----
@@ -135,12 +135,18 @@ def test_validation_by_the_training_rows_or_by_a_number_of_rows():
 
 def test_auto_stops_large_tables_and_those_with_an_eval_set():
     X, y = rows(300)
-    small = GradientBoostingClassifier(n_estimators=3).fit(X, y)
+    small = GradientBoostingClassifier(n_estimators=3, preset="classic").fit(X, y)
     assert not small.do_early_stopping_ and len(small.train_score_) == 0
-    assert GradientBoostingClassifier(n_estimators=3).fit(X, y, eval_set=(X, y)).do_early_stopping_
+    assert (
+        GradientBoostingClassifier(n_estimators=3, preset="classic")
+        .fit(X, y, eval_set=(X, y))
+        .do_early_stopping_
+    )
     X, y = rows(10_001)
-    assert GradientBoostingClassifier(n_estimators=3).fit(X, y).do_early_stopping_
-    watched = GradientBoostingClassifier(n_estimators=3, early_stopping=False).fit(X, y, eval_set=(X, y))
+    assert GradientBoostingClassifier(n_estimators=3, preset="classic").fit(X, y).do_early_stopping_
+    watched = GradientBoostingClassifier(n_estimators=3, early_stopping=False, preset="classic").fit(
+        X, y, eval_set=(X, y)
+    )
     assert not watched.do_early_stopping_
     assert (len(watched.validation_score_), watched.best_iteration_) == (4, 3)
 
@@ -180,13 +186,15 @@ def test_scorers_of_regression_and_many_classes():
     X, _ = rows()
     y = X[:, 0] ** 2
     scorer = make_scorer(mean_absolute_error, greater_is_better=False)
-    model = GradientBoostingRegressor(early_stopping=True, scoring=scorer, n_estimators=5, random_state=0)
+    model = GradientBoostingRegressor(
+        early_stopping=True, scoring=scorer, n_estimators=5, random_state=0, preset="classic"
+    )
     model.fit(X, y, np.ones(500), eval_set=(X, y, np.arange(500.0)))
     expected = -mean_absolute_error(y, list(model.staged_predict(X))[-1], sample_weight=np.arange(500.0))
     assert model.validation_score_[model.best_iteration_] == pytest.approx(expected)
     three = np.digitize(X[:, 0], [-0.5, 0.5])
     model = GradientBoostingClassifier(
-        early_stopping=True, scoring="roc_auc_ovr", n_estimators=5, random_state=0
+        early_stopping=True, scoring="roc_auc_ovr", n_estimators=5, random_state=0, preset="classic"
     ).fit(X, three)
     assert model.validation_score_[-1] > 0.95
 
@@ -233,8 +241,14 @@ def test_a_loss_without_a_value_needs_a_scorer():
 
     X, _ = rows()
     with pytest.raises(ValueError, match=r"Define value\(y, score\)"):
-        GradientBoostingRegressor(Derivatives(), early_stopping=True).fit(X, X[:, 0])
-    model = GradientBoostingRegressor(Derivatives(), early_stopping=True, scoring="r2", n_estimators=5)
+        GradientBoostingRegressor(Derivatives(), early_stopping=True, preset="classic").fit(X, X[:, 0])
+    model = GradientBoostingRegressor(
+        Derivatives(), early_stopping=True, scoring="r2", n_estimators=5, preset="classic"
+    )
     assert len(model.fit(X, X[:, 0]).validation_score_) == 6
-    ledger = GradientBoostingRegressor(Derivatives(), ledger=True, n_estimators=5).fit(X, X[:, 0]).ledger_
+    ledger = (
+        GradientBoostingRegressor(Derivatives(), ledger=True, n_estimators=5, preset="classic")
+        .fit(X, X[:, 0])
+        .ledger_
+    )
     assert np.isnan(ledger.train_loss).all()

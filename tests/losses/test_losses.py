@@ -15,6 +15,7 @@ from spinney.losses.losses import (
     LOGIT,
     MULTI_LOGIT,
     AbsoluteLoss,
+    AdaptiveHuberLoss,
     ExponentialLoss,
     GammaLoss,
     HuberLoss,
@@ -147,10 +148,10 @@ def test_targets_that_are_all_zero():
 
 def test_the_delta_of_huber_is_chosen_by_the_spread():
     y = np.array([0.0] * 95 + [1.0] * 5)
-    assert HuberLoss.for_target(y, None).delta == 1.0
-    assert HuberLoss.for_target(np.zeros(5), None).delta == 1.0
+    assert AdaptiveHuberLoss.for_target(y, None).delta == 1.0
+    assert AdaptiveHuberLoss.for_target(np.zeros(5), None).delta == 1.0
     spread = np.random.default_rng(6).normal(scale=3.0, size=5000)
-    assert 4.5 < HuberLoss.for_target(spread, None).delta < 5.4
+    assert 4.5 < AdaptiveHuberLoss.for_target(spread, None).delta < 5.4
 
 
 def test_weighted_quantiles_by_counting():

@@ -2,6 +2,7 @@
 
 from spinney.gradient_boosting.callbacks import Checkpoint, Progress, Round, StopAfter
 from spinney.gradient_boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
+from spinney.gradient_boosting.rounds import TrainingLossWarning
 
 __all__ = [
     "Checkpoint",
@@ -10,4 +11,5 @@ __all__ = [
     "Progress",
     "Round",
     "StopAfter",
+    "TrainingLossWarning",
 ]

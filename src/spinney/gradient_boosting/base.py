@@ -13,47 +13,36 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from spinney.base import TableEstimator
-from spinney.core.early_stopping import EarlyStopping
 from spinney.core.errors import InputError
-from spinney.core.parameters import draw_seed, thread_count
+from spinney.core.parameters import check_parameters, draw_seed, thread_count
 from spinney.data.schema import Table, read_table
-from spinney.data.target import read_target
 from spinney.data.training_set import Task
-from spinney.data.weights import check_weights, class_weights_like
 from spinney.gradient_boosting.callbacks import (
     Callback,
+    Callbacks,
     Progress,
     check_callbacks,
     check_same_rows,
     fingerprint,
 )
-from spinney.gradient_boosting.categories import TargetStatistics, features_to_encode
-from spinney.gradient_boosting.rounds import (
-    BoosterRows,
-    BoostingLoop,
-    EvalSetRows,
-    GradientLedger,
-    LedgerBuilder,
-    best_round,
-    booster_options,
-    make_scorer,
-)
-from spinney.gradient_boosting.training_set import BoostingSet, read_init_score, start_scores
+from spinney.gradient_boosting.categories import TargetStatistics
+from spinney.gradient_boosting.defaults import Facts, Kind, Value, check_chosen, choose, is_auto
+from spinney.gradient_boosting.ledger import GradientLedger
+from spinney.gradient_boosting.parameters import BoostingParameters
+from spinney.gradient_boosting.passes import BoostingFit, Fitted, Position, TrainedRounds
+from spinney.gradient_boosting.rounds import Scorer, make_scorer
+from spinney.gradient_boosting.training_set import BoostingSet, ValidationRows, read_init_score, start_scores
 from spinney.io import load, require
 from spinney.losses.losses import Loss
 from spinney.members.tables import check_labels, is_array
-from spinney.native import core
 from spinney.tree.ensemble import TreeEnsemble
 from spinney.tree.predictor import Predictor
 
 Floats = NDArray[np.float64]
 EvalSet = tuple[Any, ...]
 
-_AUTO_MIN_ROWS = 10_000
-"""With ``early_stopping="auto"`` larger tables are stopped early, as in scikit-learn."""
 
-
-class _BaseGradientBoosting(TableEstimator):
+class _BaseGradientBoosting(BoostingParameters, TableEstimator):
     """Sum of trees, of which only those up to ``best_iteration_`` are used."""
 
     _task: ClassVar[Task]
@@ -67,7 +56,15 @@ class _BaseGradientBoosting(TableEstimator):
         "do_early_stopping_",
         "_seed",
     )
-    _state_attributes = ("classes_", "statistics_", "ledger_", "_fingerprint")
+    _state_attributes = (
+        "classes_",
+        "statistics_",
+        "ledger_",
+        "chosen_",
+        "_n_members",
+        "_fingerprint",
+        "_position",
+    )
     _transient_attributes = ("n_classes_", "n_iter_", "n_trees_per_iteration_", "_predictor")
 
     class_weight: Any = None
@@ -84,8 +81,11 @@ class _BaseGradientBoosting(TableEstimator):
     classes_: NDArray[Any]
     statistics_: TargetStatistics
     ledger_: GradientLedger
+    chosen_: dict[str, Value]
     _seed: int
+    _n_members: int
     _fingerprint: str
+    _position: Position
     _predictor: Predictor
 
     # ---- fitting ----
@@ -105,6 +105,9 @@ class _BaseGradientBoosting(TableEstimator):
         callbacks: Callback | Sequence[Callback] | None = None,
     ) -> Self:
         """Fit the model; with ``warm_start`` add rounds to the ones of the last fit.
+
+        With ``refit`` there are two passes: rounds with early stopping on a part of the rows, then as many as
+        were best, on all rows.
 
         Parameters
         ----------
@@ -200,38 +203,79 @@ class _BaseGradientBoosting(TableEstimator):
         self._check_params()
         called = [] if callbacks is None else check_callbacks(callbacks)
         called += [Progress()] if self.verbose else []
-        n_done = self._check_rounds() if warm else 0
         training = self._read_training_set(X, y, sample_weight, init_score, warm)
-        stops_early = self._stops_early(training.n_rows, eval_set)
-        if stops_early and eval_set is None and self.validation_fraction is not None:
-            training = training.hold_out_rows(self.validation_fraction)
-        features, statistics = self._features_to_encode(training.table, warm)
-        if features:
-            training = training.encode_categories(features, statistics)
-        training = training.coded_columns(self.max_bins, self.categorical_smoothing)
-        base_score = self.base_score_ if warm else training.optimal_constant()
-        booster = self._make_booster(training, base_score, n_done)
-        loop = self._make_loop(training, booster, base_score, eval_set, stops_early, warm)
+        validation = None
+        if eval_set is not None:
+            owner = type(self).__name__
+            validation = ValidationRows.read(eval_set, training, self.unseen, self.class_weight, owner)
+        rows = _fingerprint(training, validation)
         if checkpoint is not None:
-            check_same_rows(vars(self).get("_fingerprint"), _fingerprint(training, loop), checkpoint)
+            check_same_rows(vars(self).get("_fingerprint"), rows, checkpoint)
+        chosen = self._choose(training, validation is not None, warm)
+        settings = self._settings(chosen, warm and checkpoint is None)
+        earlier, start, continues = self._earlier(warm, checkpoint is not None)
+        stops_early = settings["early_stopping"] and not (continues and validation is None)
+        holds_out = stops_early and validation is None and settings["validation_fraction"] is not None
+        scorer = self._make_scorer(training) if stops_early or validation is not None else None
 
-        def fitted() -> dict[str, Any]:
-            return self._fitted(training, loop, base_score, stops_early, warm)
-
-        def snapshot() -> _BaseGradientBoosting:
-            known = {name: value for name, value in fitted().items() if value is not None}
-            known["_fingerprint"] = _fingerprint(training, loop)
+        def snapshot(fitted: Fitted, position: Position) -> _BaseGradientBoosting:
+            known = {name: value for name, value in fitted.items() if value is not None}
+            known |= {"_seed": training.seed, "_fingerprint": rows, "_position": position}
             return self._copy_for_scoring(**known, **self._derived(known))
 
-        loop.run(n_done, self.n_estimators, called, snapshot)
-        return self._set_fitted(**fitted())
+        n_done = self.n_iter_ if warm else 0
+        with Callbacks(
+            called, n_done, start.n_rounds if start.phase == "refit" else settings["n_estimators"]
+        ) as call:
+            fit = BoostingFit(
+                training,
+                settings,
+                chosen,
+                scorer,
+                validation,
+                stops_early,
+                bool(settings["refit"]) and holds_out and (not warm or checkpoint is not None),
+                call,
+                snapshot,
+            )
+            fitted = fit.run(earlier, start)
+        if continues:
+            fitted["chosen_"] = fitted["chosen_"] | {"refit_rounds": self.chosen_["refit_rounds"]}
+            if scorer is None:
+                fitted |= {name: getattr(self, name) for name in ("train_score_", "validation_score_")}
+                fitted["do_early_stopping_"] = self.do_early_stopping_
+        return self._set_fitted(**fitted, _seed=training.seed)
 
-    def _check_rounds(self) -> int:
-        """Return the number of rounds done before; raise if the parameters do not allow to add some."""
-        if self.n_estimators < self.n_iter_:
+    def _choose(self, training: BoostingSet, has_eval_set: bool, warm: bool) -> dict[str, Value]:
+        """Return the values of the parameters that are "auto"; a model that continues keeps its own."""
+        n_classes = len(training.classes[0]) if training.classes else 0
+        kind: Kind = "regression" if not n_classes else "binary" if n_classes <= 2 else "multiclass"
+        chosen = choose(vars(self), Facts(training.n_weighted, kind, has_eval_set))
+        if warm:
+            earlier = vars(self).get("chosen_", {})
+            chosen = {
+                name: value if name in ("early_stopping", "refit") else earlier.get(name, value)
+                for name, value in chosen.items()
+            }
+        return chosen
+
+    def _settings(self, chosen: Mapping[str, Value], continues: bool) -> dict[str, Any]:
+        """Return all parameters, with the chosen ones; raise if they do not allow to continue the model."""
+        settings: dict[str, Any] = self.get_params(deep=False) | chosen
+        check_parameters(type(self).__name__, settings, self._parameter_rules)  # a file may have other values
+        if not continues:
+            return settings
+        if is_auto(self.n_estimators) and "refit_rounds" in self.chosen_:
+            settings["n_estimators"] = self.n_iter_
+        if settings["n_members"] > 1 or vars(self).get("_n_members", 1) > 1:
             raise InputError(
-                f"n_estimators={self.n_estimators} must be larger or equal to the {self.n_iter_} rounds that "
-                "the model already has when warm_start is True",
+                "A model of several members cannot be continued",
+                fix="Set n_members=1, or start again with warm_start=False.",
+            )
+        if settings["n_estimators"] < self.n_iter_:
+            raise InputError(
+                f"n_estimators={settings['n_estimators']} must be larger or equal to the {self.n_iter_} "
+                "rounds that the model already has when warm_start is True",
                 fix="Raise n_estimators, or set warm_start=False to start again.",
             )
         if self.ledger and not hasattr(self, "ledger_"):
@@ -239,7 +283,30 @@ class _BaseGradientBoosting(TableEstimator):
                 "The earlier rounds have no ledger that the new ones could continue",
                 fix="Set ledger=False, or start again with warm_start=False.",
             )
-        return self.n_iter_
+        return settings
+
+    def _earlier(self, warm: bool, resumed: bool) -> tuple[TrainedRounds | None, Position, bool]:
+        """Return the rounds to continue, their position in a fit, and whether they are a finished refit."""
+        if not warm:
+            return None, Position(), False
+        rounds = TrainedRounds.of(vars(self))
+        if resumed:
+            return rounds, vars(self).get("_position", Position()), False
+        continues = "refit_rounds" in vars(self).get("chosen_", {})
+        if continues:  # the scores are those of the search
+            rounds = replace(rounds, train_score=np.empty(0), validation_score=np.empty(0))
+        return rounds, Position(), continues
+
+    def _make_scorer(self, training: BoostingSet) -> Scorer:
+        """Return the scorer that ``scoring`` names."""
+        known = {"loss_": training.loss, "classes_": training.class_labels}
+        known |= {"n_classes_": len(training.classes[0])} if training.classes else {}
+        return make_scorer(
+            self,
+            training.loss,
+            lambda scores: self._copy_for_scoring(**known, _raw_scores=lambda X: scores),
+            training.class_labels,
+        )
 
     def _read_training_set(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, init_score: ArrayLike | None, warm: bool
@@ -268,131 +335,7 @@ class _BaseGradientBoosting(TableEstimator):
         scores = read_init_score(init_score, training.n_rows, training.n_scores)
         return replace(training, loss=loss, init_score=scores)
 
-    def _stops_early(self, n_rows: int, eval_set: EvalSet | None) -> bool:
-        if self.early_stopping == "auto":
-            return eval_set is not None or n_rows > _AUTO_MIN_ROWS
-        return bool(self.early_stopping)
-
-    def _features_to_encode(self, table: Table, warm: bool) -> tuple[Sequence[int], TargetStatistics | None]:
-        """Return the features to encode by target statistics, and the statistics of earlier rounds."""
-        if warm:
-            statistics: TargetStatistics | None = vars(self).get("statistics_")
-            return (() if statistics is None else statistics.features), statistics
-        if self.categorical_encoding == "subset" or not table.schema.categorical.any():
-            return (), None
-        return features_to_encode(table, self.categorical_encoding), None
-
-    def _make_booster(self, training: BoostingSet, base_score: Floats, n_done: int) -> core.Booster:
-        """Return the booster of the core, with rows, raw scores and parameters."""
-        options = booster_options(
-            vars(self),
-            training.table.schema,
-            training.statistics,
-            training.full_weights,
-            len(training.classes[0]) if training.classes else 0,
-        )
-        options = options.replace(n_threads=training.n_threads, seed=training.seed, first_round=n_done)
-        booster = core.Booster(training.codes, options)
-        scores = start_scores(base_score, training.init_score, training.n_rows)
-        if n_done:
-            predictor = Predictor(self.ensemble_, training.n_scores)
-            scores = predictor.sum(training.columns, training.n_threads, start=scores)
-        booster.set_rows(training.targets, training.weights, scores)
-        return booster
-
-    def _make_loop(
-        self,
-        training: BoostingSet,
-        booster: core.Booster,
-        base_score: Floats,
-        eval_set: EvalSet | None,
-        stops_early: bool,
-        warm: bool,
-    ) -> BoostingLoop:
-        """Put together which rows are scored and how, and what stops training."""
-        loop = BoostingLoop(booster, training.loss, training.targets)
-
-        def rows(weights: Floats) -> BoosterRows:
-            shared = training.X, training.targets
-            return BoosterRows(booster, *shared, weights, training.is_weighted, training.seed)
-
-        if stops_early or eval_set is not None:
-            known = {"loss_": training.loss, "classes_": training.class_labels}
-            known |= {"n_classes_": len(training.classes[0])} if training.classes else {}
-            loop.scorer = make_scorer(
-                self,
-                training.loss,
-                lambda scores: self._copy_for_scoring(**known, _raw_scores=lambda X: scores),
-                training.class_labels,
-            )
-            if warm:
-                loop.train_scores = self.train_score_.tolist()
-                loop.validation_scores = self.validation_score_.tolist()
-        if loop.scorer is not None or self.ledger:
-            loop.train = rows(training.full_weights)
-        if eval_set is not None:
-            loop.validation = self._read_eval_set(training, eval_set, base_score, warm)
-        elif training.validation_weights is not None:
-            loop.validation = rows(training.validation_weights)
-        if stops_early:
-            loop.stopping = EarlyStopping(self.n_iter_no_change, self.tol)
-        if self.ledger:
-            names = training.columns.schema.names
-            loop.ledger = LedgerBuilder(names, vars(self).get("ledger_") if warm else None)
-        return loop
-
-    def _read_eval_set(
-        self, training: BoostingSet, eval_set: EvalSet, base_score: Floats, warm: bool
-    ) -> EvalSetRows:
-        """Read an ``eval_set``; raw scores are those of the rounds so far."""
-        if not isinstance(eval_set, tuple | list) or not 2 <= len(eval_set) <= 4:
-            raise InputError(
-                "eval_set must be (X, y), (X, y, sample_weight) or (X, y, sample_weight, init_score)."
-            )
-        X, y, sample_weight, init_score = (*eval_set, None, None)[:4]
-        table = training.table.schema.read(X, self.unseen, type(self).__name__)
-        weights = check_weights(sample_weight, table.n_rows)
-        codes = training.encode_known(read_target(y, table.n_rows))
-        if self.class_weight is not None and training.labels is not None:
-            by_class = class_weights_like(self.class_weight, training.labels, training.y, codes)
-            weights = by_class if weights is None else weights * by_class
-        if (init_score is None) != (training.init_score is None):
-            raise InputError("Both the eval_set and the training rows need an init_score, or neither.")
-        scores = read_init_score(init_score, table.n_rows, len(base_score))
-        scores = start_scores(base_score, scores, table.n_rows)
-        if training.statistics is not None:
-            table = training.statistics.encode(table)
-        if warm:
-            predictor = Predictor(self.ensemble_, len(base_score))
-            scores = predictor.sum(table, training.n_threads, start=scores)
-        targets = np.ascontiguousarray(codes[:, 0], dtype=np.float64)
-        return EvalSetRows(X, table, targets, weights, scores, training.n_threads)
-
     # ---- fitted state ----
-
-    def _fitted(
-        self, training: BoostingSet, loop: BoostingLoop, base_score: Floats, stops_early: bool, warm: bool
-    ) -> dict[str, Any]:
-        """Return the fitted attributes after the rounds so far."""
-        ensemble = TreeEnsemble.from_trees(loop.trees) if loop.trees else None
-        if warm:
-            ensemble = self.ensemble_ if ensemble is None else self.ensemble_.extend(ensemble)
-        assert ensemble is not None
-        n_rounds = ensemble.n_trees // training.n_scores
-        return {
-            "schema_": training.table.schema,
-            "ensemble_": ensemble,
-            "loss_": training.loss,
-            "base_score_": base_score,
-            "classes_": training.class_labels,
-            "statistics_": training.statistics,
-            "best_iteration_": best_round(loop.stopping_scores) if stops_early else n_rounds,
-            "train_score_": np.array(loop.train_scores, dtype=np.float64),
-            "validation_score_": np.array(loop.validation_scores, dtype=np.float64),
-            "do_early_stopping_": stops_early,
-            "ledger_": None if loop.ledger is None else loop.ledger.finish(),
-            "_seed": training.seed,
-        }
 
     def _copy_for_scoring(self, **attributes: Any) -> Self:
         """Return an estimator with the same parameters and the given attributes."""
@@ -431,8 +374,14 @@ class _BaseGradientBoosting(TableEstimator):
         require(type(best) is int and 1 <= best <= n_rounds, "best_iteration_ is not a round")
         require(type(seed) is int and 0 <= seed < 2**64, "the seed is not an unsigned 64-bit integer")
         require(type(self.do_early_stopping_) is bool, "do_early_stopping_ is not a bool")
+        check_chosen(fitted.get("chosen_", {}))
+        n_members, position = fitted.get("_n_members", 1), fitted.get("_position")
+        require(type(n_members) is int and n_members >= 1, "the number of members is not a number")
+        require(isinstance(position, Position | None), "the position of the checkpoint is not one")
+        is_search = n_members > 1 or "refit_rounds" in fitted.get("chosen_", {})
         for name in ("train_score_", "validation_score_"):
-            valid = any(is_array(fitted[name], np.float64, n) for n in (0, n_rounds + 1))
+            lengths = [len(np.atleast_1d(fitted[name]))] if is_search else [0, n_rounds + 1]
+            valid = any(is_array(fitted[name], np.float64, n) for n in lengths)
             require(valid, f"{name} is not one number per round")
         ledger = fitted.get("ledger_")
         if ledger is not None:
@@ -516,15 +465,12 @@ class _BaseGradientBoosting(TableEstimator):
         return total.astype(np.float64)  # bincount returns integers where there are no weights
 
 
-def _fingerprint(training: BoostingSet, loop: BoostingLoop) -> str:
+def _fingerprint(training: BoostingSet, validation: ValidationRows | None) -> str:
     """Hash that identifies the rows of a training run."""
-    weights = training.weights
-    if weights is not None and training.validation_weights is not None:
-        weights = weights + training.validation_weights
     return fingerprint(
         training.table.schema,
         training.targets,
-        weights if training.is_weighted else None,
+        training.weights if training.is_weighted else None,
         training.init_score,
-        loop.validation.y if isinstance(loop.validation, EvalSetRows) else None,
+        None if validation is None else validation.y,
     )

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,13 +31,18 @@ class Round:
     number : int
         Number of rounds done so far.
     n_rounds : int
-        Maximum number of rounds.
+        Maximum number of rounds of this pass.
     train_score : float or None
         Newest score of the training rows, greater is better; None where none is computed.
     validation_score : float or None
         Newest score of the validation rows, greater is better; None where there are none.
     model : callable
         Call it for a fitted copy of the estimator in its current state.
+    phase : {"fit", "search", "refit"}
+        The pass: "search" finds the number of rounds on a part of the rows, "refit" fits that many on all
+        rows; "fit" where there is only one pass.
+    member : int
+        Index of the member with ``n_members`` above 1.
 
     Examples
     --------
@@ -51,6 +56,8 @@ class Round:
     train_score: float | None
     validation_score: float | None
     model: Callable[[], Any]
+    phase: Literal["fit", "search", "refit"] = "fit"
+    member: int = 0
 
 
 @runtime_checkable
@@ -58,7 +65,8 @@ class Callback(Protocol):
     """Called after every round. Return True to stop training.
 
     A plain function will do. An object may also have ``begin(n_done, n_rounds)``, called before the first
-    round, and ``end()``, which is called when training ends for any reason.
+    round of the first pass, and ``end()``, which is called when training ends for any reason. Training that
+    is stopped in the first of two passes has no second one.
 
     >>> def stop_at_ten(round):
     ...     return round.number >= 10
@@ -135,6 +143,7 @@ class Progress:
     def __init__(self, console: Console | None = None) -> None:
         self.console = console
         self._bar: ProgressBar | None = None
+        self._pass: tuple[str, int] | None = None
 
     def begin(self, n_done: int, n_rounds: int) -> None:
         """Draw the bar.
@@ -146,10 +155,21 @@ class Progress:
         n_rounds : int
             Maximum number of rounds.
         """
-        self._bar = ProgressBar("boosting", n_rounds, done=n_done, console=self.console).__enter__()
+        self._start("boosting", n_done, n_rounds)
+        self._pass = None
+
+    def _start(self, title: str, n_done: int, n_rounds: int) -> None:
+        self.end()
+        self._bar = ProgressBar(title, n_rounds, done=n_done, console=self.console).__enter__()
 
     def __call__(self, round: Round) -> None:
-        """Redraw the bar."""
+        """Redraw the bar; every pass has its own."""
+        now = (round.phase, round.member)
+        if now != self._pass:
+            if self._pass is not None or round.phase == "refit":
+                title = "boosting on all rows" if round.phase == "refit" else "boosting"
+                self._start(title, round.number - 1, round.n_rounds)
+            self._pass = now
         scores = {"train": round.train_score, "validation": round.validation_score}
         text = "  ".join(f"{name} {score:.5g}" for name, score in scores.items() if score is not None)
         if self._bar is not None:
@@ -297,6 +317,9 @@ class Callbacks:
         for callback in self._begun:
             if hasattr(callback, "end"):
                 callback.end()
+
+    def __len__(self) -> int:
+        return len(self._callbacks)
 
     def __call__(self, round: Round) -> bool:
         """Call every callback; return True if any of them stops training."""

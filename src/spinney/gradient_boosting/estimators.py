@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, Literal
+from dataclasses import field
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 
+from spinney.base import parameters
 from spinney.core.errors import InputError
 from spinney.data.training_set import Task
 from spinney.gradient_boosting.base import _BaseGradientBoosting
-from spinney.gradient_boosting.parameters import CLASSIFICATION_RULES, POSITIVE_LOSSES, REGRESSION_RULES
+from spinney.gradient_boosting.parameters import (
+    CLASSIFICATION_RULES,
+    POSITIVE_LOSSES,
+    REGRESSION_RULES,
+    check_loss_parameters,
+)
 from spinney.gradient_boosting.training_set import BoostingSet
 from spinney.losses import losses
 from spinney.losses.losses import Link, Loss
@@ -20,33 +27,45 @@ from spinney.losses.losses import Link, Loss
 Floats = NDArray[np.float64]
 
 
+@parameters
 class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):  # type: ignore[misc]
     """Gradient boosted trees for classification.
 
     Trees are grown on histograms of binned features, with Newton steps on the loss. Parameters that
-    scikit-learn's ``HistGradientBoostingClassifier`` has keep their meaning and defaults. With more than two
-    classes a round has one tree per class.
+    scikit-learn's ``HistGradientBoostingClassifier`` has keep their meaning. Parameters that are "auto" are
+    chosen from the table, and ``chosen_`` tells how; ``preset="classic"`` has scikit-learn's fixed defaults.
+    With more than two classes a round has one tree per class.
 
     Parameters
     ----------
     loss : {"log_loss", "exponential"} or Loss, default="log_loss"
         Loss to minimise: log loss (softmax for more than two classes), the exponential loss of AdaBoost (two
         classes only), or an instance of a subclass of `spinney.losses.Loss`.
-    learning_rate : float, default=0.1
-        Shrinkage: the factor of every leaf value.
-    n_estimators : int, default=100
-        Maximum number of rounds; `max_iter` in scikit-learn's histogram gradient boosting.
-    max_leaf_nodes : int or None, default=31
-        Maximum number of leaves of a tree.
+    preset : {"auto", "classic", "strong"}, default="auto"
+        Where the values of parameters that are "auto" come from: from the number of rows and the kind of
+        target ("auto"), from those and with an average over several members ("strong"), or from fixed
+        numbers, those of scikit-learn ("classic").
+    learning_rate : float or "auto", default="auto"
+        Shrinkage: the factor of every leaf value. "auto" is min(0.1, exp(A ln n + B)) for n rows, with
+        CatBoost's A and B: (0.247, −5.158) for two classes, (0.020, −2.364) for more, (0.157, −4.062) in
+        regression; more where `n_estimators` is set to fewer than 1,000 rounds; 0.1 for fewer than 50 rows.
+        Classic: 0.1.
+    n_estimators : int or "auto", default="auto"
+        Maximum number of rounds; `max_iter` in scikit-learn's histogram gradient boosting. "auto" is 1,500
+        with early stopping and 500 without; 100 for fewer than 50 rows. Classic: 100.
+    max_leaf_nodes : int, "auto" or None, default="auto"
+        Maximum number of leaves of a tree. "auto" is 31.
     max_depth : int or None, default=None
         Maximum depth of a tree.
-    min_samples_leaf : int or float, default=20
+    min_samples_leaf : int, float or "auto", default="auto"
         Minimum number of rows in a leaf, or a fraction of the rows. Rows count by weight: a row of weight 2
-        is two rows. Weights below 1 on average are taken relative to their mean.
-    l2_regularization : float, default=0.0
-        λ, added to the sum of hessians of a leaf; shrinks leaf values towards 0.
-    max_features : int, float, "sqrt", "log2" or None, default=1.0
-        Number or fraction of features drawn at every node, among those of the tree.
+        is two rows. Weights below 1 on average are taken relative to their mean. "auto" is a hundredth of the
+        rows, between 1 and 20. Classic: 20.
+    l2_regularization : float or "auto", default="auto"
+        λ, added to the sum of hessians of a leaf; shrinks leaf values towards 0. "auto" is 1. Classic: 0.
+    max_features : int, float, "sqrt", "log2", "auto" or None, default="auto"
+        Number or fraction of features drawn at every node, among those of the tree. "auto" is 0.5, all for
+        fewer than 50 rows. Classic: 1.0, all.
     max_bins : int, default=255
         Maximum number of bins per numeric feature, from 2 to 255.
     categorical_features : array-like of names, indices or bool, or None, default=None
@@ -57,51 +76,61 @@ class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):  # typ
     interaction_cst : "pairwise", "no_interactions", sequence of sets of features, or None, default=None
         Sets of features that may occur on one path of a tree. Features in no set form a set of their own.
     warm_start : bool, default=False
-        Whether ``fit`` continues from the rounds of the last fit, up to `n_estimators`.
+        Whether ``fit`` continues from the rounds of the last fit, up to `n_estimators`, with the values that
+        the last fit chose. Rounds that are added to a refit model use all rows and, without an ``eval_set``,
+        are not stopped early.
     early_stopping : bool or "auto", default="auto"
         Stop when the score has not improved for `n_iter_no_change` rounds. "auto" stops early if an
-        ``eval_set`` is given or there are more than 10,000 rows.
+        ``eval_set`` is given or there are at least 50 rows. Classic: more than 10,000 rows.
     scoring : str, callable or None, default="loss"
         Score for early stopping: "loss" is the negative loss, otherwise the name of a scikit-learn scorer or
         a callable; None is ``score``.
-    validation_fraction : int, float or None, default=0.1
+    validation_fraction : int, float, "auto" or None, default="auto"
         Number or fraction of rows held out for early stopping; None scores the training rows. Ignored if an
-        ``eval_set`` is given.
-    n_iter_no_change : int, default=10
+        ``eval_set`` is given. "auto" is 0.2. Classic: 0.1.
+    n_iter_no_change : int or "auto", default="auto"
         Number of rounds without improvement after which training stops. Predictions then use the best round,
-        `best_iteration_`.
+        `best_iteration_`. "auto" is 60. Classic: 10.
     tol : float, default=1e-7
         Minimum increase of the score that counts as an improvement.
+    refit : bool or "auto", default="auto"
+        After early stopping on rows that were held out, fit again from scratch on all rows, with the best
+        number of rounds times the ratio of the numbers of rows, at most `n_estimators`. "auto" is True.
+        Classic: False.
+    n_members : int or "auto", default="auto"
+        Number of models, each with its own seed and validation rows, whose raw scores are averaged. "auto" is
+        1, and 5 with ``preset="strong"``.
     verbose : int, default=0
         Show a progress bar if positive.
     random_state : int, RandomState, Generator or None, default=None
         Seed of all random draws: rows, columns, rows held out, and the order of target statistics.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes; "balanced" gives every class the same total weight.
     growth : {"leaf-wise", "level-wise"}, default="leaf-wise"
         Split the leaf with the largest gain first, or grow level by level.
     min_gain : float, default=0.0
         Minimum gain of a split (γ in XGBoost).
     min_hessian : float, default=1e-3
         Minimum sum of hessians in a leaf.
-    sampling : {"uniform", "goss", "mvs"}, default="uniform"
+    sampling : {"auto", "uniform", "goss", "mvs"}, default="auto"
         How the rows of a round are drawn: with equal probability; by gradient-based one-side sampling, which
         keeps the rows with large gradients (GOSS, Ke et al. 2017); or by minimal variance sampling (MVS,
-        Ibragimov and Gusev 2019).
+        Ibragimov and Gusev 2019). "auto" is "mvs", and "uniform" for fewer than 50 rows. Classic: "uniform".
     subsample : float or None, default=None
-        Fraction of rows drawn per round. None is 1.0 (uniform), 0.3 (GOSS) or 0.8 (MVS).
+        Fraction of rows drawn per round. None is 1.0 (uniform), 0.3 (GOSS) or 0.8 (MVS), and 0.7 where
+        `sampling` is chosen as "mvs".
     colsample_bytree : float, default=1.0
         Fraction of columns drawn per tree.
-    categorical_split : {"subset", "one-vs-rest"}, default="subset"
-        Split categories into two sets, or one category from all others.
+    categorical_split : {"auto", "subset", "one-vs-rest"}, default="auto"
+        Split categories into two sets, or one category from all others. "auto" is "subset".
     categorical_encoding : {"auto", "subset", "ordered"}, default="auto"
         Split categories as they are ("subset"), or encode them by ordered target statistics (Prokhorenkova et
         al. 2018): the mean target of the rows of the same category that come before in a random order. "auto"
         encodes features with more than 50 categories and fewer than 250 rows per category.
-    categorical_smoothing : float, default=10.0
-        Added to the hessians of a category when categories are sorted; keeps rare ones in the middle.
-    categorical_l2 : float, default=10.0
-        L2 regularization of both sides of a category split, in addition to `l2_regularization`.
+    categorical_smoothing : float or "auto", default="auto"
+        Added to the hessians of a category when categories are sorted; keeps rare ones in the middle. "auto"
+        is 1. Classic: 10.
+    categorical_l2 : float or "auto", default="auto"
+        L2 regularization of both sides of a category split, in addition to `l2_regularization`. "auto" is 1.
+        Classic: 10.
     unseen : {"missing", "error"}, default="missing"
         How to handle categories at predict time that were not seen during fit.
     ledger : bool or "full", default=False
@@ -110,6 +139,8 @@ class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):  # typ
     n_jobs : int or None, default=None
         Number of threads; -1 uses all cores, None is 1 unless a joblib context says otherwise. The model is
         bit-equal for any number.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes; "balanced" gives every class the same total weight.
 
     Attributes
     ----------
@@ -125,18 +156,23 @@ class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):  # typ
         The loss.
     base_score_ : ndarray of shape (n_trees_per_iteration_,)
         Constant that the trees are added to.
+    chosen_ : dict
+        Values of the parameters that were "auto", by name. After a second fit on all rows also
+        "refit_rounds", its number of rounds, or a tuple of the numbers of several members.
     n_iter_ : int
-        Number of rounds.
+        Number of rounds of the model, of all members together.
     best_iteration_ : int
-        Number of rounds that predictions use: the best round with early stopping, else all.
+        Number of rounds that predictions use: the best round with early stopping and without a second fit,
+        else all.
     n_trees_per_iteration_ : int
         Number of trees per round: 1 for two classes, else one per class.
     do_early_stopping_ : bool
         Whether early stopping was active.
-    train_score_ : ndarray of shape (n_iter_ + 1,)
+    train_score_ : ndarray of shape (n_rounds + 1,)
         Score of the training rows before the first and after every round; empty without early stopping and
-        ``eval_set``.
-    validation_score_ : ndarray of shape (n_iter_ + 1,)
+        ``eval_set``. After a second fit on all rows these are the scores of the first one, of the first
+        member.
+    validation_score_ : ndarray of shape (n_rounds + 1,)
         Score of the validation rows, likewise; empty without validation rows.
     statistics_ : TargetStatistics
         Target statistics of encoded categorical features; only where there are some.
@@ -160,47 +196,10 @@ class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):  # typ
     _task: ClassVar[Task] = "classification"
     _parameter_rules = CLASSIFICATION_RULES
     _required_attributes = ("classes_",)
-    n_classes_: int
+    n_classes_: int = field(init=False)
 
-    def __init__(
-        self,
-        loss: str | Loss = "log_loss",
-        *,
-        learning_rate: float = 0.1,
-        n_estimators: int = 100,
-        max_leaf_nodes: int | None = 31,
-        max_depth: int | None = None,
-        min_samples_leaf: int | float = 20,
-        l2_regularization: float = 0.0,
-        max_features: int | float | str | None = 1.0,
-        max_bins: int = 255,
-        categorical_features: Any = None,
-        monotonic_cst: Any = None,
-        interaction_cst: Any = None,
-        warm_start: bool = False,
-        early_stopping: bool | Literal["auto"] = "auto",
-        scoring: str | Callable[..., float] | None = "loss",
-        validation_fraction: int | float | None = 0.1,
-        n_iter_no_change: int = 10,
-        tol: float = 1e-7,
-        verbose: int = 0,
-        random_state: Any = None,
-        class_weight: Any = None,
-        growth: Literal["leaf-wise", "level-wise"] = "leaf-wise",
-        min_gain: float = 0.0,
-        min_hessian: float = 1e-3,
-        sampling: Literal["uniform", "goss", "mvs"] = "uniform",
-        subsample: float | None = None,
-        colsample_bytree: float = 1.0,
-        categorical_split: Literal["subset", "one-vs-rest"] = "subset",
-        categorical_encoding: Literal["auto", "subset", "ordered"] = "auto",
-        categorical_smoothing: float = 10.0,
-        categorical_l2: float = 10.0,
-        unseen: Literal["missing", "error"] = "missing",
-        ledger: bool | Literal["full"] = False,
-        n_jobs: int | None = None,
-    ) -> None:
-        self._store_params(locals())
+    loss: str | Loss = field(default="log_loss", kw_only=False)
+    class_weight: Any = None
 
     def _make_loss(self, training: BoostingSet) -> Loss:
         n_classes = len(training.classes[0])
@@ -310,6 +309,8 @@ class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):  # typ
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
         """Predict the class of each row after every round up to ``best_iteration_``.
 
+        The rounds of several members follow each other.
+
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
@@ -324,6 +325,8 @@ class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):  # typ
 
     def staged_predict_proba(self, X: Any) -> Iterator[Floats]:
         """Predict the class probabilities after every round up to ``best_iteration_``.
+
+        The rounds of several members follow each other.
 
         Parameters
         ----------
@@ -340,6 +343,8 @@ class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):  # typ
     def staged_decision_function(self, X: Any) -> Iterator[Floats]:
         """Compute the raw scores after every round up to ``best_iteration_``.
 
+        The rounds of several members follow each other.
+
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
@@ -353,11 +358,13 @@ class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):  # typ
         return map(self._decisions, self._staged_scores(X))
 
 
+@parameters
 class GradientBoostingRegressor(RegressorMixin, _BaseGradientBoosting):  # type: ignore[misc]
     """Gradient boosted trees for regression.
 
     Trees are grown on histograms of binned features, with Newton steps on the loss. Parameters that
-    scikit-learn's ``HistGradientBoostingRegressor`` has keep their meaning and defaults.
+    scikit-learn's ``HistGradientBoostingRegressor`` has keep their meaning. Parameters that are "auto" are
+    chosen from the table, and ``chosen_`` tells how; ``preset="classic"`` has scikit-learn's fixed defaults.
 
     Parameters
     ----------
@@ -365,23 +372,31 @@ class GradientBoostingRegressor(RegressorMixin, _BaseGradientBoosting):  # type:
         Loss to minimise: "squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma" or
         "tweedie". Poisson, gamma and Tweedie predict exp(raw score) and need targets of at least 0 (gamma:
         above 0). Or an instance of a subclass of `spinney.losses.Loss`.
-    quantile : float or None, default=None
-        Quantile that ``loss="quantile"`` predicts; None is the median.
-    learning_rate : float, default=0.1
-        Shrinkage: the factor of every leaf value.
-    n_estimators : int, default=100
-        Maximum number of rounds; `max_iter` in scikit-learn's histogram gradient boosting.
-    max_leaf_nodes : int or None, default=31
-        Maximum number of leaves of a tree.
+    preset : {"auto", "classic", "strong"}, default="auto"
+        Where the values of parameters that are "auto" come from: from the number of rows and the kind of
+        target ("auto"), from those and with an average over several members ("strong"), or from fixed
+        numbers, those of scikit-learn ("classic").
+    learning_rate : float or "auto", default="auto"
+        Shrinkage: the factor of every leaf value. "auto" is min(0.1, exp(A ln n + B)) for n rows, with
+        CatBoost's A and B: (0.247, −5.158) for two classes, (0.020, −2.364) for more, (0.157, −4.062) in
+        regression; more where `n_estimators` is set to fewer than 1,000 rounds; 0.1 for fewer than 50 rows.
+        Classic: 0.1.
+    n_estimators : int or "auto", default="auto"
+        Maximum number of rounds; `max_iter` in scikit-learn's histogram gradient boosting. "auto" is 1,500
+        with early stopping and 500 without; 100 for fewer than 50 rows. Classic: 100.
+    max_leaf_nodes : int, "auto" or None, default="auto"
+        Maximum number of leaves of a tree. "auto" is 31.
     max_depth : int or None, default=None
         Maximum depth of a tree.
-    min_samples_leaf : int or float, default=20
+    min_samples_leaf : int, float or "auto", default="auto"
         Minimum number of rows in a leaf, or a fraction of the rows. Rows count by weight: a row of weight 2
-        is two rows. Weights below 1 on average are taken relative to their mean.
-    l2_regularization : float, default=0.0
-        λ, added to the sum of hessians of a leaf; shrinks leaf values towards 0.
-    max_features : int, float, "sqrt", "log2" or None, default=1.0
-        Number or fraction of features drawn at every node, among those of the tree.
+        is two rows. Weights below 1 on average are taken relative to their mean. "auto" is a hundredth of the
+        rows, between 1 and 20. Classic: 20.
+    l2_regularization : float or "auto", default="auto"
+        λ, added to the sum of hessians of a leaf; shrinks leaf values towards 0. "auto" is 1. Classic: 0.
+    max_features : int, float, "sqrt", "log2", "auto" or None, default="auto"
+        Number or fraction of features drawn at every node, among those of the tree. "auto" is 0.5, all for
+        fewer than 50 rows. Classic: 1.0, all.
     max_bins : int, default=255
         Maximum number of bins per numeric feature, from 2 to 255.
     categorical_features : array-like of names, indices or bool, or None, default=None
@@ -391,54 +406,61 @@ class GradientBoostingRegressor(RegressorMixin, _BaseGradientBoosting):  # type:
     interaction_cst : "pairwise", "no_interactions", sequence of sets of features, or None, default=None
         Sets of features that may occur on one path of a tree. Features in no set form a set of their own.
     warm_start : bool, default=False
-        Whether ``fit`` continues from the rounds of the last fit, up to `n_estimators`.
+        Whether ``fit`` continues from the rounds of the last fit, up to `n_estimators`, with the values that
+        the last fit chose. Rounds that are added to a refit model use all rows and, without an ``eval_set``,
+        are not stopped early.
     early_stopping : bool or "auto", default="auto"
         Stop when the score has not improved for `n_iter_no_change` rounds. "auto" stops early if an
-        ``eval_set`` is given or there are more than 10,000 rows.
+        ``eval_set`` is given or there are at least 50 rows. Classic: more than 10,000 rows.
     scoring : str, callable or None, default="loss"
         Score for early stopping: "loss" is the negative loss, otherwise the name of a scikit-learn scorer or
         a callable; None is ``score``.
-    validation_fraction : int, float or None, default=0.1
+    validation_fraction : int, float, "auto" or None, default="auto"
         Number or fraction of rows held out for early stopping; None scores the training rows. Ignored if an
-        ``eval_set`` is given.
-    n_iter_no_change : int, default=10
+        ``eval_set`` is given. "auto" is 0.2. Classic: 0.1.
+    n_iter_no_change : int or "auto", default="auto"
         Number of rounds without improvement after which training stops. Predictions then use the best round,
-        `best_iteration_`.
+        `best_iteration_`. "auto" is 60. Classic: 10.
     tol : float, default=1e-7
         Minimum increase of the score that counts as an improvement.
+    refit : bool or "auto", default="auto"
+        After early stopping on rows that were held out, fit again from scratch on all rows, with the best
+        number of rounds times the ratio of the numbers of rows, at most `n_estimators`. "auto" is True.
+        Classic: False.
+    n_members : int or "auto", default="auto"
+        Number of models, each with its own seed and validation rows, whose raw scores are averaged. "auto" is
+        1, and 5 with ``preset="strong"``.
     verbose : int, default=0
         Show a progress bar if positive.
     random_state : int, RandomState, Generator or None, default=None
         Seed of all random draws: rows, columns, rows held out, and the order of target statistics.
-    huber_delta : float or None, default=None
-        Residual from which on ``loss="huber"`` is linear. None chooses it such that 90 % of the targets lie
-        within it of their median.
-    tweedie_power : float, default=1.5
-        Power of the variance of ``loss="tweedie"``, between 1 (Poisson) and 2 (gamma).
     growth : {"leaf-wise", "level-wise"}, default="leaf-wise"
         Split the leaf with the largest gain first, or grow level by level.
     min_gain : float, default=0.0
         Minimum gain of a split (γ in XGBoost).
     min_hessian : float, default=1e-3
         Minimum sum of hessians in a leaf.
-    sampling : {"uniform", "goss", "mvs"}, default="uniform"
+    sampling : {"auto", "uniform", "goss", "mvs"}, default="auto"
         How the rows of a round are drawn: with equal probability; by gradient-based one-side sampling, which
         keeps the rows with large gradients (GOSS, Ke et al. 2017); or by minimal variance sampling (MVS,
-        Ibragimov and Gusev 2019).
+        Ibragimov and Gusev 2019). "auto" is "mvs", and "uniform" for fewer than 50 rows. Classic: "uniform".
     subsample : float or None, default=None
-        Fraction of rows drawn per round. None is 1.0 (uniform), 0.3 (GOSS) or 0.8 (MVS).
+        Fraction of rows drawn per round. None is 1.0 (uniform), 0.3 (GOSS) or 0.8 (MVS), and 0.7 where
+        `sampling` is chosen as "mvs".
     colsample_bytree : float, default=1.0
         Fraction of columns drawn per tree.
-    categorical_split : {"subset", "one-vs-rest"}, default="subset"
-        Split categories into two sets, or one category from all others.
+    categorical_split : {"auto", "subset", "one-vs-rest"}, default="auto"
+        Split categories into two sets, or one category from all others. "auto" is "subset".
     categorical_encoding : {"auto", "subset", "ordered"}, default="auto"
         Split categories as they are ("subset"), or encode them by ordered target statistics (Prokhorenkova et
         al. 2018): the mean target of the rows of the same category that come before in a random order. "auto"
         encodes features with more than 50 categories and fewer than 250 rows per category.
-    categorical_smoothing : float, default=10.0
-        Added to the hessians of a category when categories are sorted; keeps rare ones in the middle.
-    categorical_l2 : float, default=10.0
-        L2 regularization of both sides of a category split, in addition to `l2_regularization`.
+    categorical_smoothing : float or "auto", default="auto"
+        Added to the hessians of a category when categories are sorted; keeps rare ones in the middle. "auto"
+        is 1. Classic: 10.
+    categorical_l2 : float or "auto", default="auto"
+        L2 regularization of both sides of a category split, in addition to `l2_regularization`. "auto" is 1.
+        Classic: 10.
     unseen : {"missing", "error"}, default="missing"
         How to handle categories at predict time that were not seen during fit.
     ledger : bool or "full", default=False
@@ -447,6 +469,13 @@ class GradientBoostingRegressor(RegressorMixin, _BaseGradientBoosting):  # type:
     n_jobs : int or None, default=None
         Number of threads; -1 uses all cores, None is 1 unless a joblib context says otherwise. The model is
         bit-equal for any number.
+    quantile : float or None, default=None
+        Quantile that ``loss="quantile"`` predicts; None is the median.
+    huber_delta : float or None, default=None
+        Residual from which on ``loss="huber"`` is linear. None takes the 0.9 quantile of the absolute
+        residuals before every round, as `alpha` of scikit-learn's ``GradientBoostingRegressor``.
+    tweedie_power : float, default=1.5
+        Power of the variance of ``loss="tweedie"``, between 1 (Poisson) and 2 (gamma).
 
     Attributes
     ----------
@@ -458,18 +487,23 @@ class GradientBoostingRegressor(RegressorMixin, _BaseGradientBoosting):  # type:
         The loss.
     base_score_ : ndarray of shape (n_trees_per_iteration_,)
         Constant that the trees are added to.
+    chosen_ : dict
+        Values of the parameters that were "auto", by name. After a second fit on all rows also
+        "refit_rounds", its number of rounds, or a tuple of the numbers of several members.
     n_iter_ : int
-        Number of rounds.
+        Number of rounds of the model, of all members together.
     best_iteration_ : int
-        Number of rounds that predictions use: the best round with early stopping, else all.
+        Number of rounds that predictions use: the best round with early stopping and without a second fit,
+        else all.
     n_trees_per_iteration_ : int
         Number of trees per round.
     do_early_stopping_ : bool
         Whether early stopping was active.
-    train_score_ : ndarray of shape (n_iter_ + 1,)
+    train_score_ : ndarray of shape (n_rounds + 1,)
         Score of the training rows before the first and after every round; empty without early stopping and
-        ``eval_set``.
-    validation_score_ : ndarray of shape (n_iter_ + 1,)
+        ``eval_set``. After a second fit on all rows these are the scores of the first one, of the first
+        member.
+    validation_score_ : ndarray of shape (n_rounds + 1,)
         Score of the validation rows, likewise; empty without validation rows.
     statistics_ : TargetStatistics
         Target statistics of encoded categorical features; only where there are some.
@@ -492,63 +526,33 @@ class GradientBoostingRegressor(RegressorMixin, _BaseGradientBoosting):  # type:
     _task: ClassVar[Task] = "regression"
     _parameter_rules = REGRESSION_RULES
 
-    def __init__(
-        self,
-        loss: str | Loss = "squared_error",
-        *,
-        quantile: float | None = None,
-        learning_rate: float = 0.1,
-        n_estimators: int = 100,
-        max_leaf_nodes: int | None = 31,
-        max_depth: int | None = None,
-        min_samples_leaf: int | float = 20,
-        l2_regularization: float = 0.0,
-        max_features: int | float | str | None = 1.0,
-        max_bins: int = 255,
-        categorical_features: Any = None,
-        monotonic_cst: Any = None,
-        interaction_cst: Any = None,
-        warm_start: bool = False,
-        early_stopping: bool | Literal["auto"] = "auto",
-        scoring: str | Callable[..., float] | None = "loss",
-        validation_fraction: int | float | None = 0.1,
-        n_iter_no_change: int = 10,
-        tol: float = 1e-7,
-        verbose: int = 0,
-        random_state: Any = None,
-        huber_delta: float | None = None,
-        tweedie_power: float = 1.5,
-        growth: Literal["leaf-wise", "level-wise"] = "leaf-wise",
-        min_gain: float = 0.0,
-        min_hessian: float = 1e-3,
-        sampling: Literal["uniform", "goss", "mvs"] = "uniform",
-        subsample: float | None = None,
-        colsample_bytree: float = 1.0,
-        categorical_split: Literal["subset", "one-vs-rest"] = "subset",
-        categorical_encoding: Literal["auto", "subset", "ordered"] = "auto",
-        categorical_smoothing: float = 10.0,
-        categorical_l2: float = 10.0,
-        unseen: Literal["missing", "error"] = "missing",
-        ledger: bool | Literal["full"] = False,
-        n_jobs: int | None = None,
-    ) -> None:
-        self._store_params(locals())
+    loss: str | Loss = field(default="squared_error", kw_only=False)
+    quantile: float | None = None
+    huber_delta: float | None = None
+    tweedie_power: float = 1.5
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_loss_parameters(type(self).__name__, vars(self))
 
     def _make_loss(self, training: BoostingSet) -> Loss:
         if isinstance(self.loss, Loss):
             return self.loss
-        if self.loss == "huber" and self.huber_delta is None:
-            return losses.HuberLoss.for_target(training.targets, training.full_weights)
         make: dict[str, Callable[[], Loss]] = {
             "squared_error": losses.SquaredLoss,
             "absolute_error": losses.AbsoluteLoss,
-            "huber": lambda: losses.HuberLoss(float(self.huber_delta)),
+            "huber": lambda: self._huber_loss(training),
             "quantile": lambda: losses.QuantileLoss(float(self.quantile or 0.5)),
             "poisson": losses.PoissonLoss,
             "gamma": losses.GammaLoss,
             "tweedie": lambda: losses.TweedieLoss(float(self.tweedie_power)),
         }
         return make[self.loss]()
+
+    def _huber_loss(self, training: BoostingSet) -> Loss:
+        if self.huber_delta is None:
+            return losses.AdaptiveHuberLoss.for_target(training.targets, training.full_weights)
+        return losses.HuberLoss(float(self.huber_delta))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -584,6 +588,8 @@ class GradientBoostingRegressor(RegressorMixin, _BaseGradientBoosting):  # type:
 
     def staged_predict(self, X: Any) -> Iterator[Floats]:
         """Predict the target of each row after every round up to ``best_iteration_``.
+
+        The rounds of several members follow each other.
 
         Parameters
         ----------

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spinney.base import parameters
 from spinney.core.errors import InputError, show_value
 from spinney.core.parameters import FLAG, NONE, ArrayLike, Integer, Kind, OneOf, Real, Rule
 from spinney.data.schema import Schema
+from spinney.gradient_boosting.defaults import PRESETS
 from spinney.losses.losses import Loss
 from spinney.trees.parameters import RULES as TREE_RULES
 
@@ -20,37 +22,66 @@ Floats = NDArray[np.float64]
 POSITIVE_LOSSES = ("poisson", "gamma", "tweedie")
 REGRESSION_LOSSES = ("squared_error", "absolute_error", "huber", "quantile", *POSITIVE_LOSSES)
 CLASSIFICATION_LOSSES = ("log_loss", "exponential")
+LOSS_PARAMETERS = (
+    ("quantile", "quantile", None),
+    ("huber", "huber_delta", None),
+    ("tweedie", "tweedie_power", 1.5),
+)
+"""Loss, its parameter, and the value of the parameter that counts as not set."""
+Auto = Literal["auto"]
 _CUSTOM_LOSS = Kind("an instance of spinney.losses.Loss", Loss)
 
+_AUTO = OneOf("auto")
 _POSITIVE = Real(0.0, open_ends="(")
 _FRACTION = Real(0.0, 1.0, open_ends="(")
 RULES: dict[str, tuple[Rule, ...]] = {
-    "learning_rate": (_POSITIVE,),
-    "n_estimators": (Integer(1),),
-    "max_leaf_nodes": TREE_RULES["max_leaf_nodes"],
+    "preset": (OneOf(*PRESETS),),
+    "refit": (OneOf("auto", True, False),),
+    "n_members": (_AUTO, Integer(1)),
+    "learning_rate": (
+        _AUTO,
+        _POSITIVE,
+    ),
+    "n_estimators": (
+        _AUTO,
+        Integer(1),
+    ),
+    "max_leaf_nodes": (_AUTO, *TREE_RULES["max_leaf_nodes"]),
     "max_depth": TREE_RULES["max_depth"],
-    "min_samples_leaf": TREE_RULES["min_samples_leaf"],
+    "min_samples_leaf": (_AUTO, *TREE_RULES["min_samples_leaf"]),
     "min_hessian": (Real(0.0),),
     "min_gain": (Real(0.0),),
-    "l2_regularization": (Real(0.0),),
-    "max_features": TREE_RULES["max_features"],
+    "l2_regularization": (
+        _AUTO,
+        Real(0.0),
+    ),
+    "max_features": (_AUTO, *TREE_RULES["max_features"]),
     "max_bins": (Integer(2, 255),),
-    "categorical_split": TREE_RULES["categorical_split"],
+    "categorical_split": (_AUTO, *TREE_RULES["categorical_split"]),
     "categorical_encoding": (OneOf("auto", "subset", "ordered"),),
-    "categorical_smoothing": (Real(0.0),),
-    "categorical_l2": (Real(0.0),),
+    "categorical_smoothing": (
+        _AUTO,
+        Real(0.0),
+    ),
+    "categorical_l2": (
+        _AUTO,
+        Real(0.0),
+    ),
     "unseen": TREE_RULES["unseen"],
     "monotonic_cst": TREE_RULES["monotonic_cst"],
     "interaction_cst": (NONE, OneOf("pairwise", "no_interactions"), ArrayLike()),
     "growth": (OneOf("leaf-wise", "level-wise"),),
-    "sampling": (OneOf("uniform", "goss", "mvs"),),
+    "sampling": (OneOf("auto", "uniform", "goss", "mvs"),),
     "subsample": (NONE, _FRACTION),
     "colsample_bytree": (_FRACTION,),
     "warm_start": (FLAG,),
     "early_stopping": (OneOf("auto", True, False),),
     "scoring": (NONE, Kind("the name of a scorer", str), Kind("a scorer", Callable)),  # type: ignore[arg-type]
-    "validation_fraction": (NONE, Integer(1), Real(0.0, 1.0, open_ends="()")),
-    "n_iter_no_change": (Integer(1),),
+    "validation_fraction": (_AUTO, NONE, Integer(1), Real(0.0, 1.0, open_ends="()")),
+    "n_iter_no_change": (
+        _AUTO,
+        Integer(1),
+    ),
     "tol": (Real(0.0),),
     "ledger": (OneOf(False, True, "full"),),
     "verbose": (Integer(0), FLAG),
@@ -65,6 +96,58 @@ CLASSIFICATION_RULES = RULES | {
     "loss": (OneOf(*CLASSIFICATION_LOSSES), _CUSTOM_LOSS),
     "class_weight": (NONE, OneOf("balanced"), Kind("a dict", Mapping)),
 }
+
+
+@parameters
+class BoostingParameters:
+    """Parameters of all gradient boosting estimators."""
+
+    preset: Literal["auto", "classic", "strong"] = "auto"
+    learning_rate: float | Auto = "auto"
+    n_estimators: int | Auto = "auto"
+    max_leaf_nodes: int | Auto | None = "auto"
+    max_depth: int | None = None
+    min_samples_leaf: int | float | Auto = "auto"
+    l2_regularization: float | Auto = "auto"
+    max_features: int | float | str | None = "auto"
+    max_bins: int = 255
+    categorical_features: Any = None
+    monotonic_cst: Any = None
+    interaction_cst: Any = None
+    warm_start: bool = False
+    early_stopping: bool | Auto = "auto"
+    scoring: str | Callable[..., float] | None = "loss"
+    validation_fraction: int | float | Auto | None = "auto"
+    n_iter_no_change: int | Auto = "auto"
+    tol: float = 1e-7
+    refit: bool | Auto = "auto"
+    n_members: int | Auto = "auto"
+    verbose: int = 0
+    random_state: Any = None
+    growth: Literal["leaf-wise", "level-wise"] = "leaf-wise"
+    min_gain: float = 0.0
+    min_hessian: float = 1e-3
+    sampling: Literal["auto", "uniform", "goss", "mvs"] = "auto"
+    subsample: float | None = None
+    colsample_bytree: float = 1.0
+    categorical_split: Literal["auto", "subset", "one-vs-rest"] = "auto"
+    categorical_encoding: Literal["auto", "subset", "ordered"] = "auto"
+    categorical_smoothing: float | Auto = "auto"
+    categorical_l2: float | Auto = "auto"
+    unseen: Literal["missing", "error"] = "missing"
+    ledger: bool | Literal["full"] = False
+    n_jobs: int | None = None
+
+
+def check_loss_parameters(owner: str, params: Mapping[str, Any]) -> None:
+    """Raise InputError if a parameter of one loss is set and another loss is used."""
+    for loss, name, default in LOSS_PARAMETERS:
+        value, used = params[name], params["loss"]
+        if value != default and not (isinstance(used, str) and used == loss):
+            raise InputError(
+                f"{name}={show_value(value)} has no effect on the loss {show_value(used)} of {owner}",
+                fix=f'Set loss="{loss}", or leave {name} at {default}.',
+            )
 
 
 def read_interactions(given: Any, schema: Schema, origin: NDArray[np.int64]) -> list[list[int]]:

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import check_scoring
 
 from spinney.core.early_stopping import EarlyStopping
-from spinney.core.errors import InputError, ModelFileError
-from spinney.core.ledger import CandidateLedger, Ledger
+from spinney.core.errors import InputError
 from spinney.core.seeds import stream
 from spinney.data.schema import Schema, Table
-from spinney.gradient_boosting.callbacks import Callback, Callbacks, Round
+from spinney.gradient_boosting.callbacks import Callbacks, Round
 from spinney.gradient_boosting.categories import TargetStatistics
+from spinney.gradient_boosting.ledger import LedgerBuilder
 from spinney.gradient_boosting.parameters import read_interactions
-from spinney.io import Persistent
 from spinney.losses.losses import Loss
 from spinney.members.tables import take_rows
 from spinney.native import core
@@ -34,6 +34,14 @@ Floats = NDArray[np.float64]
 _MAX_SCORED_ROWS = 10_000
 """A scikit-learn scorer is called with at most this many training rows per round."""
 _SCORED_ROWS_STREAM = 102
+_MAX_LOSS_RISE = 0.5
+"""A warning is given if the last rounds lose more than this part of what the rounds before have gained."""
+
+Phase = Literal["fit", "search", "refit"]
+
+
+class TrainingLossWarning(UserWarning):
+    """Warning that the training loss rose in the last rounds."""
 
 
 # ---- scorers: raw scores to one number, greater is better ----
@@ -163,98 +171,6 @@ class EvalSetRows:
         return scorer(self.X, self.y, self.raw_scores, self.weights)
 
 
-# ---- the ledger ----
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class GradientLedger(Ledger, Persistent):
-    """Record of the rounds of gradient boosting, one row per round; round 0 is the constant.
-
-    Attributes
-    ----------
-    train_loss : ndarray of shape (n_rounds + 1,)
-        Mean training loss after the round, NaN where it was not computed.
-    validation_loss : ndarray of shape (n_rounds + 1,)
-        Mean loss of the validation rows after the round, NaN where there are none.
-    n_leaves : ndarray of shape (n_rounds + 1,)
-        Number of leaves of the trees of the round.
-    gain : ndarray of shape (n_rounds + 1,)
-        Total gain of the splits of the round.
-    candidates : tuple of CandidateLedger
-        Split candidates of every tree with ``ledger="full"``, else empty.
-
-    Examples
-    --------
-    >>> model.ledger_.to_frame().plot(y=["train_loss", "validation_loss"])  # doctest: +SKIP
-    """
-
-    optional_columns = ("validation_loss",)
-    counter = ("round", 0)
-
-    train_loss: NDArray[np.float64]
-    validation_loss: NDArray[np.float64]
-    n_leaves: NDArray[np.int64]
-    gain: NDArray[np.float64]
-    candidates: tuple[CandidateLedger, ...] = ()
-
-    def __post_init__(self) -> None:
-        self.check_columns()
-
-    def __repr__(self) -> str:
-        return f"GradientLedger({len(self) - 1} rounds)"
-
-    def _get_state(self) -> dict[str, Any]:
-        state = super()._get_state()
-        return {**state, "candidates": [candidates.to_state() for candidates in self.candidates]}
-
-    def _set_state(self, state: dict[str, Any]) -> None:
-        candidates = state.get("candidates")
-        if not isinstance(candidates, list) or not all(isinstance(part, dict) for part in candidates):
-            raise ModelFileError("The candidates of the ledger must be a list of tables.")
-        super()._set_state(
-            {**state, "candidates": tuple(CandidateLedger.from_state(part) for part in candidates)}
-        )
-
-
-class LedgerBuilder:
-    """Ledger under construction; it continues the ledger of earlier rounds if there is one.
-
-    >>> builder = LedgerBuilder(["density"])
-    >>> builder.add(train_loss=0.7, validation_loss=0.8, grown=[])
-    >>> builder.finish().to_records()[0]["validation_loss"]
-    0.8
-    """
-
-    def __init__(self, feature_names: Sequence[str], earlier: GradientLedger | None = None) -> None:
-        self._names = feature_names
-        self._columns: dict[str, list[Any]] = {
-            name: [] if earlier is None else getattr(earlier, name).tolist()
-            for name in GradientLedger.column_types
-        }
-        self._candidates = [] if earlier is None else list(earlier.candidates)
-
-    def add(self, train_loss: float, validation_loss: float, grown: Sequence[Grown]) -> None:
-        """Record one round: its losses, and its trees with their candidates."""
-        n_leaves = sum(one.tree.n_leaves for one in grown)
-        gain = float(sum(one.tree.impurity.sum() for one in grown))
-        row = (train_loss, validation_loss, n_leaves, gain)
-        for column, entry in zip(self._columns.values(), row, strict=True):
-            column.append(entry)
-        self._candidates += [
-            CandidateLedger.from_candidates(self._names, one.candidates, one.tree.depth, one.tree.n_samples)
-            for one in grown
-            if len(one.candidates)
-        ]
-
-    def finish(self) -> GradientLedger:
-        """Return the ledger of all rounds so far."""
-        arrays: dict[str, Any] = {
-            name: np.array(self._columns[name], dtype=dtype)
-            for name, dtype in GradientLedger.column_types.items()
-        }
-        return GradientLedger(**arrays, candidates=tuple(self._candidates))
-
-
 # ---- options of the core ----
 
 # The fraction of rows drawn per round where subsample is None: all rows, or the defaults of LightGBM (GOSS)
@@ -337,6 +253,7 @@ class BoostingLoop:
     booster: core.Booster
     loss: Loss
     y: Floats
+    weights: Floats | None = None
     scorer: Scorer | None = None
     train: ScoredRows | None = None
     validation: ScoredRows | None = None
@@ -352,25 +269,56 @@ class BoostingLoop:
         return self.validation_scores or self.train_scores
 
     def run(
-        self, n_done: int, n_rounds: int, callbacks: Sequence[Callback], snapshot: Callable[[], Any]
-    ) -> None:
-        """Run the rounds after ``n_done`` up to ``n_rounds``; ``snapshot`` returns the current model."""
-        if not (callbacks or self.scorer or self.ledger):
+        self,
+        n_done: int,
+        n_rounds: int,
+        call: Callbacks,
+        snapshot: Callable[[], Any],
+        phase: Phase = "fit",
+        member: int = 0,
+    ) -> bool:
+        """Run the rounds after ``n_done`` up to ``n_rounds``; return whether a callback stopped them.
+
+        ``snapshot`` returns the current model; callbacks get ``phase`` and ``member``.
+        """
+        if not (len(call) or self.scorer or self.ledger):
             self._grow(n_rounds - n_done)
-            return
+            return False
         if n_done == 0:
             self._record([])
         else:
             self._resume(n_done)
-        with Callbacks(callbacks, n_done, n_rounds) as call:
-            stop, number = False, n_done
-            while number < n_rounds and not stop and not (self.stopping and self.stopping.should_stop):
-                self._record(self._grow(1))
-                number += 1
-                train, validation = (
-                    scores[-1] if scores else None for scores in (self.train_scores, self.validation_scores)
-                )
-                stop = call(Round(number, n_rounds, train, validation, snapshot))
+        stop, number = False, n_done
+        while number < n_rounds and not stop and not (self.stopping and self.stopping.should_stop):
+            self._record(self._grow(1))
+            number += 1
+            train, validation = (
+                scores[-1] if scores else None for scores in (self.train_scores, self.validation_scores)
+            )
+            stop = call(Round(number, n_rounds, train, validation, snapshot, phase, member))
+        self._check_training_loss()
+        return stop
+
+    def _check_training_loss(self) -> None:
+        """Warn if the training loss, where it is known, has risen: the steps are too long."""
+        if isinstance(self.scorer, LossScorer):
+            losses = -np.array(self.train_scores)
+        elif self.ledger is not None:
+            losses = self.ledger.train_losses
+        else:
+            return
+        losses = losses[~np.isnan(losses)]
+        if len(losses) < 2:
+            return
+        limit = losses.min() + _MAX_LOSS_RISE * (losses[0] - losses.min()) + 1e-6 * abs(losses[0])
+        if losses[-1] > limit:
+            warnings.warn(
+                f"The training loss rose from {losses.min():.6g} to {losses[-1]:.6g} in the last of "
+                f"{len(losses) - 1} rounds; that of the constant is {losses[0]:.6g}. Lower learning_rate, or "
+                "raise l2_regularization or min_samples_leaf.",
+                TrainingLossWarning,
+                stacklevel=2,
+            )
 
     def _resume(self, n_done: int) -> None:
         """Continue the scores of earlier rounds; rounds that were not scored count as NaN."""
@@ -385,7 +333,7 @@ class BoostingLoop:
         """Grow the trees of some rounds; return each with its split candidates."""
         if n_rounds == 0:
             return []
-        if self.loss.core_name:
+        if self.loss.core_name and not self.loss.changes:
             raw = self.booster.run(self.loss.core_name, self.loss.parameter, n_rounds)
         else:
             raw = [tree for _ in range(n_rounds) for tree in self._step()]
@@ -394,25 +342,28 @@ class BoostingLoop:
         return grown
 
     def _step(self) -> list[core.GrownTree]:
-        """Grow one round of a loss that is defined in Python."""
+        """Grow one round of a loss that changes between rounds, or that is defined in Python."""
         scores = self.booster.scores
         given = scores[:, 0] if scores.shape[1] == 1 else scores
+        loss = self.loss.for_round(self.y, given, self.weights)
+        if loss.core_name:
+            return self.booster.run(loss.core_name, loss.parameter, 1)
         derivatives = []
         for name in ("gradient", "hessian"):
-            values = np.asarray(getattr(self.loss, name)(self.y, given), dtype=np.float64)
+            values = np.asarray(getattr(loss, name)(self.y, given), dtype=np.float64)
             if values.shape != given.shape:
                 raise InputError(
-                    f"The {name} of {type(self.loss).__name__} has shape {values.shape}",
+                    f"The {name} of {type(loss).__name__} has shape {values.shape}",
                     fix=f"It must have the shape of the scores, {given.shape}.",
                 )
             if not np.isfinite(values).all():
                 row = int(np.argwhere(~np.isfinite(values))[0][0])
-                raise InputError(f"The {name} of {type(self.loss).__name__} is not finite", row=row)
+                raise InputError(f"The {name} of {type(loss).__name__} is not finite", row=row)
             derivatives.append(np.ascontiguousarray(values.reshape(scores.shape)))
         gradient, hessian = derivatives
         if (hessian < 0).any():
             raise InputError(
-                f"The hessian of {type(self.loss).__name__} is negative",
+                f"The hessian of {type(loss).__name__} is negative",
                 row=int(np.argwhere(hessian < 0)[0][0]),
                 fix="A Newton step needs a hessian of at least 0; clip it at 0 or return an upper bound.",
             )

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spinney.core.errors import InputError, show_value, show_values
 from spinney.data.schema import Table
+from spinney.data.target import read_target
 from spinney.data.training_set import TrainingSet, code_table
+from spinney.data.weights import check_weights, class_weights_like
 from spinney.gradient_boosting.categories import MAX_GROUPS, TargetStatistics, code_grouped, many_levels
 from spinney.losses.losses import Loss, SquaredLoss
 
@@ -148,6 +150,58 @@ class BoostingSet(TrainingSet):
                 fix=f"Known classes: {show_values(self.classes[0].tolist())}.",
             )
         return codes
+
+
+@dataclass(frozen=True, eq=False)
+class ValidationRows:
+    """The rows of an ``eval_set``, read and checked.
+
+    Attributes
+    ----------
+    X : object
+        The rows as they were given, for scikit-learn scorers.
+    table : Table
+        The same rows, read by the schema of the training rows.
+    y : ndarray of shape (n_rows,)
+        Class codes or values.
+    weights : ndarray of shape (n_rows,) or None
+        Row weights.
+    init_score : ndarray of shape (n_rows, n_scores) or None
+        Raw scores that the rows start from.
+    """
+
+    X: Any
+    table: Table
+    y: Floats
+    weights: Floats | None
+    init_score: Floats | None
+
+    @classmethod
+    def read(
+        cls,
+        eval_set: Any,
+        training: BoostingSet,
+        unseen: Literal["missing", "error"],
+        class_weight: Any,
+        owner: str,
+    ) -> ValidationRows:
+        """Read the ``eval_set`` of a fit; ``owner`` is the name of the estimator for messages."""
+        if not isinstance(eval_set, tuple | list) or not 2 <= len(eval_set) <= 4:
+            raise InputError(
+                "eval_set must be (X, y), (X, y, sample_weight) or (X, y, sample_weight, init_score)."
+            )
+        X, y, sample_weight, init_score = (*eval_set, None, None)[:4]
+        table = training.table.schema.read(X, unseen, owner)
+        weights = check_weights(sample_weight, table.n_rows)
+        codes = training.encode_known(read_target(y, table.n_rows))
+        if class_weight is not None and training.labels is not None:
+            by_class = class_weights_like(class_weight, training.labels, training.y, codes)
+            weights = by_class if weights is None else weights * by_class
+        if (init_score is None) != (training.init_score is None):
+            raise InputError("Both the eval_set and the training rows need an init_score, or neither.")
+        scores = read_init_score(init_score, table.n_rows, training.n_scores)
+        targets = np.ascontiguousarray(codes[:, 0], dtype=np.float64)
+        return cls(X, table, targets, weights, scores)
 
 
 def start_scores(base_score: Floats, init_score: Floats | None, n_rows: int) -> Floats:

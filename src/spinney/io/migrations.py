@@ -62,6 +62,45 @@ RENAMED_PARAMETERS: dict[str, Mapping[str, Change]] = {
 """Class name -> {parameter in files of version 1: its change}. Subclasses follow their base class."""
 
 
+ADDED_PARAMETERS: dict[str, dict[str, Any]] = {
+    name + task: values
+    for name, values in {"GradientBoosting": {"preset": "classic"}}.items()
+    for task in ("Classifier", "Regressor")
+}
+"""Class name -> {parameter that files of any version may lack: what models had before it existed}.
+
+Other parameters that a file lacks get their defaults."""
+
+
+def add_parameters(cls: type, state: dict[str, Any]) -> dict[str, Any]:
+    """Return the state of an object with the parameters that were added after its file was written.
+
+    Parameters
+    ----------
+    cls : type
+        The class of the object.
+    state : dict
+        Its state as the file has it.
+
+    Returns
+    -------
+    dict
+        The state, its parameters complete as far as `ADDED_PARAMETERS` tells.
+
+    Examples
+    --------
+    >>> from spinney import GradientBoostingClassifier
+    >>> add_parameters(GradientBoostingClassifier, {"params": {}, "fitted": {}})
+    {'params': {'preset': 'classic'}, 'fitted': {}}
+    """
+    added = {
+        name: value for base in cls.__mro__ for name, value in ADDED_PARAMETERS.get(base.__name__, {}).items()
+    }
+    if not added or type(state.get("params")) is not dict:
+        return state
+    return {part: added | values if part == "params" else values for part, values in state.items()}
+
+
 def migrate_state(cls: type, state: dict[str, Any]) -> dict[str, Any]:
     """Return the state of an object of a version 1 file with today's names.
 

@@ -14,7 +14,7 @@ from spinney.core.errors import ModelFileError
 from spinney.io.container import DTYPES, MAX_AXES, MAX_ELEMENTS, VERSION
 from spinney.io.document import MAX_DEPTH, MAX_EQUAL_HASHES, Document, Tagged
 from spinney.io.errors import CorruptModelFile, UnsavableValue, require
-from spinney.io.migrations import RENAMED_CLASSES, migrate_state
+from spinney.io.migrations import RENAMED_CLASSES, add_parameters, migrate_state
 from spinney.io.registry import find_class, name_of
 
 FORMAT = "spinney model"
@@ -218,6 +218,7 @@ class _Unpacker:
         try:
             if self._version == 1:
                 values = migrate_state(cls, values)
+            values = add_parameters(cls, values)
             model = cls.__new__(cls)
             model._set_state(values)
             model._check_state()

@@ -96,6 +96,8 @@ class Loss(Persistent):
         The parameter of the loss (delta, quantile, power), 0 for losses without one.
     has_value : bool
         Whether the loss defines ``value``.
+    changes : bool
+        Whether rounds differ in their loss.
 
     Examples
     --------
@@ -196,6 +198,29 @@ class Loss(Persistent):
             if slope(end) * at_zero <= 0:
                 return np.array([brentq(slope, min(0.0, end), max(0.0, end))])
         return np.zeros(1)
+
+    def for_round(self, y: Floats, score: Floats, weights: Floats | None) -> Loss:
+        """Return the loss whose derivatives the next round uses: this one, or one with another parameter.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_rows,)
+            Targets.
+        score : ndarray of shape (n_rows,) or (n_rows, n_classes)
+            Raw scores before the round.
+        weights : ndarray of shape (n_rows,) or None
+            Sample weights.
+
+        Returns
+        -------
+        Loss
+        """
+        return self
+
+    @property
+    def changes(self) -> bool:
+        """Whether rounds differ in their loss, see `for_round`."""
+        return type(self).for_round is not Loss.for_round
 
     def check_target(self, y: Floats, weights: Floats | None) -> None:
         """Raise InputError for targets that the loss is not defined for.
@@ -329,16 +354,38 @@ class HuberLoss(_ResidualLoss):
                 break
         return np.array([best])
 
-    @classmethod
-    def for_target(cls, y: Floats, weights: Floats | None, fraction: float = 0.9) -> HuberLoss:
-        """Choose delta such that the given fraction of the targets lies within it of their median.
 
-        >>> HuberLoss.for_target(np.arange(11.0), None, fraction=0.5).delta
-        3.0
-        """
-        distance = np.abs(y - weighted_quantile(y, weights, 0.5))
-        delta = weighted_quantile(distance, weights, fraction) or float(distance.max())
-        return cls(delta or 1.0)
+@dataclass(frozen=True)
+class AdaptiveHuberLoss(HuberLoss):
+    """Huber loss whose delta follows the residuals (Friedman 2001): the quantile ``fraction`` of their size.
+
+    ``delta`` is that of the constant. The value of the loss refers to it, so that rounds can be compared.
+
+    >>> AdaptiveHuberLoss.for_target(np.arange(11.0), None, fraction=0.5).delta
+    3.0
+    """
+
+    fraction: float = 0.9
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_parameter(0 < self.fraction < 1, "fraction", self.fraction, "a number between 0 and 1")
+
+    @classmethod
+    def for_target(cls, y: Floats, weights: Floats | None, fraction: float = 0.9) -> AdaptiveHuberLoss:
+        """Take delta from the residuals of the median."""
+        return cls(
+            _outlier_distance(y - weighted_quantile(y, weights, 0.5), weights, fraction) or 1.0, fraction
+        )
+
+    def for_round(self, y: Floats, score: Floats, weights: Floats | None) -> HuberLoss:
+        return HuberLoss(_outlier_distance(y - score, weights, self.fraction) or self.delta)
+
+
+def _outlier_distance(residual: Floats, weights: Floats | None, fraction: float) -> float:
+    """Return the quantile of the absolute residuals, their maximum where it is 0."""
+    distance = np.abs(residual)
+    return weighted_quantile(distance, weights, fraction) or float(distance.max())
 
 
 @dataclass(frozen=True)

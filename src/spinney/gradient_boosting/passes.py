@@ -1,0 +1,373 @@
+"""The passes of one fit: a search for the number of rounds, a second fit on all rows, and several members."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spinney.core.early_stopping import EarlyStopping
+from spinney.core.errors import InputError, ModelFileError
+from spinney.core.seeds import draw_word
+from spinney.data.schema import Table
+from spinney.gradient_boosting.callbacks import Callbacks
+from spinney.gradient_boosting.categories import TargetStatistics, features_to_encode
+from spinney.gradient_boosting.defaults import Value, refit_rounds
+from spinney.gradient_boosting.ledger import GradientLedger, LedgerBuilder, join_ledgers
+from spinney.gradient_boosting.rounds import (
+    BoosterRows,
+    BoostingLoop,
+    EvalSetRows,
+    Phase,
+    Scorer,
+    best_round,
+    booster_options,
+)
+from spinney.gradient_boosting.training_set import BoostingSet, ValidationRows, start_scores
+from spinney.io import Persistent
+from spinney.native import core
+from spinney.tree.ensemble import TreeEnsemble
+from spinney.tree.predictor import Predictor
+
+Floats = NDArray[np.float64]
+Fitted: TypeAlias = dict[str, Any]
+"""Fitted attributes of an estimator by name."""
+
+_MEMBER_STREAM = 103
+_NO_SCORES: Floats = np.empty(0)
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedRounds(Persistent):
+    """Rounds that are done: those that a pass continues, or those of a finished member.
+
+    Attributes
+    ----------
+    ensemble : TreeEnsemble
+        The trees.
+    base_score : ndarray of shape (n_scores,)
+        The constant.
+    statistics : TargetStatistics or None
+        Target statistics of encoded features.
+    train_score, validation_score : ndarray
+        Scores of the rounds, or of the search before them; may be empty.
+    ledger : GradientLedger or None
+        Record of the rounds.
+    refit_rounds : int
+        Number of rounds that were fitted on all rows after a search, 0 without one.
+    """
+
+    ensemble: TreeEnsemble
+    base_score: Floats
+    statistics: TargetStatistics | None = None
+    train_score: Floats = field(default_factory=lambda: _NO_SCORES)
+    validation_score: Floats = field(default_factory=lambda: _NO_SCORES)
+    ledger: GradientLedger | None = None
+    refit_rounds: int = 0
+
+    @classmethod
+    def of(cls, fitted: Mapping[str, Any]) -> TrainedRounds:
+        """Take the rounds from fitted attributes, those after the best one included."""
+        return cls(
+            fitted["ensemble_"],
+            fitted["base_score_"],
+            fitted.get("statistics_"),
+            fitted["train_score_"],
+            fitted["validation_score_"],
+            fitted.get("ledger_"),
+            fitted.get("chosen_", {}).get("refit_rounds", 0),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Position(Persistent):
+    """Where a fit is: saved in checkpoints, so that it can be resumed in any pass of any member.
+
+    Attributes
+    ----------
+    phase : {"fit", "search", "refit"}
+        The pass.
+    member : int
+        Index of the member.
+    n_rounds : int
+        Number of rounds of the pass, at most.
+    finished : tuple of TrainedRounds
+        Members that are finished.
+    """
+
+    phase: str = "fit"
+    member: int = 0
+    n_rounds: int = 1
+    finished: tuple[TrainedRounds, ...] = ()
+
+    def __post_init__(self) -> None:
+        valid = self.phase in ("fit", "search", "refit") and isinstance(self.finished, tuple)
+        valid = valid and all(isinstance(one, TrainedRounds) for one in self.finished)
+        valid = valid and type(self.n_rounds) is int and self.n_rounds >= 1
+        if not valid or type(self.member) is not int or self.member != len(self.finished):
+            raise ModelFileError("The position of a checkpoint is not sound.")
+
+
+class BoostingPass:
+    """Rounds on one set of rows.
+
+    ``training`` are all rows; some of them are held out if ``stops_early`` and there are no ``validation``
+    rows. ``earlier`` are rounds to continue.
+    """
+
+    def __init__(
+        self,
+        training: BoostingSet,
+        settings: Mapping[str, Any],
+        earlier: TrainedRounds | None,
+        *,
+        stops_early: bool = False,
+        scorer: Scorer | None = None,
+        validation: ValidationRows | None = None,
+    ) -> None:
+        if stops_early and validation is None and settings["validation_fraction"] is not None:
+            training = training.hold_out_rows(settings["validation_fraction"])
+        features, statistics = _features_to_encode(training.table, settings, earlier)
+        if features:
+            training = training.encode_categories(features, statistics)
+        self.training = training.coded_columns(settings["max_bins"], settings["categorical_smoothing"])
+        self.settings, self.earlier, self.stops_early = settings, earlier, stops_early
+        self.base_score = self.training.optimal_constant() if earlier is None else earlier.base_score
+        self.loop = self._make_loop(scorer, validation)
+
+    @property
+    def n_done(self) -> int:
+        """Number of rounds that are continued."""
+        return 0 if self.earlier is None else self.earlier.ensemble.n_trees // self.training.n_scores
+
+    def _make_booster(self) -> core.Booster:
+        """Return the booster of the core, with rows, raw scores and parameters."""
+        training = self.training
+        options = booster_options(
+            self.settings,
+            training.table.schema,
+            training.statistics,
+            training.full_weights,
+            len(training.classes[0]) if training.classes else 0,
+        )
+        options = options.replace(n_threads=training.n_threads, seed=training.seed, first_round=self.n_done)
+        booster = core.Booster(training.codes, options)
+        scores = start_scores(self.base_score, training.init_score, training.n_rows)
+        booster.set_rows(training.targets, training.weights, self._add_earlier(training.columns, scores))
+        return booster
+
+    def _add_earlier(self, columns: Table, scores: Floats) -> Floats:
+        """Add the earlier trees to raw scores."""
+        if self.earlier is None:
+            return scores
+        predictor = Predictor(self.earlier.ensemble, self.training.n_scores)
+        return predictor.sum(columns, self.training.n_threads, start=scores)
+
+    def _make_loop(self, scorer: Scorer | None, validation: ValidationRows | None) -> BoostingLoop:
+        """Put together which rows are scored and how, and what stops training."""
+        training, earlier, ledger = self.training, self.earlier, self.settings["ledger"]
+        booster = self._make_booster()
+        loop = BoostingLoop(booster, training.loss, training.targets, training.weights, scorer)
+
+        def rows(weights: Floats) -> BoosterRows:
+            shared = training.X, training.targets
+            return BoosterRows(booster, *shared, weights, training.is_weighted, training.seed)
+
+        if scorer is not None and earlier is not None:
+            loop.train_scores = earlier.train_score.tolist()
+            loop.validation_scores = earlier.validation_score.tolist()
+        if scorer is not None or ledger:
+            loop.train = rows(training.full_weights)
+        if validation is not None:
+            loop.validation = self._scored(validation)
+        elif training.validation_weights is not None:
+            loop.validation = rows(training.validation_weights)
+        if self.stops_early:
+            loop.stopping = EarlyStopping(self.settings["n_iter_no_change"], self.settings["tol"])
+        if ledger:
+            loop.ledger = LedgerBuilder(training.columns.schema.names, earlier.ledger if earlier else None)
+        return loop
+
+    def _scored(self, rows: ValidationRows) -> EvalSetRows:
+        """Return the rows of an eval_set with the raw scores of the rounds so far."""
+        table, statistics = rows.table, self.training.statistics
+        scores = start_scores(self.base_score, rows.init_score, table.n_rows)
+        table = table if statistics is None else statistics.encode(table)
+        scores = self._add_earlier(table, scores)
+        return EvalSetRows(rows.X, table, rows.y, rows.weights, scores, self.training.n_threads)
+
+    def fitted(self, chosen: Mapping[str, Value]) -> Fitted:
+        """Return the fitted attributes after the rounds so far."""
+        loop, training = self.loop, self.training
+        ensemble = TreeEnsemble.from_trees(loop.trees) if loop.trees else None
+        if self.earlier is not None:
+            before = self.earlier.ensemble
+            ensemble = before if ensemble is None else before.extend(ensemble)
+        assert ensemble is not None
+        n_rounds = ensemble.n_trees // training.n_scores
+        return {
+            "schema_": training.table.schema,
+            "ensemble_": ensemble,
+            "loss_": training.loss,
+            "base_score_": self.base_score,
+            "classes_": training.class_labels,
+            "statistics_": training.statistics,
+            "best_iteration_": best_round(loop.stopping_scores) if self.stops_early else n_rounds,
+            "train_score_": np.array(loop.train_scores, dtype=np.float64),
+            "validation_score_": np.array(loop.validation_scores, dtype=np.float64),
+            "do_early_stopping_": self.stops_early,
+            "ledger_": None if loop.ledger is None else loop.ledger.finish(chosen),
+            "chosen_": dict(chosen),
+        }
+
+
+def _features_to_encode(
+    table: Table, settings: Mapping[str, Any], earlier: TrainedRounds | None
+) -> tuple[Sequence[int], TargetStatistics | None]:
+    """Return the features to encode by target statistics, and the statistics of earlier rounds."""
+    if earlier is not None:
+        return (() if earlier.statistics is None else earlier.statistics.features), earlier.statistics
+    encoding = settings["categorical_encoding"]
+    if encoding == "subset" or not table.schema.categorical.any():
+        return (), None
+    return features_to_encode(table, encoding), None
+
+
+@dataclass
+class BoostingFit:
+    """One call to ``fit``: the passes of every member.
+
+    Attributes
+    ----------
+    training : BoostingSet
+        All rows; none are held out yet.
+    settings : mapping
+        Parameters of the estimator, with the chosen ones instead of "auto".
+    chosen : dict
+        The chosen ones.
+    scorer : Scorer or None
+        Score of every round of the first pass.
+    validation : ValidationRows or None
+        Rows of an ``eval_set``.
+    stops_early, refits : bool
+        Whether the first pass stops early, and whether a second one on all rows follows.
+    call : Callbacks
+        The callbacks.
+    snapshot : callable
+        Makes a model of fitted attributes and a position.
+    """
+
+    training: BoostingSet
+    settings: Mapping[str, Any]
+    chosen: dict[str, Value]
+    scorer: Scorer | None
+    validation: ValidationRows | None
+    stops_early: bool
+    refits: bool
+    call: Callbacks
+    snapshot: Callable[[Fitted, Position], Any]
+
+    def run(self, earlier: TrainedRounds | None, start: Position) -> Fitted:
+        """Train from a position on, and return the fitted attributes."""
+        n_members, finished, fitted = self.settings["n_members"], list(start.finished), {}
+        for member in range(start.member, n_members):
+            phase = start.phase if member == start.member else "fit"
+            position = Position(phase, member, start.n_rounds, tuple(finished))
+            one, stopped = self._fit_member(position, earlier)
+            earlier = None
+            if stopped and finished:  # a member that a callback stopped would spoil the average
+                break
+            fitted = one
+            if n_members > 1:
+                finished.append(_up_to_best(one))
+            if stopped:
+                break
+        return fitted if n_members == 1 else self._average(fitted, finished)
+
+    def _fit_member(self, at: Position, earlier: TrainedRounds | None) -> tuple[Fitted, bool]:
+        """Run the passes of one member; return its fitted attributes, and whether a callback stopped it."""
+        training, n_rounds = self._seeded(at.member), at.n_rounds
+        if at.phase == "refit" and earlier is not None:
+            scores = earlier.train_score, earlier.validation_score
+        else:
+            search = BoostingPass(
+                training,
+                self.settings,
+                earlier,
+                stops_early=self.stops_early,
+                scorer=self.scorer,
+                validation=self.validation,
+            )
+            at = replace(at, phase="search" if self.refits else "fit", n_rounds=self.settings["n_estimators"])
+            stopped = self._run(search, at, lambda: search.fitted(self.chosen))
+            found = search.fitted(self.chosen)
+            if stopped or not self.refits:
+                return found, stopped
+            scores, earlier = (found["train_score_"], found["validation_score_"]), None
+            n_trained = search.training.n_weighted
+            n_rounds = refit_rounds(found["best_iteration_"], training.n_weighted, n_trained, at.n_rounds)
+        again = BoostingPass(training, self.settings, earlier)
+        chosen = self.chosen | {"refit_rounds": n_rounds}
+
+        def fitted() -> Fitted:
+            known = {"train_score_": scores[0], "validation_score_": scores[1], "do_early_stopping_": True}
+            return again.fitted(chosen) | known
+
+        stopped = self._run(again, replace(at, phase="refit", n_rounds=n_rounds), fitted)
+        return fitted(), stopped
+
+    def _run(self, one: BoostingPass, at: Position, fitted: Callable[[], Fitted]) -> bool:
+        """Run the rounds of a pass; return whether a callback stopped it."""
+        phase: Phase = at.phase  # type: ignore[assignment]
+        return one.loop.run(
+            one.n_done, at.n_rounds, self.call, lambda: self.snapshot(fitted(), at), phase, at.member
+        )
+
+    def _seeded(self, member: int) -> BoostingSet:
+        """Return the training rows with the seed of a member."""
+        if member == 0:
+            return self.training
+        return replace(self.training, seed=draw_word(draw_word(self.training.seed, _MEMBER_STREAM), member))
+
+    def _average(self, last: Fitted, members: Sequence[TrainedRounds]) -> Fitted:
+        """Return one model whose raw scores are the mean of those of the members."""
+        first, n = members[0], len(members)
+        for one in members:
+            same = one.statistics is first.statistics is None or (
+                one.statistics is not None
+                and first.statistics is not None
+                and one.statistics.equals(first.statistics)
+            )
+            if not same:
+                raise InputError(
+                    "The members were trained on different rows, so their target statistics differ",
+                    fix='Set refit=True, n_members=1 or categorical_encoding="subset".',
+                )
+        ensemble = reduce(TreeEnsemble.extend, [one.ensemble for one in members])
+        rounds = tuple(one.refit_rounds for one in members)
+        chosen = self.chosen | ({"refit_rounds": rounds} if any(rounds) else {})
+        ledgers = [one.ledger for one in members if one.ledger is not None]
+        return last | {
+            "ensemble_": replace(ensemble, value=ensemble.value / n),
+            "base_score_": np.mean([one.base_score for one in members], axis=0),
+            "best_iteration_": ensemble.n_trees // self.training.n_scores,
+            "train_score_": first.train_score,
+            "validation_score_": first.validation_score,
+            "ledger_": replace(join_ledgers(ledgers), chosen_parameters=chosen) if ledgers else None,
+            "chosen_": chosen,
+            "_n_members": n,
+        }
+
+
+def _up_to_best(fitted: Fitted) -> TrainedRounds:
+    """Return the rounds of a member that predictions use."""
+    n_trees = fitted["best_iteration_"] * len(fitted["base_score_"])
+    rounds = TrainedRounds.of(fitted)
+    ledger = rounds.ledger
+    if ledger is not None:
+        ledger = ledger.first_rounds(fitted["best_iteration_"], len(fitted["base_score_"]))
+    return replace(rounds, ensemble=rounds.ensemble[:n_trees], ledger=ledger)
