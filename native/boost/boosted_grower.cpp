@@ -386,7 +386,7 @@ class BoostedGrower::Impl {
         const auto f = static_cast<std::uint32_t>(node(id).feature);
         const CodeColumn& column = table_.x.columns[f];
         const Candidate c = make_candidate(node(id));
-        tree_.fragment.set_split(id, c, column, 0);
+        tree_.fragment.set_split(id, c, table_.x, 0);
         fill_goes_left(c, column);
         const Node first = tree_.fragment.nodes[static_cast<Size>(id)].first_child;
         tree_.nodes.resize(static_cast<Size>(first) + 2);

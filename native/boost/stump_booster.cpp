@@ -364,7 +364,7 @@ class StumpBooster::Impl {
                       false);
         Fragment fragment;
         fragment.add(1, 0);
-        fragment.set_split(0, best, column, 0);
+        fragment.set_split(0, best, x_, 0);
         if (!fragment.sets.empty()) stump_.set_bits = fragment.sets[0];
     }
 

@@ -123,10 +123,4 @@ void bins_of_quantiles(Bins& bins, std::span<const Key> sorted, double total, st
     filler.finish();
 }
 
-/// The number midway between two, at least `low` and below `high`, whatever they are.
-inline double midway(double low, double high) {
-    const double middle = low / 2 + high / 2;
-    return middle >= low && middle < high ? middle : low;
-}
-
 }  // namespace spinney

@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <cstring>
 #include <limits>
-#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -16,7 +14,7 @@
 #include "core/thread_pool.hpp"
 #include "core/types.hpp"
 #include "data/bin_edges.hpp"
-#include "data/code_matrix.hpp"
+#include "data/input_column.hpp"
 
 namespace spinney {
 
@@ -25,46 +23,18 @@ inline constexpr Size edge_sample_rows = 200'000;
 
 namespace detail {
 
-/// Uninitialised scratch that grows and is kept by its thread.
+/// Scratch memory of at least n items, kept by its thread.
 template <class T>
-class Scratch {
-  public:
-    T* need(Size n) {
-        if (n > size_) {
-            data_.reset();
-            data_.reset(new T[n]);
-            size_ = n;
-        }
-        return data_.get();
-    }
-
-  private:
-    std::unique_ptr<T[]> data_;
-    Size size_ = 0;
-};
-
-template <class T>
-T load(const InputColumn& column, Size row) {
-    T value;  // memcpy: an input array need not be aligned
-    const auto* bytes = static_cast<const char*>(column.data);
-    std::memcpy(&value, bytes + static_cast<std::ptrdiff_t>(row) * column.stride, sizeof(T));
-    return value;
-}
-
-/// Copy rows begin..begin+n of a numeric column as doubles.  out (n,)
-inline void read_numbers(double* out, const InputColumn& column, Size begin, Size n) {
-    if (column.type == InputColumn::Type::f32) {
-        for (Size i = 0; i < n; ++i) out[i] = load<float>(column, begin + i);
-    } else {
-        for (Size i = 0; i < n; ++i) out[i] = load<double>(column, begin + i);
-    }
+T* need(std::vector<T>& scratch, Size n) {
+    if (scratch.size() < n) scratch.resize(n);
+    return scratch.data();
 }
 
 /// The rows that edges are learned from: all, those of positive weight, or a sample.
 struct EdgeRows {
     const double* weights = nullptr;  // null: every row counts once
     bool sampled = false;
-    std::vector<Row> rows;  // empty: all rows
+    std::vector<Row> rows{};  // empty: all rows
     Size n = 0;
 
     Row operator[](Size i) const { return rows.empty() ? static_cast<Row>(i) : rows[i]; }
@@ -105,14 +75,14 @@ inline constexpr Size group_block_rows = 256;
 
 template <class Key>
 struct KeyScratch {
-    Scratch<Key> keys, spare;
-    Scratch<std::uint32_t> rows, spare_rows;
+    std::vector<Key> keys, spare;
+    std::vector<std::uint32_t> rows, spare_rows;
 };
 
 struct BinningScratch {
     KeyScratch<std::uint32_t> narrow;
     KeyScratch<std::uint64_t> wide;
-    Scratch<double> values;
+    std::vector<double> values;
 };
 
 /// Gather the keys of a group of columns, missing values left out.  keys (group, rows.n); gives the number of
@@ -126,7 +96,7 @@ void gather_keys(Key* keys, std::uint32_t* key_rows, std::span<const InputColumn
         for (Size j = 0; j < group.size(); ++j) {
             Size at = j * rows.n + counts[j];
             for (Size i = begin; i < end; ++i) {
-                const T x = load<T>(group[j], rows[i]);
+                const T x = load_value<T>(group[j], rows[i]);
                 keys[at] = key_of(x);
                 if (key_rows) key_rows[at] = rows[i];
                 at += x == x;
@@ -137,41 +107,33 @@ void gather_keys(Key* keys, std::uint32_t* key_rows, std::span<const InputColumn
 }
 
 /// Choose the bins of a group of numeric columns of one type.  out (group,)
-template <class T>
+template <class T, class Key>
 void learn_bins(std::span<Bins> out, std::span<const InputColumn> group, const EdgeRows& rows,
-                std::uint32_t max_bins, BinningScratch& all_scratch, Interrupt& interrupt) {
-    using Key = decltype(key_of(T{}));
-    KeyScratch<Key>* scratch;
-    if constexpr (sizeof(Key) == 4) {
-        scratch = &all_scratch.narrow;
-    } else {
-        scratch = &all_scratch.wide;
-    }
-    Key* const keys = scratch->keys.need(rows.n * group.size());
-    std::uint32_t* key_rows = rows.weights ? scratch->rows.need(rows.n * group.size()) : nullptr;
+                std::uint32_t max_bins, KeyScratch<Key>& scratch, std::vector<double>& masses,
+                Interrupt& interrupt) {
+    Key* const keys = need(scratch.keys, rows.n * group.size());
+    std::uint32_t* key_rows = rows.weights ? need(scratch.rows, rows.n * group.size()) : nullptr;
     Size counts[group_columns];
     gather_keys<T>(keys, key_rows, group, rows, counts);
     for (Size j = 0; j < group.size(); ++j) {
         interrupt.poll();
-        const std::span<Key> own(keys + j * rows.n, counts[j]);
-        const std::span<const Key> sorted = own;
-        const std::uint32_t* own_rows = key_rows + (key_rows ? j * rows.n : 0);
-        if (rows.weights) {
-            radix_sort_pairs(own.data(), key_rows + j * rows.n, scratch->spare.need(rows.n),
-                             scratch->spare_rows.need(rows.n), own.size(), [&] { interrupt.poll(); });
-        } else {
-            radix_sort(own.data(), scratch->spare.need(rows.n), own.size());
-        }
-        if (bins_of_distinct(out[j], sorted, max_bins)) continue;
+        Key* const own = keys + j * rows.n;
+        const std::span<const Key> sorted(own, counts[j]);
         if (!rows.weights) {
-            bins_of_quantiles(out[j], sorted, static_cast<double>(sorted.size()), max_bins,
-                              [](Size) { return 1.0; });
+            radix_sort(own, need(scratch.spare, rows.n), counts[j]);
+            if (!bins_of_distinct(out[j], sorted, max_bins))
+                bins_of_quantiles(out[j], sorted, static_cast<double>(counts[j]), max_bins,
+                                  [](Size) { return 1.0; });
             continue;
         }
+        std::uint32_t* const own_rows = key_rows + j * rows.n;
+        radix_sort_pairs(own, own_rows, need(scratch.spare, rows.n), need(scratch.spare_rows, rows.n),
+                         counts[j], [&] { interrupt.poll(); });
+        if (bins_of_distinct(out[j], sorted, max_bins)) continue;
         // Once into sorted order: each later pass would else jump about in memory.
-        double* const mass = all_scratch.values.need(sorted.size());
+        double* const mass = need(masses, counts[j]);
         double total = 0;
-        for (Size i = 0; i < sorted.size(); ++i) total += mass[i] = rows.weights[own_rows[i]];
+        for (Size i = 0; i < counts[j]; ++i) total += mass[i] = rows.weights[own_rows[i]];
         bins_of_quantiles(out[j], sorted, total, max_bins, [&](Size i) { return mass[i]; });
     }
 }

@@ -83,7 +83,7 @@ class CodeBuilder {
     void share_last_bin(std::vector<std::uint32_t>& bin_of_category, const InputColumn& in) {
         std::vector<double> mass(in.n_categories, 0.0);
         for (Size row = 0; row < matrix_.n_rows; ++row) {
-            const auto c = static_cast<std::uint32_t>(detail::load<std::int32_t>(in, row));
+            const auto c = static_cast<std::uint32_t>(load_value<std::int32_t>(in, row));
             if (c < in.n_categories) mass[c] += weights_ ? weights_[row] : 1.0;
         }
         std::vector<std::uint32_t> order = bin_of_category;
@@ -121,7 +121,7 @@ class CodeBuilder {
             for (Size k = 0; k < candidates.size(); ++k) {
                 auto& set = sets[static_cast<Size>(thread) * candidates.size() + k];
                 if (set.full()) continue;
-                detail::read_numbers(values, columns_[candidates[k]], begin, n);
+                read_values(values, 1, columns_[candidates[k]], begin, n);
                 set.add(values, n);
             }
         });
@@ -132,26 +132,21 @@ class CodeBuilder {
             }
             if (!sets[k].full()) bins_[candidates[k]] = {sets[k].values(), sets[k].values()};
         }
+        // The sample has seen next to nothing of the others.
         std::erase_if(candidates, [&, k = Size{0}](Size) mutable { return !sets[k++].full(); });
-        learn_from_all_rows(candidates, max_bins);
-    }
-
-    // For columns of which the sample has seen next to nothing.
-    void learn_from_all_rows(const std::vector<Size>& wanted, std::uint32_t max_bins) {
-        detail::EdgeRows all;
-        all.n = matrix_.n_rows;
-        parallel(wanted.size(), [&](Size k, int thread) { learn_bins(wanted[k], 1, all, max_bins, thread); });
+        const detail::EdgeRows all{.n = matrix_.n_rows};
+        parallel(candidates.size(),
+                 [&](Size k, int thread) { learn_bins(candidates[k], 1, all, max_bins, thread); });
     }
 
     void learn_bins(Size begin, Size n, const detail::EdgeRows& rows, std::uint32_t max_bins, int thread) {
         const auto in = columns_.subspan(begin, n);
         const std::span<Bins> out(bins_.data() + begin, n);
         auto& scratch = scratch_[static_cast<Size>(thread)];
-        if (in[0].type == Type::f32) {
-            detail::learn_bins<float>(out, in, rows, max_bins, scratch, interrupt_);
-        } else {
-            detail::learn_bins<double>(out, in, rows, max_bins, scratch, interrupt_);
-        }
+        if (in[0].type == Type::f32)
+            detail::learn_bins<float>(out, in, rows, max_bins, scratch.narrow, scratch.values, interrupt_);
+        else
+            detail::learn_bins<double>(out, in, rows, max_bins, scratch.wide, scratch.values, interrupt_);
     }
 
     // Calls f(begin, n, thread, values) for blocks of rows.
@@ -163,7 +158,7 @@ class CodeBuilder {
         const Size per_task = std::max<Size>(1, 4096 / block);
         const Size n_rows = matrix_.n_rows;
         parallel((n_rows + block * per_task - 1) / (block * per_task), [&](Size task, int thread) {
-            double* values = scratch_[static_cast<Size>(thread)].values.need(block);
+            double* values = detail::need(scratch_[static_cast<Size>(thread)].values, block);
             const Size end = std::min(n_rows, (task + 1) * block * per_task);
             for (Size begin = task * block * per_task; begin < end; begin += block) {
                 f(begin, std::min(block, end - begin), thread, values);
@@ -173,17 +168,11 @@ class CodeBuilder {
 
     void code_all_rows(bool binned) {
         const Size n_columns = columns_.size(), n_threads = static_cast<Size>(n_threads_);
-        std::vector<EdgeTable> tables;
-        for (Size j = 0; binned && j < n_columns; ++j) {
-            tables.emplace_back(bins_[j]);
-        }
-        if (binned) {
-            parallel(n_columns, [&](Size j, int) {
-                if (columns_[j].type != Type::category) {
-                    allocate(matrix_.columns[j], static_cast<std::uint32_t>(bins_[j].size()));
-                }
-            });
-        }
+        std::vector<EdgeTable> tables(bins_.begin(), bins_.end());
+        parallel(bins_.size(), [&](Size j, int) {
+            if (columns_[j].type != Type::category)
+                allocate(matrix_.columns[j], static_cast<std::uint32_t>(bins_[j].size()));
+        });
         std::vector<std::vector<Bins>> extents(rows_.sampled ? n_threads : 0, bins_);
         std::vector<std::uint8_t> missing(n_threads * n_columns, 0);
         for_each_block(n_columns, [&](Size begin, Size n, int thread, double* values) {
@@ -193,7 +182,7 @@ class CodeBuilder {
                 if (columns_[j].type == Type::category) {
                     any_missing |= code_categories(out, columns_[j], begin, n);
                 } else if (binned) {
-                    detail::read_numbers(values, columns_[j], begin, n);
+                    read_values(values, 1, columns_[j], begin, n);
                     std::uint8_t* codes = out.bytes.data() + begin;
                     tables[j].code(codes, values, n, static_cast<std::uint8_t>(out.n_bins));
                     any_missing |= std::memchr(codes, static_cast<int>(out.n_bins), n) != nullptr;
@@ -210,28 +199,17 @@ class CodeBuilder {
     }
 
     static bool code_categories(CodeColumn& out, const InputColumn& in, Size begin, Size n) {
-        switch (out.width) {
-            case 1:
-                return code_categories<std::uint8_t>(out, in, begin, n);
-            case 2:
-                return code_categories<std::uint16_t>(out, in, begin, n);
-            default:
-                return code_categories<std::uint32_t>(out, in, begin, n);
-        }
-    }
-
-    template <class T>
-    static bool code_categories(CodeColumn& out, const InputColumn& in, Size begin, Size n) {
-        T* codes = reinterpret_cast<T*>(out.bytes.data()) + begin;
-        bool any_missing = false;
-        for (Size i = 0; i < n; ++i) {
-            // As unsigned, −1 and whatever else is no category is too large.
-            const auto c = static_cast<std::uint32_t>(detail::load<std::int32_t>(in, begin + i));
-            const bool known = c < in.n_categories;
-            codes[i] = static_cast<T>(known ? out.bin_of_category[c] : out.n_bins);
-            any_missing |= !known;
-        }
-        return any_missing;
+        return visit_codes(out, [&]<class C>(C* codes) {
+            bool any_missing = false;
+            for (Size row = begin; row < begin + n; ++row) {
+                // As unsigned, −1 and whatever else is no category is too large.
+                const auto c = static_cast<std::uint32_t>(load_value<std::int32_t>(in, row));
+                const bool known = c < in.n_categories;
+                codes[row] = static_cast<C>(known ? out.bin_of_category[c] : out.n_bins);
+                any_missing |= !known;
+            }
+            return any_missing;
+        });
     }
 
     // A sample knows the edges, not the least and greatest value of each bin.
@@ -267,13 +245,11 @@ class CodeBuilder {
     template <class T, class Key>
     void rank_column(Size j, detail::KeyScratch<Key>& scratch) {
         const Size n_rows = matrix_.n_rows;
-        Key* keys = scratch.keys.need(n_rows);
-        std::uint32_t* rows = scratch.rows.need(n_rows);
-        detail::EdgeRows all;
-        all.n = n_rows;
+        Key* keys = detail::need(scratch.keys, n_rows);
+        std::uint32_t* rows = detail::need(scratch.rows, n_rows);
         Size n = 0;
-        detail::gather_keys<T>(keys, rows, columns_.subspan(j, 1), all, &n);
-        radix_sort_pairs(keys, rows, scratch.spare.need(n), scratch.spare_rows.need(n), n,
+        detail::gather_keys<T>(keys, rows, columns_.subspan(j, 1), detail::EdgeRows{.n = n_rows}, &n);
+        radix_sort_pairs(keys, rows, detail::need(scratch.spare, n), detail::need(scratch.spare_rows, n), n,
                          [&] { interrupt_.poll(); });
         CodeColumn& out = matrix_.columns[j];
         Size distinct = n > 0;
@@ -284,25 +260,14 @@ class CodeBuilder {
         }
         out.has_missing = n < n_rows;
         allocate(out, static_cast<std::uint32_t>(out.lo.size()));
-        switch (out.width) {
-            case 1:
-                return write_ranks<std::uint8_t>(out, keys, rows, n);
-            case 2:
-                return write_ranks<std::uint16_t>(out, keys, rows, n);
-            default:
-                return write_ranks<std::uint32_t>(out, keys, rows, n);
-        }
-    }
-
-    template <class T, class Key>
-    void write_ranks(CodeColumn& out, const Key* keys, const std::uint32_t* rows, Size n) {
-        T* codes = reinterpret_cast<T*>(out.bytes.data());
-        if (out.has_missing) std::fill_n(codes, matrix_.n_rows, static_cast<T>(out.n_bins));
-        std::uint32_t rank = 0;
-        for (Size i = 0; i < n; ++i) {
-            rank += i > 0 && keys[i] != keys[i - 1];
-            codes[rows[i]] = static_cast<T>(rank);
-        }
+        visit_codes(out, [&]<class C>(C* codes) {
+            if (out.has_missing) std::fill_n(codes, n_rows, static_cast<C>(out.n_bins));
+            std::uint32_t rank = 0;
+            for (Size i = 0; i < n; ++i) {
+                rank += i > 0 && keys[i] != keys[i - 1];
+                codes[rows[i]] = static_cast<C>(rank);
+            }
+        });
     }
 
     std::span<const InputColumn> columns_;

@@ -7,6 +7,7 @@
 #include "core/thread_pool.hpp"
 #include "core/types.hpp"
 #include "data/code_matrix.hpp"
+#include "data/input_column.hpp"
 
 namespace spinney {
 

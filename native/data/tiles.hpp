@@ -1,7 +1,6 @@
 // Tiles: bin codes of neighbouring features stored row by row, the form that tree growth reads.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -21,9 +20,6 @@ struct Tile {
     Size n = 0;                       // features
     std::vector<std::uint8_t> codes;  // (n_rows, n), padded by kWideTileFeatures
 };
-
-/// One bit per bin of a feature.
-using BinMask = std::array<std::uint64_t, 4>;
 
 /// Bin codes of some rows as tiles; built once and shared by all trees.
 ///

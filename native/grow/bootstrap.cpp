@@ -26,13 +26,9 @@ std::vector<std::int64_t> row_order(const CodeMatrix& x, const Target& target, c
             for (Size r = begin; r < end; ++r) keys[r].hash = mix(keys[r].hash, value_of(r));
         };
         for (Size j = 0; j < x.columns.size(); ++j) {
-            const CodeColumn& column = x.columns[j];
             const std::uint64_t* key_of = code_keys[j].data();
-            const std::uint8_t* bytes = column.as<std::uint8_t>();
-            if (column.width == 1)
-                add([=](Size r) { return key_of[bytes[r]]; });
-            else
-                add([&](Size r) { return key_of[column.at(r)]; });
+            visit_codes(x.columns[j],
+                        [&](const auto* codes) { add([=](Size r) { return key_of[codes[r]]; }); });
         }
         for (Size o = 0; o < m; ++o)
             add([&](Size r) {

@@ -1,11 +1,11 @@
 // The exact grower.
-#include "grow/grow_exact.hpp"
-
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <span>
 #include <utility>
 
+#include "grow/growers.hpp"
 #include "grow/growth_rules.hpp"
 #include "split/absolute_error.hpp"
 #include "split/oblique.hpp"
@@ -41,18 +41,10 @@ class ExactGrower {
         }
         // Threads share the features of large nodes; small subtrees are grown by one thread each.
         const Size deferred_below = c_.options.n_threads > 1 ? std::max<Size>(512, root.rows.size() / 16) : 0;
-        std::vector<Work> deferred =
-            depth_first(fragments[0], std::move(root), c_.options.n_threads, deferred_below, 0);
-        fragments.resize(1 + deferred.size());
-        Pool::shared().parallel_for(
-            c_.options.n_threads, deferred.size(),
-            [&](Size i, int thread) {
-                Fragment& f = fragments[i + 1];
-                f.add(1, c_.node_values.size());
-                deferred[i].state.id = 0;
-                depth_first(f, std::move(deferred[i]), 1, 0, thread);
-            },
-            &c_.interrupt);
+        auto deferred = grow_subtree(fragments[0], std::move(root), c_.options.n_threads, deferred_below, 0);
+        grow_deferred(c_, fragments, std::move(deferred), [&](Fragment& f, Work node, int thread) {
+            grow_subtree(f, std::move(node), 1, 0, thread);
+        });
         return fragments;
     }
 
@@ -64,9 +56,9 @@ class ExactGrower {
         std::vector<Stat> parts;  // with fractional instances
         std::vector<Stat> total;
         Candidate best;
-        LinearSplit linear;
 
         NodeRows view() const { return {rows, parts}; }
+        Size size() const { return rows.size(); }
     };
 
     /// A threshold of one feature in the full ledger.
@@ -75,38 +67,26 @@ class ExactGrower {
         std::int32_t missing;
     };
 
-    /// Grow the subtree of `first` depth first; nodes of fewer rows than `deferred_below` are returned,
-    /// linked as fragments 1, 2, …. `thread`: whose scratch memory is used.
-    std::vector<Work> depth_first(Fragment& f, Work first, int n_threads, Size deferred_below, int thread) {
-        std::vector<Work> stack, deferred;
-        stack.push_back(std::move(first));
-        while (!stack.empty()) {
-            c_.interrupt.poll();
-            Work node = std::move(stack.back());
-            stack.pop_back();
-            if (node.rows.size() < deferred_below) {
-                f.nodes[static_cast<Size>(node.state.id)].fragment =
-                    static_cast<std::int32_t>(deferred.size()) + 1;
-                deferred.push_back(std::move(node));
-                continue;
-            }
-            search(f, node, n_threads, thread);
-            if (!node.best.found()) continue;
-            auto children = split(f, node);
-            for (auto child = children.rbegin(); child != children.rend(); ++child)
-                stack.push_back(std::move(*child));
-        }
-        return deferred;
+    /// Grow the subtree of `first`; returns the deferred nodes. `thread`: whose scratch memory is used.
+    std::vector<Work> grow_subtree(Fragment& f, Work first, int n_threads, Size deferred_below, int thread) {
+        return depth_first(c_, f, std::move(first), deferred_below,
+                           [&](Work& node, std::vector<Work>& stack) {
+                               search(f, node, n_threads, thread);
+                               if (!node.best.found()) return;
+                               auto children = split(f, node);
+                               std::move(children.rbegin(), children.rend(), std::back_inserter(stack));
+                           });
     }
 
     /// Find the best split of the node, or make it a leaf.
     void search(Fragment& f, Work& node, int n_threads, int thread) {
         const Size width = static_cast<Size>(c_.s.width);
         node.total.assign(width, 0);
-        NodeRowStats& statistics = scratch_[static_cast<Size>(thread)].statistics;
-        statistics.gather(c_.s, node.view());
+        CopiedRowStats& copied = scratch_[static_cast<Size>(thread)].statistics;
+        copied.gather(c_.s, node.view());
+        const RowStats rows = copied.view();
         with_layout(c_.s.layout, [&]<Layout L>() {
-            for (Size i = 0; i < node.rows.size(); ++i) add_row<L>(node.total.data(), c_.s, statistics, i);
+            for (Size i = 0; i < node.rows.size(); ++i) rows.add<L>(node.total.data(), i, c_.s.row_width);
         });
         const bool stop = must_stop(c_, node.state, node.total.data(), node.rows.size()) || is_pure(node);
         if (!stop) choose_split(f, node, n_threads, thread);
@@ -129,9 +109,10 @@ class ExactGrower {
             c_, node.state, [&](std::span<const std::int32_t> features, std::span<Candidate> out) {
                 const auto one = [&](Size i, int thread) {
                     c_.interrupt.poll();
-                    out[i] = search_feature(node, features[i], limits, scratch_[static_cast<Size>(thread)],
-                                            absolute, scratch_[static_cast<Size>(own_thread)].statistics,
-                                            tried.empty() ? nullptr : &tried[static_cast<Size>(features[i])]);
+                    out[i] =
+                        search_feature(node, features[i], limits, scratch_[static_cast<Size>(thread)],
+                                       absolute, scratch_[static_cast<Size>(own_thread)].statistics.view(),
+                                       tried.empty() ? nullptr : &tried[static_cast<Size>(features[i])]);
                     out[i].feature = features[i];
                 };
                 if (n_threads > 1)
@@ -143,9 +124,9 @@ class ExactGrower {
             double axis_score = kImpossible;
             for (const Candidate& k : candidates)
                 if (k.found()) axis_score = std::max(axis_score, k.score);
-            node.linear =
+            Candidate oblique =
                 best_oblique_split(c_, node.state, node.view(), node.total.data(), limits, axis_score);
-            if (node.linear.candidate.found()) candidates.push_back(node.linear.candidate);
+            if (oblique.found()) candidates.push_back(std::move(oblique));
         }
         const int best = choose(candidates, c_.options, node.state.path);
         const bool accept = best >= 0 && is_acceptable(c_.options, candidates[static_cast<Size>(best)]);
@@ -156,7 +137,7 @@ class ExactGrower {
 
     Candidate search_feature(const Work& node, std::int32_t feature, const Limits& common,
                              SearchScratch& scratch, const AbsoluteErrorNode& absolute,
-                             const NodeRowStats& statistics, std::vector<Tried>* tried) {
+                             const RowStats& statistics, std::vector<Tried>* tried) {
         const CodeColumn& column = c_.x.columns[static_cast<Size>(feature)];
         Limits limits = common;
         limits.set_direction(c_.options.monotonic_cst, feature);
@@ -240,7 +221,7 @@ class ExactGrower {
         std::vector<std::int32_t> child(node.rows.size());
         if (b.kind == SplitKind::linear) {
             for (Size i = 0; i < child.size(); ++i)
-                child[i] = node.linear.goes_left(c_.x, node.rows[i]) ? 0 : 1;
+                child[i] = project(b.terms, c_.x, node.rows[i]) <= b.threshold ? 0 : 1;
             return child;
         }
         const CodeColumn& column = c_.x.columns[static_cast<Size>(b.feature)];
@@ -274,7 +255,8 @@ class ExactGrower {
             }
         }
         if (!node.parts.empty()) distribute_missing(out, node, child, known);
-        assign_unseen(node.best, out[0].rows.size(), out[1].rows.size(), c_.options.fractional());
+        if (node.best.kind != SplitKind::linear)
+            assign_unseen(node.best, out[0].rows.size(), out[1].rows.size(), c_.options.fractional());
         link_children(f, node, out);
         return out;
     }
@@ -304,11 +286,7 @@ class ExactGrower {
     }
 
     void link_children(Fragment& f, Work& node, std::vector<Work>& out) {
-        if (node.best.kind == SplitKind::linear)
-            f.set_linear_split(node.state.id, node.linear, c_.node_values.size());
-        else
-            f.set_split(node.state.id, node.best, c_.x.columns[static_cast<Size>(node.best.feature)],
-                        c_.node_values.size());
+        f.set_split(node.state.id, node.best, c_.x, c_.node_values.size());
         std::vector<Stat> sums[2];
         if (!c_.options.monotonic_cst.empty())
             for (int side = 0; side < 2; ++side) {

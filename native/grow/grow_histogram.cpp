@@ -1,12 +1,12 @@
 // The histogram grower: growth of a tree, or of a subtree, on bin codes.
-#include "grow/grow_histogram.hpp"
-
 #include <array>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "grow/growers.hpp"
 #include "grow/growth_rules.hpp"
 #include "grow/histogram_node.hpp"
 #include "split/scorer.hpp"
@@ -22,8 +22,8 @@ constexpr Size kCompact = 8192;
 
 std::unique_ptr<NodeSearch> make_search(const GrowContext& c, const HistogramData& data, HistogramPool& pool,
                                         int n_threads) {
-    return with_scorer(c.options.criterion, c.s, [&]<Layout L, class Criterion>() {
-        return make_node_search<L, Criterion>(c, data, pool, n_threads);
+    return with_criterion(c.options.criterion, c.s, [&]<Layout L, class Criterion>() {
+        return NodeSearchOf<L, Criterion>::make(c, data, pool, n_threads);
     });
 }
 
@@ -43,35 +43,18 @@ class HistogramRun {
 
     std::vector<Row> rows;  // nodes are ranges of it
 
-    /// Grow the subtree of `first` depth first. Nodes of fewer rows than `compact_below` are returned, linked
-    /// as fragments 1, 2, ….
+    /// Grow the subtree of `first` depth first; returns the nodes of fewer rows than `compact_below`.
     std::vector<HistogramNode> depth_first(Fragment& f, HistogramNode first, Size compact_below) {
-        std::vector<HistogramNode> stack, deferred;
-        stack.push_back(std::move(first));
-        while (!stack.empty()) {
-            c_.interrupt.poll();
-            HistogramNode node = std::move(stack.back());
-            stack.pop_back();
-            if (node.size() < compact_below) {
-                f.nodes[static_cast<Size>(node.state.id)].fragment =
-                    static_cast<std::int32_t>(deferred.size()) + 1;
-                pool_.release(std::move(node.histogram));
-                deferred.push_back(std::move(node));
-                continue;
-            }
-            search(f, node, split_);
-            if (!split_.best.found()) continue;
-            auto [left, right] = split(f, node, split_, compact_below);
-            // The smaller child first: then at most log2(n) histograms are kept.
-            if (left.size() < right.size()) {
-                stack.push_back(std::move(right));
-                stack.push_back(std::move(left));
-            } else {
-                stack.push_back(std::move(left));
-                stack.push_back(std::move(right));
-            }
-        }
-        return deferred;
+        return spinney::depth_first(c_, f, std::move(first), compact_below,
+                                    [&](HistogramNode& node, std::vector<HistogramNode>& stack) {
+                                        search(f, node, split_);
+                                        if (!split_.best.found()) return;
+                                        auto [left, right] = split(f, node, split_, compact_below);
+                                        // The smaller child first: then at most log2(n) histograms are kept.
+                                        const bool left_first = left.size() < right.size();
+                                        stack.push_back(std::move(left_first ? right : left));
+                                        stack.push_back(std::move(left_first ? left : right));
+                                    });
     }
 
     void best_first(Fragment& f, HistogramNode root) {
@@ -124,7 +107,7 @@ class HistogramRun {
         // Rows of equal weight with different statistics have different y; this avoids reading y itself.
         const Size width = static_cast<Size>(c_.s.row_width);
         if (node.size() > 1) {
-            const Stat *a = data_.stats + row[0] * width, *b = data_.stats + row[1] * width;
+            const Stat *a = data_.rows.stats + row[0] * width, *b = data_.rows.stats + row[1] * width;
             if (a[0] == b[0] && !std::equal(a, a + width, b)) return false;
         }
         return pure_values(c_, node.size(), [&](Size i) { return table_row(row[i]); });
@@ -151,46 +134,31 @@ class HistogramRun {
     Partition partition(const HistogramNode& node, const Candidate& b) {
         const auto feature = static_cast<Size>(b.feature);
         const CodeColumn& column = c_.x.columns[feature];
-        const std::uint32_t bin = b.threshold_bin, missing = column.n_bins;
+        std::array<std::uint8_t, 256> goes_left{};
+        if (b.kind == SplitKind::numeric)
+            std::fill_n(goes_left.begin(), b.threshold_bin + 1, 1);
+        else
+            for (Code member : b.bins) goes_left[member] = 1;
+        goes_left[column.n_bins] = b.missing == 0;
+        const CodeTiles::FeatureCodes codes = table_row_.empty()
+                                                  ? CodeTiles::FeatureCodes{column.as<std::uint8_t>(), 1}
+                                                  : data_.codes.feature_codes(feature);
         spare_.resize(std::max(spare_.size(), node.size()));
         Row *list = rows.data() + node.begin, *right = spare_.data();
-        Partition out;
-        const auto move_by = [&](auto&& code_of, auto&& goes_left) {
-            Size n_left = 0, n_right = 0;
-            std::uint32_t bin_used = 0, after = missing;
-            for (Size i = 0; i < node.size(); ++i) {
-                const Row row = list[i];
-                const std::uint32_t code = code_of(row), left = goes_left(code);
-                list[n_left] = row;
-                right[n_right] = row;
-                n_left += left;
-                n_right += 1 - left;
-                bin_used |= code == bin;
-                after = std::min(after, code | left << 8);
-            }
-            std::copy_n(right, n_right, list + n_left);
-            out = {node.begin + n_left, bin_used != 0, after};
-        };
-        const auto move = [&](auto&& goes_left) {
-            if (table_row_.empty()) {
-                const std::uint8_t* codes = column.as<std::uint8_t>();
-                move_by([=](Row row) { return codes[row]; }, goes_left);
-            } else {
-                const CodeTiles::FeatureCodes codes = data_.codes.feature_codes(feature);
-                move_by([=](Row row) { return codes.at(row); }, goes_left);
-            }
-        };
-        if (b.kind != SplitKind::numeric) {
-            std::array<std::uint8_t, 256> in_set{};
-            for (Code member : b.bins) in_set[member] = 1;
-            in_set[missing] = b.missing == 0;
-            move([&](std::uint32_t code) { return in_set[code]; });
-        } else if (b.missing == 0) {
-            move([=](std::uint32_t code) { return (code <= bin) | (code == missing); });
-        } else {
-            move([=](std::uint32_t code) { return code <= bin; });
+        Size n_left = 0, n_right = 0;
+        std::uint32_t bin_used = 0, after = column.n_bins;
+        for (Size i = 0; i < node.size(); ++i) {
+            const Row row = list[i];
+            const std::uint32_t code = codes.at(row), left = goes_left[code];
+            list[n_left] = row;
+            right[n_right] = row;
+            n_left += left;
+            n_right += 1 - left;
+            bin_used |= code == b.threshold_bin;
+            after = std::min(after, code | left << 8);
         }
-        return out;
+        std::copy_n(right, n_right, list + n_left);
+        return {node.begin + n_left, bin_used != 0, after};
     }
 
     /// Threshold of a split: the midpoint of the neighbouring values, or the random threshold unless the node
@@ -217,8 +185,7 @@ class HistogramRun {
         right.total = std::move(node.total);
         subtract(right.total.data(), left.total.data(), right.total.size());
         assign_unseen(by.best, left.size(), right.size(), false);
-        f.set_split(node.state.id, by.best, c_.x.columns[static_cast<Size>(by.best.feature)],
-                    c_.node_values.size());
+        f.set_split(node.state.id, by.best, c_.x, c_.node_values.size());
         const GrownNode& record = f.nodes[static_cast<Size>(node.state.id)];
         const auto values = child_values(c_, by.best, left.total.data(), right.total.data());
         left.state = child_state(c_, node.state, record, 0, values);
@@ -264,7 +231,7 @@ bool histogram_grower_supports(const GrowContext& c) {
 
 std::vector<Fragment> grow_histogram(const GrowContext& c, const CodeTiles& codes, std::vector<Row> rows) {
     std::vector<Fragment> fragments(1);
-    const HistogramData data(codes, c.s);
+    const HistogramData data{codes, {c.s.stats.data(), c.s.class_code.data()}};
     HistogramRun run(c, data, {}, c.options.n_threads);
     run.rows = std::move(rows);
     HistogramNode root;
@@ -277,23 +244,16 @@ std::vector<Fragment> grow_histogram(const GrowContext& c, const CodeTiles& code
         return fragments;
     }
     auto deferred = run.depth_first(fragments[0], std::move(root), kCompact);
-    fragments.resize(1 + deferred.size());
-    Pool::shared().parallel_for(
-        c.options.n_threads, deferred.size(),
-        [&](Size i, int) {
-            HistogramNode& node = deferred[i];
-            const auto table_row = std::span<const Row>(run.rows).subspan(node.begin, node.size());
-            const CompactRows own(data, table_row, c.s);
-            HistogramRun subtree(c, own.view(), table_row, 1);
-            subtree.rows.resize(table_row.size());
-            for (Size r = 0; r < table_row.size(); ++r) subtree.rows[r] = static_cast<Row>(r);
-            node.begin = 0;
-            node.end = table_row.size();
-            node.state.id = 0;
-            fragments[i + 1].add(1, c.node_values.size());
-            subtree.depth_first(fragments[i + 1], std::move(node), 0);
-        },
-        &c.interrupt);
+    grow_deferred(c, fragments, std::move(deferred), [&](Fragment& f, HistogramNode node, int) {
+        const auto table_row = std::span<const Row>(run.rows).subspan(node.begin, node.size());
+        const CompactRows own(codes, table_row, c.s);
+        HistogramRun subtree(c, own.view(), table_row, 1);
+        subtree.rows.resize(table_row.size());
+        std::iota(subtree.rows.begin(), subtree.rows.end(), Row{0});
+        node.begin = 0;
+        node.end = table_row.size();
+        subtree.depth_first(f, std::move(node), 0);
+    });
     return fragments;
 }
 

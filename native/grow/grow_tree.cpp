@@ -11,8 +11,7 @@
 #include <vector>
 
 #include "data/code_starts.hpp"
-#include "grow/grow_exact.hpp"
-#include "grow/grow_histogram.hpp"
+#include "grow/growers.hpp"
 
 namespace spinney {
 
@@ -140,11 +139,6 @@ const CodeTiles& TreeGrower::tiles(const GrowOptions& options) const {
         shared.tiles = make_tiles(x_, drawn ? kWideTileFeatures : kTileFeatures, options.n_threads);
     });
     return shared.tiles;
-}
-
-FlatTree grow_tree(const CodeMatrix& x, const Target& target, const GrowOptions& options, bool exact,
-                   Interrupt& interrupt) {
-    return TreeGrower(x).grow(target, options, exact, interrupt);
 }
 
 }  // namespace spinney

@@ -33,8 +33,4 @@ class TreeGrower {
     std::unique_ptr<Shared> shared_;
 };
 
-/// Grow one tree.
-FlatTree grow_tree(const CodeMatrix& x, const Target& target, const GrowOptions& options, bool exact,
-                   Interrupt& interrupt);
-
 }  // namespace spinney

@@ -61,33 +61,25 @@ void poll_at(Size node, Interrupt* interrupt) {
 
 }  // namespace
 
-void Fragment::set_split(Node node, const Candidate& c, const CodeColumn& column, int values_size) {
+void Fragment::set_split(Node node, const Candidate& c, const CodeMatrix& x, int values_size) {
     GrownNode n = nodes[static_cast<Size>(node)];
     n.kind = c.kind;
     n.feature = c.feature;
     n.threshold = c.threshold;
     n.missing = c.missing;
     n.n_children = c.kind == SplitKind::multiway ? static_cast<std::int32_t>(c.bins.size()) : 2;
+    const auto keep = [&](auto& list, auto detail) {
+        n.detail = static_cast<std::int32_t>(list.size());
+        list.push_back(std::move(detail));
+    };
     if (c.kind == SplitKind::category_set) {
-        n.detail = static_cast<std::int32_t>(sets.size());
-        sets.push_back(category_bits(c, column));
+        keep(sets, category_bits(c, x.columns[static_cast<Size>(c.feature)]));
     } else if (c.kind == SplitKind::multiway) {
-        n.detail = static_cast<std::int32_t>(branches.size());
-        branches.push_back(category_branches(c, column));
+        keep(branches, category_branches(c, x.columns[static_cast<Size>(c.feature)]));
+    } else if (c.kind == SplitKind::linear) {
+        keep(terms, c.terms);
     }
     n.first_child = add(n.n_children, values_size);
-    nodes[static_cast<Size>(node)] = n;
-}
-
-void Fragment::set_linear_split(Node node, const LinearSplit& split, int values_size) {
-    GrownNode n = nodes[static_cast<Size>(node)];
-    n.kind = SplitKind::linear;
-    n.threshold = split.candidate.threshold;
-    n.missing = 0;
-    n.n_children = 2;
-    n.detail = static_cast<std::int32_t>(terms.size());
-    terms.push_back(split.terms);
-    n.first_child = add(2, values_size);
     nodes[static_cast<Size>(node)] = n;
 }
 

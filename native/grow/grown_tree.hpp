@@ -51,10 +51,7 @@ struct Fragment {
     }
 
     /// Write a split into its node and append the children.
-    void set_split(Node node, const Candidate& c, const CodeColumn& column, int values_size);
-
-    /// Write an oblique split into its node and append the children.
-    void set_linear_split(Node node, const LinearSplit& split, int values_size);
+    void set_split(Node node, const Candidate& c, const CodeMatrix& x, int values_size);
 };
 
 /// A node of a fragment.

@@ -143,6 +143,43 @@ inline void assign_unseen(Candidate& best, Size left, Size right, bool fractiona
         best.missing = larger;
 }
 
+/// Depth-first growth. expand(node, stack) searches a node and pushes its children. Nodes of fewer rows than
+/// `deferred_below` are returned, linked as fragments 1, 2, ….
+template <class Work, class Expand>
+std::vector<Work> depth_first(const GrowContext& c, Fragment& f, Work first, Size deferred_below,
+                              Expand&& expand) {
+    std::vector<Work> stack, deferred;
+    stack.push_back(std::move(first));
+    while (!stack.empty()) {
+        c.interrupt.poll();
+        Work node = std::move(stack.back());
+        stack.pop_back();
+        if (node.size() >= deferred_below) {
+            expand(node, stack);
+            continue;
+        }
+        deferred.push_back(std::move(node));
+        f.nodes[static_cast<Size>(deferred.back().state.id)].fragment =
+            static_cast<std::int32_t>(deferred.size());
+    }
+    return deferred;
+}
+
+/// Grow the subtrees of deferred nodes, each by one thread as a fragment: grow(fragment, node, thread).
+template <class Work, class Grow>
+void grow_deferred(const GrowContext& c, std::vector<Fragment>& fragments, std::vector<Work> deferred,
+                   Grow&& grow) {
+    fragments.resize(1 + deferred.size());
+    Pool::shared().parallel_for(
+        c.options.n_threads, deferred.size(),
+        [&](Size i, int thread) {
+            fragments[i + 1].add(1, c.node_values.size());
+            deferred[i].state.id = 0;
+            grow(fragments[i + 1], std::move(deferred[i]), thread);
+        },
+        &c.interrupt);
+}
+
 /// Best-first (leaf-wise) growth: split the node of largest improvement until there are max_leaf_nodes
 /// leaves. search(node) finds node.best or makes the node a leaf; split(node) returns its children;
 /// finalize_leaf(node) makes a leaf of a node that could still be split.

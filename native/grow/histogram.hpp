@@ -8,62 +8,27 @@
 #include <vector>
 
 #include "data/tiles.hpp"
-#include "simd/vectors.hpp"
-#include "split/statistics.hpp"
+#include "split/row_stats.hpp"
 
 namespace spinney {
 
 /// Codes and statistics of some rows, borrowed.
 struct HistogramData {
     const CodeTiles& codes;
-    const Stat* stats;                // (n_rows, row_width)
-    const std::uint16_t* class_code;  // (n_rows,) of layout by_class
-
-    HistogramData(const CodeTiles& codes, const Statistics& s)
-        : codes(codes), stats(s.stats.data()), class_code(s.class_code.data()) {}
-    HistogramData(const CodeTiles& codes, const Stat* stats, const std::uint16_t* class_code)
-        : codes(codes), stats(stats), class_code(class_code) {}
+    RowStats rows;
 };
 
 /// Codes and statistics of chosen rows, copied together so that a subtree reads its own memory only.
 struct CompactRows {
     CodeTiles codes;
-    std::vector<Stat> stats;
-    std::vector<std::uint16_t> class_code;
+    CopiedRowStats rows;
 
-    CompactRows(const HistogramData& all, std::span<const Row> rows, const Statistics& s)
-        : codes(compact_tiles(all.codes, rows)) {
-        const auto width = static_cast<Size>(s.row_width);
-        stats.resize(rows.size() * width);
-        for (Size i = 0; i < rows.size(); ++i)
-            for (Size w = 0; w < width; ++w) stats[i * width + w] = all.stats[rows[i] * width + w];
-        if (s.layout != Layout::by_class) return;
-        class_code.resize(rows.size());
-        for (Size i = 0; i < rows.size(); ++i) class_code[i] = all.class_code[rows[i]];
+    CompactRows(const CodeTiles& all, std::span<const Row> chosen, const Statistics& s)
+        : codes(compact_tiles(all, chosen)) {
+        rows.gather(s, {chosen, {}});
     }
-    HistogramData view() const { return {codes, stats.data(), class_code.data()}; }
+    HistogramData view() const { return {codes, rows.view()}; }
 };
-
-namespace detail {
-
-/// Add the statistics of one row to one bin.
-template <Layout L>
-inline void add_row_stats(Stat* bin, const HistogramData& data, Row row, int row_width) {
-    if constexpr (L == Layout::packed) {
-        bin[0] += data.stats[row];
-    } else {
-        const Stat* own = data.stats + row * static_cast<Size>(row_width);
-        Stat* to = bin;
-        if constexpr (L == Layout::by_class) to += data.class_code[row] * row_width;
-        if (row_width == 2) {  // one addition of both
-            add_two(to, own);
-            return;
-        }
-        for (int i = 0; i < row_width; ++i) to[i] += own[i];
-    }
-}
-
-}  // namespace detail
 
 /// Add rows to the histogram of the features of one tile.  hist (n_bins, width)
 template <Layout L>
@@ -77,18 +42,18 @@ void add_rows(Stat* hist, const HistogramData& data, const Tile& tile, std::span
         const std::uint8_t* code = tile.codes.data() + rows[i] * n;
         if (i + ahead < rows.size()) __builtin_prefetch(tile.codes.data() + rows[i + ahead] * n);
         if constexpr (L == Layout::packed) {
-            const Stat own = data.stats[rows[i]];
+            const Stat own = data.rows.stats[rows[i]];
             for (Size f = 0; f < n; ++f) hist[first_bin[f] + code[f]] += own;
         } else {
             for (Size f = 0; f < n; ++f)
-                detail::add_row_stats<L>(hist + (first_bin[f] + code[f]) * width, data, rows[i], row_width);
+                data.rows.add<L>(hist + (first_bin[f] + code[f]) * width, rows[i], row_width);
         }
     }
 }
 
 /// The same for the `chosen` columns of the tile, recording the used bins.  used (n_chosen,)
 template <Layout L>
-void add_rows_marked(Stat* hist, BinMask* used, std::span<const std::uint32_t> chosen,
+void add_rows_marked(Stat* hist, CodeSet* used, std::span<const std::uint32_t> chosen,
                      const HistogramData& data, const Tile& tile, std::span<const Row> rows,
                      const Statistics& s) {
     const std::uint32_t* first_bin = data.codes.first_bin.data() + tile.first;
@@ -97,8 +62,8 @@ void add_rows_marked(Stat* hist, BinMask* used, std::span<const std::uint32_t> c
         const std::uint8_t* codes = tile.codes.data() + row * tile.n;
         for (Size j = 0; j < chosen.size(); ++j) {
             const std::uint8_t code = codes[chosen[j]];
-            used[j][code / 64] |= std::uint64_t{1} << (code % 64);
-            detail::add_row_stats<L>(hist + (first_bin[chosen[j]] + code) * width, data, row, s.row_width);
+            used[j].put(code);
+            data.rows.add<L>(hist + (first_bin[chosen[j]] + code) * width, row, s.row_width);
         }
     }
 }
@@ -118,10 +83,10 @@ void add_rows_of(Stat* const* first, std::span<const std::uint32_t> chosen, cons
         if constexpr (N > 0) {
 #pragma GCC unroll 8
             for (Size j = 0; j < N; ++j)
-                add_row_stats<L>(own[j] + codes[column[j]] * width, data, row, s.row_width);
+                data.rows.add<L>(own[j] + codes[column[j]] * width, row, s.row_width);
         } else {
             for (Size j = 0; j < n; ++j)
-                add_row_stats<L>(first[j] + codes[chosen[j]] * width, data, row, s.row_width);
+                data.rows.add<L>(first[j] + codes[chosen[j]] * width, row, s.row_width);
         }
     }
 }
@@ -145,12 +110,12 @@ void add_rows_chosen(Stat* hist, std::span<const std::uint32_t> chosen, const Hi
 }
 
 /// Bins of one feature that are not empty.  bins (n, width)
-inline BinMask used_bins(const Stat* bins, Size n, int width) {
-    BinMask out{};
-    for (Size code = 0; code < n; ++code) {
+inline CodeSet used_bins(const Stat* bins, Size n, Size width) {
+    CodeSet out;
+    for (Code code = 0; code < n; ++code) {
         Stat any = 0;
-        for (int i = 0; i < width; ++i) any |= bins[code * static_cast<Size>(width) + static_cast<Size>(i)];
-        out[code / 64] |= static_cast<std::uint64_t>(any != 0) << (code % 64);
+        for (Size i = 0; i < width; ++i) any |= bins[code * width + i];
+        out.bits[code / 64] |= static_cast<std::uint64_t>(any != 0) << (code % 64);
     }
     return out;
 }

@@ -20,10 +20,6 @@ class SmallSum {
   public:
     SmallSum() = default;
     explicit SmallSum(Size n) : n_(n), heap_(n > inline_size ? new Stat[n]() : nullptr) {}
-    SmallSum(const SmallSum& other) : SmallSum(other.n_) { std::copy_n(other.data(), n_, data()); }
-    SmallSum& operator=(const SmallSum& other) { return *this = SmallSum(other); }
-    SmallSum(SmallSum&&) = default;
-    SmallSum& operator=(SmallSum&&) = default;
     Stat* data() { return heap_ ? heap_.get() : inline_.data(); }
     const Stat* data() const { return heap_ ? heap_.get() : inline_.data(); }
     Size size() const { return n_; }
@@ -81,9 +77,11 @@ class NodeSearch {
     virtual void add(Stat* sum, std::span<const Row> rows) const = 0;
 };
 
-/// Instantiated in histogram_search_*.cpp. The arguments must outlive it.
+/// Instantiated in histogram_search_*.cpp. The arguments must outlive the search.
 template <Layout L, class Criterion>
-std::unique_ptr<NodeSearch> make_node_search(const GrowContext& c, const HistogramData& data,
-                                             HistogramPool& pool, int n_threads);
+struct NodeSearchOf {
+    static std::unique_ptr<NodeSearch> make(const GrowContext& c, const HistogramData& data,
+                                            HistogramPool& pool, int n_threads);
+};
 
 }  // namespace spinney::detail

@@ -7,7 +7,6 @@
 #include <array>
 #include <cstring>
 #include <memory>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -49,14 +48,15 @@ class HistogramSearch final : public NodeSearch {
     HistogramSearch(const GrowContext& c, const HistogramData& data, HistogramPool& pool, int n_threads)
         : c_(c),
           data_(data),
-          searching_(c),
+          s_(c),
           pool_(pool),
           n_threads_(n_threads),
           small_supported_(SmallNodeSearch<L>::supports(c.s)),
           small_weights_(c.s.max_weight < 256),
           interchangeable_(c.options.monotonic_cst.empty() && c.options.feature_costs.empty()),
-          bin_search_(static_cast<Size>(c.s.width)),
-          left_(static_cast<Size>(c.s.width)),
+          width_(static_cast<Size>(c.s.width)),
+          bin_search_(width_),
+          left_(width_),
           sums_(left_.size() * kRegister) {
         const Size d = c.x.columns.size();
         for (std::uint32_t f = 0; f < d; ++f) {
@@ -67,15 +67,16 @@ class HistogramSearch final : public NodeSearch {
     }
 
     void find(NodeSplit& out, HistogramNode& node, std::span<const Row> rows) override {
+        out_ = &out;
+        node_ = &node;
         rows_ = rows;
-        Searching& s = searching_;
-        s.begin(c_, node.state, node.total.data());
+        s_.begin(c_, node.state, node.total.data());
         if (static_cast<Size>(c_.options.max_features) < features_.size())
-            search_drawn(out, node, s);
+            search_drawn();
         else if (node.histogram || (rows.size() >= kDense && !c_.options.random_splitter()))
-            search_dense(out, node, s);
+            search_dense(node);
         else
-            search_some(out, node, s, features_);
+            search_some(features_);
         if (!is_acceptable(c_.options, out.best)) out.clear();
     }
 
@@ -87,32 +88,28 @@ class HistogramSearch final : public NodeSearch {
     }
 
     void add(Stat* sum, std::span<const Row> rows) const override {
-        for (const Row row : rows) add_row_stats<L>(sum, data_, row, c_.s.row_width);
+        for (const Row row : rows) data_.rows.template add<L>(sum, row, c_.s.row_width);
     }
 
   private:
-    using Searching = NodeScorer<L, Criterion>;
+    using Scorer = NodeScorer<L, Criterion>;
 
     Stat* bins_of(Stat* histogram, Size feature) const {
-        return histogram + data_.codes.first_bin[feature] * static_cast<Size>(c_.s.width);
+        return histogram + data_.codes.first_bin[feature] * width_;
     }
 
-    BinMask used_bins_of(const Stat* bins, Size feature) const {
-        return used_bins(bins, c_.x.columns[feature].n_bins + 1, c_.s.width);
+    CodeSet used_bins_of(const Stat* bins, Size feature) const {
+        return used_bins(bins, c_.x.columns[feature].n_bins + 1, width_);
     }
 
     /// Search all features through the histogram of the node, which is built if it has none.
-    void search_dense(NodeSplit& out, HistogramNode& node, Searching& s) {
+    void search_dense(HistogramNode& node) {
         if (!node.histogram) {
             node.histogram = pool_.acquire();
             build(node.histogram.get(), rows_);
         }
         if (n_threads_ == 1) {
-            for (const std::uint32_t f : features_) {
-                const Stat* bins = bins_of(node.histogram.get(), f);
-                if (!search_numeric(out, node, s, f, bins, nullptr))
-                    search_bins(out, node, s, f, bins, used_bins_of(bins, f));
-            }
+            for (const std::uint32_t f : features_) search_bins(f, bins_of(node.histogram.get(), f), nullptr);
             return;
         }
         // Threads search tiles; the choice among features is made in their order.
@@ -120,20 +117,20 @@ class HistogramSearch final : public NodeSearch {
         const auto& tiles = data_.codes.tiles;
         Pool::shared().parallel_for(n_threads_, tiles.size(), [&](Size t, int) {
             CategorySums groups;
-            Searching own(c_);
+            Scorer own(c_);
             own.begin(c_, node.state, node.total.data());
             for (Size f = tiles[t].first; f < tiles[t].first + tiles[t].n; ++f) {
                 const Stat* bins = bins_of(node.histogram.get(), f);
-                found[f] = sweep_bins(node, own, f, bins, used_bins_of(bins, f), groups, nullptr);
+                found[f] = sweep_bins(own, f, bins, used_bins_of(bins, f), groups, nullptr);
             }
         });
-        for (Candidate& c : found) keep_if_better(out, node, std::move(c), {});
+        for (Candidate& c : found) keep_if_better(std::move(c), {});
     }
 
     /// Search drawn features until max_features were searched and one of them was not constant.
-    void search_drawn(NodeSplit& out, HistogramNode& node, Searching& s) {
+    void search_drawn() {
         const Size d = features_.size(), n_first = static_cast<Size>(std::max(1, c_.options.max_features));
-        Draws draws(mix(node.state.address, kFeatureDraws));
+        Draws draws(mix(node_->state.address, kFeatureDraws));
         swaps_.clear();
         const auto draw = [&] {
             const Size i = swaps_.size(), j = i + draws.below(static_cast<std::uint32_t>(d - i));
@@ -142,10 +139,10 @@ class HistogramSearch final : public NodeSearch {
         };
         while (swaps_.size() < n_first) draw();
         sort_drawn(n_first);
-        bool varied = search_some(out, node, s, drawn_);
+        bool varied = search_some(drawn_);
         while (!varied && swaps_.size() < d) {
             draw();
-            varied = search_some(out, node, s, {&features_[swaps_.size() - 1], 1});
+            varied = search_some({&features_[swaps_.size() - 1], 1});
         }
         // Restore ascending order for the next node.
         for (Size i = swaps_.size(); i-- > 0;) std::swap(features_[i], features_[swaps_[i]]);
@@ -163,25 +160,23 @@ class HistogramSearch final : public NodeSearch {
     }
 
     /// Search features (ascending) by the method that suits the node. True: some feature was not constant.
-    bool search_some(NodeSplit& out, const HistogramNode& node, Searching& s,
-                     std::span<const std::uint32_t> features) {
+    bool search_some(std::span<const std::uint32_t> features) {
         bool varied = false;
         left_out_.clear();  // categorical features, and those with missing values
-        if (rows_.size() == 2 && interchangeable_) features = first_of_two_rows(node, features);
+        if (rows_.size() == 2 && interchangeable_) features = first_of_two_rows(features);
         if (c_.options.random_splitter())
-            varied = search_random(out, node, s, features);
-        else if (small_supported_ && small_.supports(rows_.size(), c_.s.weight_steps(node.total.data())))
-            varied = search_small(out, node, s, features);
+            varied = search_random(features);
+        else if (small_supported_ && small_.supports(rows_.size(), c_.s.weight_steps(node_->total.data())))
+            varied = search_small(features);
         else
-            varied = search_marked(out, node, s, features);
-        if (!left_out_.empty()) varied = search_marked(out, node, s, left_out_) || varied;
+            varied = search_marked(features);
+        if (!left_out_.empty()) varied = search_marked(left_out_) || varied;
         return varied;
     }
 
     /// Every split of two rows makes the same two leaves: return the feature that wins the tie, or none.
     /// Worth 15 % of a regression forest, a third of whose nodes have two rows.
-    std::span<const std::uint32_t> first_of_two_rows(const HistogramNode& node,
-                                                     std::span<const std::uint32_t> features) {
+    std::span<const std::uint32_t> first_of_two_rows(std::span<const std::uint32_t> features) {
         const std::uint32_t* first = features.data();
         std::uint64_t smallest = ~std::uint64_t{0};
         Size n = 0;
@@ -192,7 +187,7 @@ class HistogramSearch final : public NodeSearch {
                 left_out_.push_back(f);
             } else if (a != b) {
                 const std::uint64_t order =
-                    tie_order(c_.options, node.state.path, static_cast<std::int32_t>(f));
+                    tie_order(c_.options, node_->state.path, static_cast<std::int32_t>(f));
                 first = order < smallest ? &f : first;
                 smallest = std::min(smallest, order);
                 n = 1;
@@ -202,21 +197,19 @@ class HistogramSearch final : public NodeSearch {
     }
 
     /// Search features of a small node; categorical features and those with missing values go to left_out_.
-    bool search_small(NodeSplit& out, const HistogramNode& node, Searching& s,
-                      std::span<const std::uint32_t> features) {
+    bool search_small(std::span<const std::uint32_t> features) {
         bool varied = false;
-        small_.load(rows_, data_.stats, data_.class_code, c_.s);
+        small_.load(rows_, data_.rows, c_.s);
         for (const std::uint32_t f : features) {
             const CodeColumn& column = c_.x.columns[f];
             if (column.kind != ColumnKind::numeric || !small_.read(rows_, codes_[f], column.n_bins)) {
                 left_out_.push_back(f);
                 continue;
             }
-            s.limits.set_direction(c_.options.monotonic_cst, static_cast<std::int32_t>(f));
-            const BinSplit split = small_.search(s.scorer);
+            s_.limits.set_direction(c_.options.monotonic_cst, static_cast<std::int32_t>(f));
+            const BinSplit split = small_.search(s_.scorer);
             varied = varied || !split.constant;
-            if (split.found() && keep_if_better(out, node, s, f, split))
-                small_.left_of(new_left(out), split.last_left);
+            if (split.found() && keep_if_better(f, split)) small_.left_of(new_left(), split.last_left);
         }
         return varied;
     }
@@ -236,8 +229,7 @@ class HistogramSearch final : public NodeSearch {
 
     /// Try one random threshold per numeric feature (Extra-Trees); categorical features and those with
     /// missing values go to left_out_.
-    bool search_random(NodeSplit& out, const HistogramNode& node, Searching& s,
-                       std::span<const std::uint32_t> features) {
+    bool search_random(std::span<const std::uint32_t> features) {
         bool varied = false;
         by_tile(features, [&](const Tile& tile, std::span<const std::uint32_t> chosen) {
             TileLanes::Bytes smallest, largest, last_left{};
@@ -250,7 +242,7 @@ class HistogramSearch final : public NodeSearch {
                 if (column.kind != ColumnKind::numeric || largest[j] == column.n_bins)
                     left_out_.push_back(static_cast<std::uint32_t>(f));
                 else if (smallest[j] != largest[j])
-                    drawn[n++] = draw(node, j, f, smallest[j], largest[j]);
+                    drawn[n++] = draw(j, f, smallest[j], largest[j]);
             }
             if (n == 0) return;
             varied = true;
@@ -258,7 +250,7 @@ class HistogramSearch final : public NodeSearch {
             for (const RandomThreshold& t : all) last_left[t.column] = static_cast<std::uint8_t>(t.last_left);
             const bool in_lanes = L == Layout::packed && small_weights_;
             if (in_lanes)
-                TileLanes::left_sums(all, tile, rows_, last_left, data_.stats,
+                TileLanes::left_sums(all, tile, rows_, last_left, data_.rows.stats,
                                      static_cast<Stat>(c_.s.max_weight));
             for (Size begin = 0; begin < n; begin += kRegister) {
                 const auto some = all.subspan(begin, std::min(kRegister, n - begin));
@@ -266,15 +258,14 @@ class HistogramSearch final : public NodeSearch {
                     for (Size i = 0; i < some.size(); ++i) sums_[i] = some[i].packed;
                 else
                     sum_left(tile, some);
-                score_thresholds(out, node, s, tile, some);
+                score_thresholds(tile, some);
             }
         });
         return varied;
     }
 
-    RandomThreshold draw(const HistogramNode& node, std::uint32_t column, Size f, Code smallest,
-                         Code largest) const {
-        const double drawn = draw_threshold(c_.x.columns[f], smallest, largest, address_of(node, f));
+    RandomThreshold draw(std::uint32_t column, Size f, Code smallest, Code largest) const {
+        const double drawn = draw_threshold(c_.x.columns[f], smallest, largest, address_of(f));
         return {column, c_.starts[f].last_below(drawn), drawn, 0};
     }
 
@@ -282,13 +273,12 @@ class HistogramSearch final : public NodeSearch {
     void sum_left(const Tile& tile, std::span<const RandomThreshold> thresholds) {
         if constexpr (L == Layout::dense) {
             if (c_.s.width == 2) return sum_left_lanes<2>(tile, thresholds);
-            if (c_.s.width == 3) return sum_left_lanes<3>(tile, thresholds);
         }
         for (Size i = 0; i < thresholds.size(); ++i) {
             std::fill(left_.begin(), left_.end(), 0);
             for (const Row row : rows_)
                 if (tile.codes[row * tile.n + thresholds[i].column] <= thresholds[i].last_left)
-                    add_row_stats<L>(left_.data(), data_, row, c_.s.row_width);
+                    data_.rows.template add<L>(left_.data(), row, c_.s.row_width);
             for (Size w = 0; w < left_.size(); ++w) sums_[w * kRegister + i] = left_[w];
         }
     }
@@ -308,14 +298,13 @@ class HistogramSearch final : public NodeSearch {
             StatRegister code;
             for (Size i = 0; i < kRegister; ++i) code[i] = codes[column[i]];
             const StatRegister left = code <= last_left;
-            for (Size w = 0; w < width; ++w) own[w] += left & data_.stats[row * width + w];
+            for (Size w = 0; w < width; ++w) own[w] += left & data_.rows.stats[row * width + w];
         }
         for (Size w = 0; w < width; ++w) std::memcpy(sums_.data() + w * kRegister, &own[w], sizeof own[w]);
     }
 
     /// Score up to kRegister thresholds by their left sums in sums_.
-    void score_thresholds(NodeSplit& out, const HistogramNode& node, Searching& s, const Tile& tile,
-                          std::span<const RandomThreshold> thresholds) {
+    void score_thresholds(const Tile& tile, std::span<const RandomThreshold> thresholds) {
         const auto read_left = [&](Stat* left, Size i) {
             for (Size w = 0; w < left_.size(); ++w) left[w] = sums_[w * kRegister + i];
         };
@@ -324,32 +313,31 @@ class HistogramSearch final : public NodeSearch {
         };
         Register qualities;
         if (c_.options.monotonic_cst.empty()) {
-            qualities = s.scorer.score_lanes(sums_.data());
+            qualities = s_.scorer.score_lanes(sums_.data());
         } else {  // each feature has its own monotonic constraint
             for (Size i = 0; i < thresholds.size(); ++i) {
-                s.limits.set_direction(c_.options.monotonic_cst, static_cast<std::int32_t>(feature(i)));
+                s_.limits.set_direction(c_.options.monotonic_cst, static_cast<std::int32_t>(feature(i)));
                 read_left(left_.data(), i);
-                qualities[i] = s.scorer(left_.data());
+                qualities[i] = s_.scorer(left_.data());
             }
         }
         for (Size i = 0; i < thresholds.size(); ++i) {
             BinSplit split;
             split.last_left = thresholds[i].last_left;
             split.quality = qualities[i];
-            if (!split.found() || !keep_if_better(out, node, s, feature(i), split)) continue;
-            out.drawn = thresholds[i].drawn;
-            read_left(new_left(out), i);
+            if (!split.found() || !keep_if_better(feature(i), split)) continue;
+            out_->drawn = thresholds[i].drawn;
+            read_left(new_left(), i);
         }
     }
 
     /// Search features (ascending) through a scratch histogram that is cleared after use. True: some feature
     /// was not constant.
-    bool search_marked(NodeSplit& out, const HistogramNode& node, Searching& s,
-                       std::span<const std::uint32_t> features) {
+    bool search_marked(std::span<const std::uint32_t> features) {
         if (!scratch_) scratch_ = pool_.acquire();
         bool varied = false;
         by_tile(features, [&](const Tile& tile, std::span<const std::uint32_t> chosen) {
-            std::array<BinMask, kWideTileFeatures> used{};
+            std::array<CodeSet, kWideTileFeatures> used;
             const bool marked = L != Layout::packed && rows_.size() < kMarked;
             if (marked)
                 add_rows_marked<L>(scratch_.get(), used.data(), chosen, data_, tile, rows_, c_.s);
@@ -358,104 +346,84 @@ class HistogramSearch final : public NodeSearch {
             for (Size j = 0; j < chosen.size(); ++j) {
                 const Size f = tile.first + chosen[j];
                 Stat* bins = bins_of(scratch_.get(), f);
-                if (const auto split = search_numeric(out, node, s, f, bins, marked ? &used[j] : nullptr)) {
-                    varied = varied || !split->constant;
-                } else {
-                    if (!marked) used[j] = used_bins_of(bins, f);
-                    varied = !search_bins(out, node, s, f, bins, used[j]) || varied;
-                }
-                clear(bins, f, marked ? &used[j] : nullptr);
+                varied = search_bins(f, bins, marked ? &used[j] : nullptr) || varied;
+                if (marked)
+                    used[j].for_each([&](Size code) { std::fill_n(bins + code * width_, width_, 0); });
+                else
+                    std::fill_n(bins, (c_.x.columns[f].n_bins + 1) * width_, 0);
             }
         });
         return varied;
     }
 
-    void clear(Stat* bins, Size feature, const BinMask* used) const {
-        const Size width = static_cast<Size>(c_.s.width);
-        if (!used) {
-            std::fill_n(bins, (c_.x.columns[feature].n_bins + 1) * width, 0);
-            return;
-        }
-        for (Size w = 0; w < 4; ++w)
-            for (std::uint64_t bits = (*used)[w]; bits; bits &= bits - 1)
-                std::fill_n(bins + (w * 64 + static_cast<Size>(std::countr_zero(bits))) * width, width, 0);
-    }
-
-    /// Search the bins of a numeric feature without missing values; empty for any other feature.
-    std::optional<BinSplit> search_numeric(NodeSplit& out, const HistogramNode& node, Searching& s, Size f,
-                                           const Stat* bins, const BinMask* used) {
+    /// Search the bins of a feature. `used`: those that are not empty, or null if unknown. True: the feature
+    /// is not constant in the node.
+    bool search_bins(Size f, const Stat* bins, const CodeSet* used) {
         const CodeColumn& column = c_.x.columns[f];
-        if (column.kind != ColumnKind::numeric || c_.options.random_splitter()) return {};
-        const Size n_bins = column.n_bins, width = static_cast<Size>(c_.s.width);
-        Stat missing = 0;
-        for (Size w = 0; w < width; ++w) missing |= bins[n_bins * width + w];
-        if (missing != 0) return {};
-        s.limits.set_direction(c_.options.monotonic_cst, static_cast<std::int32_t>(f));
+        const Stat* missing = bins + column.n_bins * width_;
+        const bool known = std::all_of(missing, missing + width_, [](Stat w) { return w == 0; });
+        if (!known || column.kind != ColumnKind::numeric || c_.options.random_splitter()) {
+            SmallSum left(width_);
+            Candidate c = sweep_bins(s_, f, bins, used ? *used : used_bins_of(bins, f), groups_, left.data());
+            const bool varied = !c.constant;
+            keep_if_better(std::move(c), std::move(left));
+            return varied;
+        }
+        s_.limits.set_direction(c_.options.monotonic_cst, static_cast<std::int32_t>(f));
         const BinSplit split = L == Layout::packed
-                                   ? BinSearch::search_packed(s.scorer, bins, n_bins, left_.data())
-                                   : bin_search_.search(s.scorer, bins, n_bins, used, left_.data());
-        if (split.found() && keep_if_better(out, node, s, static_cast<std::uint32_t>(f), split))
-            std::copy_n(left_.data(), width, new_left(out));
-        return split;
+                                   ? BinSearch::search_packed(s_.scorer, bins, column.n_bins, left_.data())
+                                   : bin_search_.search(s_.scorer, bins, column.n_bins, used, left_.data());
+        if (split.found() && keep_if_better(static_cast<std::uint32_t>(f), split))
+            std::copy_n(left_.data(), width_, new_left());
+        return !split.constant;
     }
 
-    /// Search the bins of any feature. True: the feature is constant in the node.
-    bool search_bins(NodeSplit& out, const HistogramNode& node, Searching& s, Size f, const Stat* bins,
-                     const BinMask& used) {
-        SmallSum left(static_cast<Size>(c_.s.width));
-        Candidate c = sweep_bins(node, s, f, bins, used, groups_, left.data());
-        const bool constant = c.constant;
-        keep_if_better(out, node, std::move(c), std::move(left));
-        return constant;
-    }
+    std::uint64_t address_of(Size feature) const { return mix(node_->state.address, 0x10000u + feature); }
 
-    std::uint64_t address_of(const HistogramNode& node, Size feature) const {
-        return mix(node.state.address, 0x10000u + feature);
-    }
-
-    Candidate sweep_bins(const HistogramNode& node, Searching& s, Size feature, const Stat* bins,
-                         BinMask used, CategorySums& groups, Stat* left) const {
+    /// Search the bins of a feature of any kind, with missing values or without.
+    Candidate sweep_bins(Scorer& s, Size feature, const Stat* bins, CodeSet used, CategorySums& groups,
+                         Stat* left) const {
         const CodeColumn& column = c_.x.columns[feature];
         s.limits.set_direction(c_.options.monotonic_cst, static_cast<std::int32_t>(feature));
-        FeatureSearch q{c_.s,    c_.options, column, static_cast<std::int32_t>(feature), node.total.data(),
+        FeatureSearch q{c_.s,    c_.options, column, static_cast<std::int32_t>(feature), node_->total.data(),
                         nullptr, s.limits};
-        q.address = address_of(node, feature);
+        q.address = address_of(feature);
         q.node_weight_fraction = s.weight_fraction;
         q.keep_left = left;
         const Size n_bins = column.n_bins;
-        if (used[n_bins / 64] >> (n_bins % 64) & 1) {
-            q.missing = bins + n_bins * static_cast<Size>(c_.s.width);
-            used[n_bins / 64] &= ~(std::uint64_t{1} << (n_bins % 64));
+        if (used.holds(column.n_bins)) {
+            q.missing = bins + n_bins * width_;
+            used.bits[n_bins / 64] &= ~(std::uint64_t{1} << (n_bins % 64));
         }
-        BinnedGroups binned(bins, std::span(used).first(n_bins / 64 + 1), c_.s.width);
+        BinnedGroups binned(bins, std::span(used.bits).first(n_bins / 64 + 1), c_.s.width);
         if (column.kind == ColumnKind::numeric) return sweep_numeric(s.scorer, q, binned, [](auto&&...) {});
         collect(groups, binned, c_.s.width);
         return best_category_set(s.scorer, q, groups);
     }
 
-    bool beats(const Candidate& best, const HistogramNode& node, double score, std::int32_t feature) const {
-        const auto order = [&](std::int32_t f) { return tie_order(c_.options, node.state.path, f); };
+    bool beats_best(double score, std::int32_t feature) const {
+        const auto order = [&](std::int32_t f) { return tie_order(c_.options, node_->state.path, f); };
+        const Candidate& best = out_->best;
         return !best.found() ||
                replaces(score, best.score, [&] { return order(feature) < order(best.feature); });
     }
 
-    void keep_if_better(NodeSplit& out, const HistogramNode& node, Candidate&& c, SmallSum&& left) const {
-        if (!c.found() || !beats(out.best, node, c.score, c.feature)) return;
-        out.best = std::move(c);
-        out.left = std::move(left);
+    void keep_if_better(Candidate&& c, SmallSum&& left) {
+        if (!c.found() || !beats_best(c.score, c.feature)) return;
+        out_->best = std::move(c);
+        out_->left = std::move(left);
     }
 
     /// Make a split the best of the node if it is better.
-    bool keep_if_better(NodeSplit& out, const HistogramNode& node, const Searching& s, std::uint32_t f,
-                        const BinSplit& split) const {
+    bool keep_if_better(std::uint32_t f, const BinSplit& split) {
         const auto feature = static_cast<std::int32_t>(f);
-        const double gain = (split.quality - s.base) / s.weight,
+        const double gain = (split.quality - s_.base) / s_.weight,
                      score = cost_adjusted(c_.options, gain, feature);
-        Candidate& best = out.best;
-        if (!beats(best, node, score, feature)) return false;
+        if (!beats_best(score, feature)) return false;
+        Candidate& best = out_->best;
         best.score = score;
         best.gain = gain;
-        best.improvement = s.weight_fraction * gain;
+        best.improvement = s_.weight_fraction * gain;
         best.feature = feature;
         best.kind = SplitKind::numeric;
         best.threshold_bin = split.last_left;
@@ -464,22 +432,25 @@ class HistogramSearch final : public NodeSearch {
         best.constant = false;
         best.bins.clear();
         best.seen.clear();
-        out.drawn = kUnset;
+        out_->drawn = kUnset;
         return true;
     }
 
-    Stat* new_left(NodeSplit& out) const {
-        if (out.left.size() == 0) out.left = SmallSum(static_cast<Size>(c_.s.width));
-        return out.left.data();
+    Stat* new_left() {
+        if (out_->left.size() == 0) out_->left = SmallSum(width_);
+        return out_->left.data();
     }
 
     const GrowContext& c_;
     const HistogramData data_;
-    NodeScorer<L, Criterion> searching_;
+    Scorer s_;
     HistogramPool& pool_;
     int n_threads_;
     bool small_supported_, small_weights_;
     bool interchangeable_;                        // features differ in nothing but their codes
+    Size width_;                                  // of a sum
+    NodeSplit* out_ = nullptr;                    // the best split of the current node so far
+    const HistogramNode* node_ = nullptr;         // the current node
     std::span<const Row> rows_;                   // of the current node
     std::vector<std::uint32_t> features_;         // all, ascending except while some are drawn
     std::vector<CodeTiles::FeatureCodes> codes_;  // (n_features,)
@@ -494,8 +465,8 @@ class HistogramSearch final : public NodeSearch {
 };
 
 template <Layout L, class Criterion>
-std::unique_ptr<NodeSearch> make_node_search(const GrowContext& c, const HistogramData& data,
-                                             HistogramPool& pool, int n_threads) {
+std::unique_ptr<NodeSearch> NodeSearchOf<L, Criterion>::make(const GrowContext& c, const HistogramData& data,
+                                                             HistogramPool& pool, int n_threads) {
     return std::make_unique<HistogramSearch<L, Criterion>>(c, data, pool, n_threads);
 }
 

@@ -3,17 +3,7 @@
 
 namespace spinney::detail {
 
-template std::unique_ptr<NodeSearch> make_node_search<Layout::by_class, Gini<2>>(const GrowContext&,
-                                                                                 const HistogramData&,
-                                                                                 HistogramPool&, int);
-template std::unique_ptr<NodeSearch> make_node_search<Layout::by_class, Entropy<2>>(const GrowContext&,
-                                                                                    const HistogramData&,
-                                                                                    HistogramPool&, int);
-template std::unique_ptr<NodeSearch> make_node_search<Layout::by_class, Gini<0>>(const GrowContext&,
-                                                                                 const HistogramData&,
-                                                                                 HistogramPool&, int);
-template std::unique_ptr<NodeSearch> make_node_search<Layout::by_class, Entropy<0>>(const GrowContext&,
-                                                                                    const HistogramData&,
-                                                                                    HistogramPool&, int);
+template struct NodeSearchOf<Layout::by_class, OfClasses<Gini, Layout::by_class>>;
+template struct NodeSearchOf<Layout::by_class, OfClasses<Entropy, Layout::by_class>>;
 
 }  // namespace spinney::detail

@@ -3,16 +3,9 @@
 
 namespace spinney::detail {
 
-template std::unique_ptr<NodeSearch> make_node_search<Layout::dense, SquaredError>(const GrowContext&,
-                                                                                   const HistogramData&,
-                                                                                   HistogramPool&, int);
-template std::unique_ptr<NodeSearch> make_node_search<Layout::dense, Poisson>(const GrowContext&,
-                                                                              const HistogramData&,
-                                                                              HistogramPool&, int);
-template std::unique_ptr<NodeSearch> make_node_search<Layout::dense, ManyOutputs<Gini>>(const GrowContext&,
-                                                                                        const HistogramData&,
-                                                                                        HistogramPool&, int);
-template std::unique_ptr<NodeSearch> make_node_search<Layout::dense, ManyOutputs<Entropy>>(
-    const GrowContext&, const HistogramData&, HistogramPool&, int);
+template struct NodeSearchOf<Layout::dense, SquaredError>;
+template struct NodeSearchOf<Layout::dense, Poisson>;
+template struct NodeSearchOf<Layout::dense, OfClasses<Gini, Layout::dense>>;
+template struct NodeSearchOf<Layout::dense, OfClasses<Entropy, Layout::dense>>;
 
 }  // namespace spinney::detail

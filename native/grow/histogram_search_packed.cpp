@@ -3,11 +3,7 @@
 
 namespace spinney::detail {
 
-template std::unique_ptr<NodeSearch> make_node_search<Layout::packed, Gini<2>>(const GrowContext&,
-                                                                               const HistogramData&,
-                                                                               HistogramPool&, int);
-template std::unique_ptr<NodeSearch> make_node_search<Layout::packed, Entropy<2>>(const GrowContext&,
-                                                                                  const HistogramData&,
-                                                                                  HistogramPool&, int);
+template struct NodeSearchOf<Layout::packed, OfClasses<Gini, Layout::packed>>;
+template struct NodeSearchOf<Layout::packed, OfClasses<Entropy, Layout::packed>>;
 
 }  // namespace spinney::detail

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "core/types.hpp"
-#include "data/code_matrix.hpp"
+#include "data/input_column.hpp"
 
 namespace spinney {
 
@@ -13,8 +13,5 @@ struct InputTable {
     Size n_rows = 0;
     bool row_major = false;  // the values of a row are contiguous: rows need not be copied
 };
-
-/// Read values of a column of any type, NaN where missing.  out (n,) in steps of `step`
-void read_values(double* out, Size step, const InputColumn& column, Size begin, Size n);
 
 }  // namespace spinney

@@ -7,6 +7,7 @@
 
 #include "core/types.hpp"
 #include "data/bin_edges.hpp"
+#include "data/code_matrix.hpp"
 #include "simd/count_below.hpp"
 
 namespace spinney {
@@ -17,7 +18,7 @@ class EdgeTable {
   public:
     explicit EdgeTable(const Bins& bins) : few_(bins.size() <= 16) {
         edges_.fill(std::numeric_limits<double>::infinity());
-        for (Size b = 0; b + 1 < bins.size(); ++b) edges_[b] = midway(bins.hi[b], bins.lo[b + 1]);
+        for (Size b = 0; b + 1 < bins.size(); ++b) edges_[b] = midpoint(bins.hi[b], bins.lo[b + 1]);
         for (Size k = 0; k < 16; ++k) coarse_[k] = edges_[16 * k + 15];
     }
 

@@ -155,6 +155,9 @@ inline Register from_bits(StatRegister x) { return std::bit_cast<Register>(x); }
 #endif
 }
 
+inline double to_real(Stat x) { return static_cast<double>(x); }
+inline double small_to_real(Stat x) { return static_cast<double>(x); }
+
 /// One register of narrower integers, read from memory.
 template <class T>
 StatRegister widened(const T* from) {
@@ -175,6 +178,7 @@ StatRegister widened(const T* from) {
 }
 
 /// The upper halves of numbers of at least 0.
+inline Stat upper_half(Stat x) { return x >> 32; }
 [[gnu::always_inline]] inline StatRegister upper_half(StatRegister x) {
     using Unsigned = std::uint64_t __attribute__((vector_size(sizeof(StatRegister))));
     return std::bit_cast<StatRegister>(std::bit_cast<Unsigned>(x) >> 32);

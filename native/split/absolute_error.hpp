@@ -20,12 +20,6 @@ class MedianLoss {
     explicit MedianLoss(Size n_ranks)
         : top_(std::bit_floor(std::max<Size>(n_ranks, 1))), weight_(n_ranks + 1), moment_(n_ranks + 1) {}
 
-    void clear() {
-        std::fill(weight_.begin(), weight_.end(), 0.0);
-        std::fill(moment_.begin(), moment_.end(), 0.0);
-        all_weight_ = all_moment_ = 0;
-    }
-
     void add(Size rank, double w, double y) {
         all_weight_ += w;
         all_moment_ += w * y;
@@ -88,24 +82,9 @@ class AbsoluteErrorNode {
                      std::uint64_t address) const;
 
   private:
-    class Sides;
-    struct Losses;
+    friend class AbsoluteErrorSearch;
 
-    Losses losses(const std::vector<std::uint32_t>& order, const std::vector<Size>& first) const;
-    void read(std::vector<std::uint64_t>& keys, std::vector<Size>& missing, const CodeColumn& column,
-              const NodeRows& node) const;
-    void search_numeric(Candidate& out, const CodeColumn& column, const std::vector<std::uint64_t>& keys,
-                        const std::vector<Size>& missing, const Limits& limits, const GrowOptions& options,
-                        std::uint64_t address) const;
-    void search_categories(Candidate& out, const std::vector<std::uint64_t>& keys,
-                           const std::vector<Size>& missing, const Limits& limits, const GrowOptions& options,
-                           std::uint64_t address) const;
-    void try_order(Candidate& out, const std::vector<Code>& levels, Size first, Size last,
-                   const std::vector<std::uint64_t>& keys, const std::vector<Size>& missing,
-                   const Limits& limits, const GrowOptions& options) const;
-    std::vector<Code> by_median(const std::vector<std::uint64_t>& keys) const;
-
-    Size outputs_ = 1, n_ = 0;
+    Size outputs_ = 1;
     bool monotone_ = false;
     double shift_ = 0;
     std::vector<std::uint32_t> rank_;         // (n, outputs)

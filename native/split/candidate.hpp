@@ -11,7 +11,13 @@
 
 namespace spinney {
 
-/// Best split found on one feature.
+/// One term of an oblique split: coefficient · x, with `fill` for a missing x.
+struct LinearTerm {
+    std::int32_t feature;
+    double coefficient, fill;
+};
+
+/// Best split found on one feature, or the best oblique split.
 struct Candidate {
     double score = kImpossible;  // compared between features
     double gain = 0;             // impurity decrease within the node
@@ -25,33 +31,12 @@ struct Candidate {
     bool unseen_left = false;   // category set: categories that are not in the node go to child 0
     bool constant = true;  // the node has one value only: the feature does not count towards max_features
     std::array<double, 2>
-        child_values{};      // absolute error with monotonic constraints: medians of the children
-    std::vector<Code> bins;  // category set: bins of child 0; multiway: the bin of each child
-    std::vector<Code> seen;  // category set: all bins of the node
+        child_values{};             // absolute error with monotonic constraints: medians of the children
+    std::vector<Code> bins;         // category set: bins of child 0; multiway: the bin of each child
+    std::vector<Code> seen;         // category set: all bins of the node
+    std::vector<LinearTerm> terms;  // oblique split Σ coefficient · x ≤ threshold
 
     bool found() const { return kind != SplitKind::leaf; }
-};
-
-/// Midpoint of two neighbouring values, in [a, b).
-inline double midpoint(double a, double b) {
-    const double t = a / 2 + b / 2;
-    return t >= b || t < a ? a : t;
-}
-
-/// One term of an oblique split: coefficient · x, with `fill` for a missing x.
-struct LinearTerm {
-    std::int32_t feature;
-    double coefficient, fill;
-};
-
-/// An oblique split Σ coefficient · x ≤ threshold.
-struct LinearSplit {
-    Candidate candidate;
-    std::vector<LinearTerm> terms;
-
-    /// Projection of a training row. Columns have rank codes, so a code stands for its value.
-    double project(const CodeMatrix& x, Row row) const;
-    bool goes_left(const CodeMatrix& x, Row row) const { return project(x, row) <= candidate.threshold; }
 };
 
 /// Constraints on the children of a split.

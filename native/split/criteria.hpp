@@ -2,19 +2,44 @@
 //
 // A criterion defines quality(c) with  weight · impurity = constant − quality.  The impurity decrease of a
 // split is then (quality(left) + quality(right) − quality(node)) / weight, and a sweep over thresholds only
-// needs split_quality(left, right) = quality(left) + quality(right).
+// needs quality(left) + quality(right).
 #pragma once
 
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <numbers>
+#include <utility>
 
 #include "simd/vectors.hpp"
 #include "split/options.hpp"
 #include "split/statistics.hpp"
 
 namespace spinney {
+
+/// The largest of the values offered to each lane, with the index of its split.
+struct BestLanes {
+    Register value = Register{} + kImpossible;
+    StatRegister index = StatRegister{} + std::numeric_limits<Stat>::max();
+
+    [[gnu::always_inline]] void keep(StatRegister better, Register offered, StatRegister offered_index) {
+        value = where(better, offered, value);
+        index = better ? offered_index : index;
+    }
+
+    /// The largest value of all lanes and the smallest index among equal ones.
+    std::pair<double, Size> first() const {
+        double largest = value[0];
+        Stat at = index[0];
+        for (Size i = 1; i < kRegister; ++i)
+            if (value[i] > largest || (value[i] == largest && index[i] < at)) {
+                largest = value[i];
+                at = index[i];
+            }
+        return {largest, static_cast<Size>(at)};
+    }
+};
 
 /// log2 of a positive normal number from additions, multiplications and one division only, so that every
 /// processor, compiler and C library gives the same bits. Error below 4 ulp.
@@ -44,32 +69,14 @@ template <class V>
     return where(positive, x * log2_same_bits(where(positive, x, one)), x * 0.0);
 }
 
-/// Class weights of a single output; Classes is their number, or 0 when it is only known at run time.
-/// In every criterion V is double, or a vector register for several sums at once; c (n_channels,)
-template <int Classes>
-struct OneOutput {
-    int n;
-    explicit OneOutput(const Statistics& s) : n(Classes ? Classes : s.n_channels) {}
-    int classes() const { return Classes ? Classes : n; }
-};
+// In every criterion V is double, or a vector register for several sums at once.
 
-/// A criterion whose split quality is the sum over the two sides.
-template <class Self>
-struct Additive {
+/// Gini impurity of one output.  c (classes,): class weights
+struct Gini {
     template <class V>
-    [[gnu::always_inline]] V split_quality(const V* l, const V* r) const {
-        const Self& self = static_cast<const Self&>(*this);
-        return self.quality(l) + self.quality(r);
-    }
-};
-
-template <int Classes = 0>
-struct Gini : OneOutput<Classes>, Additive<Gini<Classes>> {
-    using OneOutput<Classes>::OneOutput;
-    template <class V>
-    [[gnu::always_inline]] V quality(const V* c) const {
+    [[gnu::always_inline]] static V quality(const V* c, int classes) {
         V w = c[0], squares = c[0] * c[0];
-        for (int k = 1; k < this->classes(); ++k) {
+        for (int k = 1; k < classes; ++k) {
             w += c[k];
             squares += c[k] * c[k];
         }
@@ -77,13 +84,12 @@ struct Gini : OneOutput<Classes>, Additive<Gini<Classes>> {
     }
 };
 
-template <int Classes = 0>
-struct Entropy : OneOutput<Classes>, Additive<Entropy<Classes>> {
-    using OneOutput<Classes>::OneOutput;
+/// Entropy of one output.  c (classes,): class weights
+struct Entropy {
     template <class V>
-    [[gnu::always_inline]] V quality(const V* c) const {
+    [[gnu::always_inline]] static V quality(const V* c, int classes) {
         V w = c[0], sum = xlog2x(c[0]);
-        for (int k = 1; k < this->classes(); ++k) {
+        for (int k = 1; k < classes; ++k) {
             w += c[k];
             sum += xlog2x(c[k]);
         }
@@ -91,25 +97,30 @@ struct Entropy : OneOutput<Classes>, Additive<Entropy<Classes>> {
     }
 };
 
-/// Mean over several outputs of a criterion for one output.
-template <template <int> class Single>
-struct ManyOutputs : Additive<ManyOutputs<Single>> {
-    const Statistics* s;
-    explicit ManyOutputs(const Statistics& statistics) : s(&statistics) {}
+/// Mean over the outputs of a criterion of class weights. Layout packed has two classes of one output, layout
+/// by_class any number of them, layout dense several outputs.  c (n_channels,)
+template <class OneOutput, Layout L>
+struct OfClasses {
+    int classes;
+    const std::vector<int>* n_classes;
+    explicit OfClasses(const Statistics& s) : classes(s.n_channels), n_classes(&s.n_classes) {}
     template <class V>
     [[gnu::always_inline]] V quality(const V* c) const {
-        Single<0> single(*s);
-        V sum = c[0] * 0.0;
-        for (int k : s->n_classes) {
-            single.n = k;
-            sum += single.quality(c);
-            c += k;
+        if constexpr (L != Layout::dense) {
+            if (L == Layout::packed || classes == 2) return OneOutput::quality(c, 2);  // unrolled
+            return OneOutput::quality(c, classes);
+        } else {
+            V sum = c[0] * 0.0;
+            for (int k : *n_classes) {
+                sum += OneOutput::quality(c, k);
+                c += k;
+            }
+            return sum / static_cast<double>(n_classes->size());
         }
-        return sum / static_cast<double>(s->n_outputs);
     }
 };
 
-struct SquaredError : Additive<SquaredError> {
+struct SquaredError {
     int m;
     explicit SquaredError(const Statistics& s) : m(s.n_outputs) {}
     template <class V>
@@ -121,7 +132,7 @@ struct SquaredError : Additive<SquaredError> {
 };
 
 /// Half the Poisson deviance. It is undefined for a child with a mean ≤ 0, so such a split is not allowed.
-struct Poisson : Additive<Poisson> {
+struct Poisson {
     int m;
     explicit Poisson(const Statistics& s) : m(s.n_outputs) {}
     template <class V>
@@ -137,17 +148,20 @@ struct Poisson : Additive<Poisson> {
     }
 };
 
-/// Call f with the criterion as a type, so that the search loops are compiled for it.
+/// Call f.template operator()<Layout, Criterion>() for the layout and criterion in use, so that the search
+/// loops are compiled for them.
 template <class F>
 decltype(auto) with_criterion(CriterionName name, const Statistics& s, F&& f) {
-    if (s.task == Task::classification) {
-        const bool entropy = name == CriterionName::entropy;
-        if (s.n_outputs > 1) return entropy ? f(ManyOutputs<Entropy>(s)) : f(ManyOutputs<Gini>(s));
-        if (s.n_channels == 2) return entropy ? f(Entropy<2>(s)) : f(Gini<2>(s));
-        return entropy ? f(Entropy<0>(s)) : f(Gini<0>(s));
-    }
-    if (name == CriterionName::poisson) return f(Poisson(s));
-    return f(SquaredError(s));
+    const auto with_classes = [&]<class OneOutput>() -> decltype(auto) {
+        return with_layout(s.layout, [&]<Layout L>() -> decltype(auto) {
+            return f.template operator()<L, OfClasses<OneOutput, L>>();
+        });
+    };
+    if (s.task == Task::classification)
+        return name == CriterionName::entropy ? with_classes.template operator()<Entropy>()
+                                              : with_classes.template operator()<Gini>();
+    if (name == CriterionName::poisson) return f.template operator()<Layout::dense, Poisson>();
+    return f.template operator()<Layout::dense, SquaredError>();
 }
 
 }  // namespace spinney

@@ -53,26 +53,6 @@ CodeSet filled_bins(const Stat* bins, Size n_bins) {
 
 }  // namespace
 
-/// The best splits so far, one per lane.
-struct NewtonSearch::BestLanes {
-    Register gain = Register{} + kImpossible;
-    StatRegister index{};
-
-    /// Index of the largest gain, the first of equal ones; −1 when there is none.
-    int first(double& largest) const {
-        int best = -1;
-        for (Size i = 0; i < kRegister; ++i) {
-            if (gain[i] == kImpossible) continue;
-            const bool better = best < 0 || gain[i] > largest ||
-                                (gain[i] == largest && index[i] < index[static_cast<Size>(best)]);
-            if (!better) continue;
-            best = static_cast<int>(i);
-            largest = gain[i];
-        }
-        return best < 0 ? -1 : static_cast<int>(index[static_cast<Size>(best)]);
-    }
-};
-
 NewtonSplit NewtonSearch::numeric(const Stat* bins, Size n_bins, const Stat* weights,
                                   const NewtonNode& node) {
     NewtonSplit out;
@@ -131,7 +111,7 @@ Size NewtonSearch::accumulate(const Stat* bins, Size n_bins, const Stat* weights
         bins_[n] = static_cast<std::int32_t>(bin);
         if (weights) weights_[n] = weight += weights[bin];
     };
-    CodeSet filled = filled_bins(bins, n_bins);
+    const CodeSet filled = filled_bins(bins, n_bins);
     if (2 * filled.size() > n_bins) {
         for (Size bin = 0; bin < n_bins; ++bin) {
             put(bin);
@@ -139,9 +119,10 @@ Size NewtonSearch::accumulate(const Stat* bins, Size n_bins, const Stat* weights
         }
         return n;
     }
-    for (Size word = 0; word < filled.bits.size(); ++word)
-        for (std::uint64_t bits = filled.bits[word]; bits != 0; bits &= bits - 1, ++n)
-            put(64 * word + static_cast<Size>(std::countr_zero(bits)));
+    filled.for_each([&](Size bin) {
+        put(bin);
+        ++n;
+    });
     return n;
 }
 
@@ -164,25 +145,24 @@ void NewtonSearch::try_all(NewtonSplit& out, Size n, Stat extra, Stat extra_weig
     };
     const BestLanes best =
         node.bounded ? with.template operator()<true>() : with.template operator()<false>();
-    double quality = 0;
-    const int index = best.first(quality);
-    if (index < 0) return;
+    const auto [quality, index] = best.first();
+    if (quality == kImpossible) return;
     const double g = static_cast<double>(gradient_of(node.total)),
                  h = static_cast<double>(hessian_of(node.total)) + l2;
     const double gain =
         quality - (node.bounded ? newton_quality<true>(g, h, node) : newton_quality<false>(g, h, node));
     if (!(gain > out.gain)) return;
     out.gain = gain;
-    out.threshold_bin = index;
+    out.threshold_bin = static_cast<std::int32_t>(index);
     out.missing = missing;
-    out.left = sums_[static_cast<Size>(index)] + extra;
+    out.left = sums_[index] + extra;
     const Stat smaller = std::min(hessian_of(out.left), hessian_of(node.total - out.left));
     out.sure = weighted || smaller >= node.sure_hessian;
 }
 
 template <bool Bounded, bool Weighted>
-NewtonSearch::BestLanes NewtonSearch::best_of(Size n, Stat extra, Stat extra_weight, double l2,
-                                              const NewtonNode& node) const {
+BestLanes NewtonSearch::best_of(Size n, Stat extra, Stat extra_weight, double l2,
+                                const NewtonNode& node) const {
     BestLanes best;
     StatRegister index = lane_numbers();
     // Sums of a node are below 2^32, so the differences are exact.
@@ -215,9 +195,7 @@ NewtonSearch::BestLanes NewtonSearch::best_of(Size n, Stat extra, Stat extra_wei
             // One division for both sides.
             quality = (gl * gl * dr + gr * gr * dl) / (dl * dr);
         }
-        const StatRegister better = ok & (quality > best.gain);
-        best.gain = better ? quality : best.gain;
-        best.index = better ? index : best.index;
+        best.keep(ok & (quality > best.value), quality, index);
     }
     return best;
 }

@@ -7,12 +7,12 @@
 #pragma once
 
 #include <array>
-#include <bit>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
 #include "core/types.hpp"
+#include "data/code_matrix.hpp"
 #include "simd/vectors.hpp"
 #include "split/criteria.hpp"
 #include "split/options.hpp"
@@ -45,25 +45,6 @@ struct NewtonNode {
     int direction = 0;  // monotonic constraint of the feature: +1 increasing, −1 decreasing
 };
 
-/// A set of bin codes.
-struct CodeSet {
-    std::array<std::uint64_t, 4> bits{};
-    bool holds(Code code) const { return bits[code / 64] >> (code % 64) & 1; }
-    Size size() const {
-        Size n = 0;
-        for (const std::uint64_t word : bits) n += static_cast<Size>(std::popcount(word));
-        return n;
-    }
-    void put(Code code) { bits[code / 64] |= std::uint64_t{1} << (code % 64); }
-    /// The codes of the set below n, ascending.
-    std::vector<Code> below(Code n) const {
-        std::vector<Code> out;
-        for (Code code = 0; code < n; ++code)
-            if (holds(code)) out.push_back(code);
-        return out;
-    }
-};
-
 /// Best split on one feature.
 struct NewtonSplit {
     double gain = kImpossible;  // in steps
@@ -88,7 +69,6 @@ class NewtonSearch {
 
   private:
     static constexpr Size capacity = 256, padded = capacity + kRegister;
-    struct BestLanes;
 
     Size accumulate(const Stat* bins, Size n_bins, const Stat* weights);
     void gather(std::array<Stat, padded>& out, const Stat* bins, Size n, bool prefix) const;

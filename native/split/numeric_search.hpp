@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "data/tiles.hpp"
+#include "split/row_stats.hpp"
 #include "split/scorer.hpp"
 
 namespace spinney {
@@ -23,6 +24,10 @@ struct BinSplit {
     Code last_left = 0;
     bool constant = true;  // the node has one value only
     bool found() const { return quality > kImpossible; }
+    void set(const std::pair<double, Size>& best) {
+        quality = best.first;
+        last_left = static_cast<Code>(best.second);
+    }
 };
 
 /// Search in a small node. Each row is a lane whose candidate threshold is the row's own code; its left sum
@@ -47,23 +52,23 @@ class SmallNodeSearch {
                (L == Layout::dense || weight_steps <= static_cast<Stat>(std::numeric_limits<Number>::max()));
     }
 
-    /// Load the statistics of the rows.  stats, class_code: as in HistogramData
-    void load(std::span<const Row> rows, const Stat* stats, const std::uint16_t* class_code,
-              const Statistics& s) {
+    /// Load the statistics of the rows.
+    void load(std::span<const Row> rows, const RowStats& all, const Statistics& s) {
         n_ = rows.size();
         width_ = L == Layout::packed ? 2 : static_cast<Size>(s.width);
         for (Size i = 0; i < n_; ++i) {
             const Row row = rows[i];
             if constexpr (L == Layout::packed) {
-                const auto weight = static_cast<Number>(stats[row] & 0xFFFF);
-                const auto second = static_cast<Number>(stats[row] >> 32);
+                const auto weight = static_cast<Number>(all.stats[row] & 0xFFFF);
+                const auto second = static_cast<Number>(all.stats[row] >> 32);
                 stats_[0][i] = static_cast<Number>(weight - second);
                 stats_[1][i] = second;
             } else if constexpr (L == Layout::by_class) {
-                stats_[0][i] = static_cast<Number>(stats[row]);
-                class_code_[i] = class_code[row];
+                stats_[0][i] = static_cast<Number>(all.stats[row]);
+                class_code_[i] = all.class_code[row];
             } else {
-                for (Size w = 0; w < width_; ++w) stats_[w][i] = stats[row * width_ + w];
+                for (Size w = 0; w < width_; ++w) stats_[w][i] = all.stats[row * width_ + w];
+                if (width_ % 2) stats_[width_][i] = 0;  // they are added up in pairs
             }
         }
     }
@@ -94,24 +99,15 @@ class SmallNodeSearch {
         if (constant_) return out;
         accumulate();
         alignas(64) std::array<Stat, max_width * kRegister> sums;
-        Register best = Register{} + kImpossible;
-        StatRegister best_code = StatRegister{} + kAboveAll;
+        BestLanes best;
         for (Size begin = 0; begin < n_; begin += kRegister) {
             read_sums(sums.data(), begin);
             const Register value = scorer.score_lanes(sums.data());
             const StatRegister code = widened(code_.data() + begin);
             // The smallest code among equal splits; the rows are in any order.
-            const StatRegister better = (value > best) | ((value == best) & (code < best_code));
-            best = where(better, value, best);
-            best_code = better ? code : best_code;
+            best.keep((value > best.value) | ((value == best.value) & (code < best.index)), value, code);
         }
-        for (Size i = 0; i < kRegister; ++i) {
-            const auto code = static_cast<Code>(best_code[i]);
-            if (best[i] > out.quality || (best[i] == out.quality && code < out.last_left)) {
-                out.quality = best[i];
-                out.last_left = code;
-            }
-        }
+        out.set(best.first());
         return out;
     }
 
@@ -152,8 +148,7 @@ class SmallNodeSearch {
                     std::memcpy(sum, &now, sizeof now);
                 }
             } else {
-                for (Size w = 0; w + 1 < width_; w += 2) add_two(own, begin, w);
-                if (width_ % 2) add_one(own, begin, width_ - 1);
+                for (Size w = 0; w < width_; w += 2) add_two(own, begin, w);
             }
         }
     }
@@ -167,12 +162,6 @@ class SmallNodeSearch {
         std::memcpy(sums_[w].data() + begin, &a, sizeof a);
         std::memcpy(sums_[w + 1].data() + begin, &b, sizeof b);
     }
-    void add_one(const Vector& own, Size begin, Size w) {
-        Vector a{};
-        for (Size j = 0; j < n_; ++j) a += own >= code_[j] ? Vector{} + stats_[w][j] : Vector{};
-        std::memcpy(sums_[w].data() + begin, &a, sizeof a);
-    }
-
     /// The sums of one register of lanes in the form of SplitScorer::score_lanes.  out (width, kRegister)
     void read_sums(Stat* out, Size begin) const {
         if constexpr (L == Layout::packed) {
@@ -204,7 +193,7 @@ class BinSearch {
     /// Best split. `used`: the bins that are not empty, or null if unknown.
     /// bins (n_bins, width), left (width,): receives the left sum
     template <class Scorer>
-    BinSplit search(Scorer& scorer, const Stat* bins, Size n_bins, const BinMask* used, Stat* left) {
+    BinSplit search(Scorer& scorer, const Stat* bins, Size n_bins, const CodeSet* used, Stat* left) {
         n_ = 0;
         std::fill_n(sum_.data(), width_, 0);
         if (width_ == 2)
@@ -217,13 +206,16 @@ class BinSearch {
         // The last threshold leaves nothing on the right; the unused lanes of the last register repeat it.
         for (Size i = n_; i % kRegister != 0; ++i)
             for (Size w = 0; w < width_; ++w) prefix(i, w) = sum_[w];
-        FirstBest best;
-        for (Size begin = 0; begin + 1 < n_; begin += kRegister)
-            best.offer(scorer.score_lanes(prefix_.data() + begin * width_));
-        const Size at = best.choose(out.quality);
+        BestLanes best;
+        StatRegister index = lane_numbers();
+        for (Size begin = 0; begin + 1 < n_; begin += kRegister, index += static_cast<Stat>(kRegister)) {
+            const Register value = scorer.score_lanes(prefix_.data() + begin * width_);
+            best.keep(value > best.value, value, index);
+        }
+        out.set(best.first());
         if (!out.found()) return out;
-        out.last_left = code_[at];
-        for (Size w = 0; w < width_; ++w) left[w] = prefix(at, w);
+        for (Size w = 0; w < width_; ++w) left[w] = prefix(out.last_left, w);
+        out.last_left = code_[out.last_left];
         return out;
     }
 
@@ -231,8 +223,8 @@ class BinSearch {
     /// bins (n_bins,), left (1,)
     template <class Scorer>
     static BinSplit search_packed(Scorer& scorer, const Stat* bins, Size n_bins, Stat* left) {
-        FirstBest best;
-        StatRegister before{};
+        BestLanes best;
+        StatRegister before{}, index = lane_numbers();
         const auto score_bins = [&](Size begin, Size n) {
             StatRegister bin{};
             std::memcpy(&bin, bins + begin, n * sizeof(Stat));
@@ -240,49 +232,26 @@ class BinSearch {
             before += within[kRegister - 1];
             alignas(64) std::array<Stat, kRegister> left_sums;
             std::memcpy(left_sums.data(), &sum, sizeof sum);
-            best.offer(scorer.score_lanes(left_sums.data()));
+            const Register value = scorer.score_lanes(left_sums.data());
+            best.keep(value > best.value, value, index);
+            index += static_cast<Stat>(kRegister);
         };
         const Size full = n_bins / kRegister * kRegister;
         for (Size begin = 0; begin < full; begin += kRegister) score_bins(begin, kRegister);
         if (full < n_bins) score_bins(full, n_bins - full);
         BinSplit out;
-        const Size at = best.choose(out.quality);
+        out.set(best.first());
         out.constant = !out.found() && std::count(bins, bins + n_bins, 0) + 1 >= static_cast<long>(n_bins);
-        out.last_left = static_cast<Code>(at);
-        if (out.found()) *left = std::accumulate(bins, bins + at + 1, Stat{0});
+        if (out.found()) *left = std::accumulate(bins, bins + out.last_left + 1, Stat{0});
         return out;
     }
 
   private:
-    /// The first of the largest values, per lane.
-    struct FirstBest {
-        Register value = Register{} + kImpossible;
-        StatRegister at{}, next = lane_numbers();
-
-        void offer(Register offered) {
-            const StatRegister better = offered > value;
-            value = where(better, offered, value);
-            at = better ? next : at;
-            next += static_cast<Stat>(kRegister);
-        }
-        Size choose(double& largest) const {
-            Size out = 0;
-            for (Size i = 0; i < kRegister; ++i) {
-                const auto index = static_cast<Size>(at[i]);
-                if (value[i] > largest || (value[i] == largest && index < out)) {
-                    largest = value[i];
-                    out = index;
-                }
-            }
-            return out;
-        }
-    };
-
     Stat& prefix(Size i, Size w) { return prefix_[(i / kRegister * width_ + w) * kRegister + i % kRegister]; }
 
     /// Store the prefix sum after each used bin. Width: of a bin, or 0 when it is only known at run time.
     template <Size Width>
-    void accumulate(const Stat* bins, Size n_bins, const BinMask* used) {
+    void accumulate(const Stat* bins, Size n_bins, const CodeSet* used) {
         const Size width = Width ? Width : width_;
         Stat* sum = sum_.data();
         const auto add = [&](Size b) {
@@ -297,13 +266,10 @@ class BinSearch {
             code_[n_] = static_cast<std::uint8_t>(b);
             n_ += any != 0;
         };
-        if (!used) {
+        if (used)
+            used->for_each(add);
+        else
             for (Size b = 0; b < n_bins; ++b) add(b);
-            return;
-        }
-        for (Size w = 0; w < used->size(); ++w)
-            for (std::uint64_t bits = (*used)[w]; bits; bits &= bits - 1)
-                add(w * 64 + static_cast<Size>(std::countr_zero(bits)));
     }
 
     Size width_, n_ = 0;

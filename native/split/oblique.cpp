@@ -15,7 +15,7 @@
 
 namespace spinney {
 
-double LinearSplit::project(const CodeMatrix& x, Row row) const {
+double project(std::span<const LinearTerm> terms, const CodeMatrix& x, Row row) {
     double sum = 0;
     for (const auto& t : terms) {
         const CodeColumn& column = x.columns[static_cast<Size>(t.feature)];
@@ -69,7 +69,7 @@ class ObliqueSearch {
 
     /// The first start that ends in a split of two terms or more, if it is better than the best split on one
     /// feature. Further starts cost as much again and fit noise as often as the boundary.
-    LinearSplit run() {
+    Candidate run() {
         if (!has_room()) return {};
         sample_ = sample_node(c_, state_, node_);
         if (sample_.d() < 2) return {};
@@ -332,12 +332,12 @@ class ObliqueSearch {
     }
 
     /// Split of a direction on all rows of the node, by exactly the numbers that prediction computes.
-    LinearSplit finished(const Direction& direction) const {
-        LinearSplit out;
+    Candidate finished(const Direction& direction) const {
+        Candidate out;
         out.terms = terms_of(direction);
         std::vector<double> values(node_.rows.size());
         for (Size i = 0; i < values.size(); ++i) {
-            values[i] = out.project(c_.x, node_.rows[i]);
+            values[i] = project(out.terms, c_.x, node_.rows[i]);
             if (!std::isfinite(values[i])) return {};
         }
         const bool absolute = c_.options.criterion == CriterionName::absolute_error;
@@ -351,15 +351,14 @@ class ObliqueSearch {
         const double weight = weight_of(c_, total_),
                      left = absolute ? split.left_weight * weight : split.left_weight;
         const double information = detail::split_information(left, weight - left);
-        Candidate& k = out.candidate;
-        k.kind = SplitKind::linear;
-        k.constant = false;
-        k.missing = 0;  // not used: missing values are filled in
-        k.threshold = split.threshold;
-        k.gain = split.gain;
-        k.improvement = weight / c_.all_weight * split.gain;
-        k.gain_ratio = information > 0 ? split.gain / information : 0.0;
-        k.score = score_at_cost(c_.options, split.gain, cost_of(direction));
+        out.kind = SplitKind::linear;
+        out.constant = false;
+        out.missing = 0;  // not used: missing values are filled in
+        out.threshold = split.threshold;
+        out.gain = split.gain;
+        out.improvement = weight / c_.all_weight * split.gain;
+        out.gain_ratio = information > 0 ? split.gain / information : 0.0;
+        out.score = score_at_cost(c_.options, split.gain, cost_of(direction));
         return out;
     }
 
@@ -378,8 +377,8 @@ class ObliqueSearch {
 
 }  // namespace
 
-LinearSplit best_oblique_split(const GrowContext& context, const NodeState& state, const NodeRows& node,
-                               const Stat* total, const Limits& limits, double axis_score) {
+Candidate best_oblique_split(const GrowContext& context, const NodeState& state, const NodeRows& node,
+                             const Stat* total, const Limits& limits, double axis_score) {
     return ObliqueSearch(context, state, node, total, limits, axis_score).run();
 }
 

@@ -81,29 +81,17 @@ struct GrowOptions {
 
     static constexpr auto fields() {
         using O = GrowOptions;
-        return std::tuple{SPINNEY_FIELD(O, criterion),
-                          SPINNEY_FIELD(O, score),
-                          SPINNEY_FIELD(O, splitter),
-                          SPINNEY_FIELD(O, categorical_split),
-                          SPINNEY_FIELD(O, missing),
-                          SPINNEY_FIELD(O, use_categories_once),
-                          SPINNEY_FIELD(O, oblique_directions),
-                          SPINNEY_FIELD(O, max_depth),
-                          SPINNEY_FIELD(O, min_samples_split),
-                          SPINNEY_FIELD(O, min_samples_leaf),
-                          SPINNEY_FIELD(O, min_weight_leaf),
-                          SPINNEY_FIELD(O, min_impurity_decrease),
-                          SPINNEY_FIELD(O, min_gain),
-                          SPINNEY_FIELD(O, max_leaf_nodes),
-                          SPINNEY_FIELD(O, max_features),
-                          SPINNEY_FIELD(O, cost_rule),
-                          SPINNEY_FIELD(O, omega),
-                          SPINNEY_FIELD(O, feature_costs),
-                          SPINNEY_FIELD(O, monotonic_cst),
-                          SPINNEY_FIELD(O, seed),
-                          SPINNEY_FIELD(O, tie_seed),
-                          SPINNEY_FIELD(O, n_threads),
-                          SPINNEY_FIELD(O, ledger)};
+        return std::make_tuple(
+            SPINNEY_FIELD(O, criterion), SPINNEY_FIELD(O, score), SPINNEY_FIELD(O, splitter),
+            SPINNEY_FIELD(O, categorical_split), SPINNEY_FIELD(O, missing),
+            SPINNEY_FIELD(O, use_categories_once), SPINNEY_FIELD(O, oblique_directions),
+            SPINNEY_FIELD(O, max_depth), SPINNEY_FIELD(O, min_samples_split),
+            SPINNEY_FIELD(O, min_samples_leaf), SPINNEY_FIELD(O, min_weight_leaf),
+            SPINNEY_FIELD(O, min_impurity_decrease), SPINNEY_FIELD(O, min_gain),
+            SPINNEY_FIELD(O, max_leaf_nodes), SPINNEY_FIELD(O, max_features), SPINNEY_FIELD(O, cost_rule),
+            SPINNEY_FIELD(O, omega), SPINNEY_FIELD(O, feature_costs), SPINNEY_FIELD(O, monotonic_cst),
+            SPINNEY_FIELD(O, seed), SPINNEY_FIELD(O, tie_seed), SPINNEY_FIELD(O, n_threads),
+            SPINNEY_FIELD(O, ledger));
     }
 };
 

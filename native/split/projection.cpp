@@ -17,7 +17,7 @@ class SweepingSplitter final : public ProjectionSplitter {
   public:
     SweepingSplitter(const Statistics& s, const NodeRows& node, const Stat* total, const Limits& limits)
         : s_(s), limits_(limits), scorer_(s, total, limits_), left_(static_cast<Size>(s.width)) {
-        node_.gather(s, node);
+        rows_.gather(s, node);
         base_ = scorer_.quality(total);
         weight_ = scorer_.weight(total);
     }
@@ -77,7 +77,8 @@ class SweepingSplitter final : public ProjectionSplitter {
         radix_sort_pairs(buffers.keys.data(), buffers.order.data(), buffers.spare_keys.data(),
                          buffers.spare_order.data(), n);
         std::fill(left_.begin(), left_.end(), 0);
-        return best_boundary(buffers, n, [&](Size i) { add_row<L>(left_.data(), s_, node_, i); });
+        return best_boundary(buffers, n,
+                             [&](Size i) { rows_.view().template add<L>(left_.data(), i, s_.row_width); });
     }
 
     /// Move the rows in order of their keys and score wherever the key changes.
@@ -99,13 +100,13 @@ class SweepingSplitter final : public ProjectionSplitter {
 
     void move(Size i, Stat sign) {
         const auto n = static_cast<Size>(s_.row_width);
-        const Stat* own = node_.stats.data() + i * n;
-        Stat* to = left_.data() + (L == Layout::by_class ? node_.class_code[i] * n : 0);
+        const Stat* own = rows_.stats.data() + i * n;
+        Stat* to = left_.data() + (L == Layout::by_class ? rows_.class_code[i] * n : 0);
         for (Size k = 0; k < n; ++k) to[k] += sign * own[k];
     }
 
     const Statistics& s_;
-    NodeRowStats node_;
+    CopiedRowStats rows_;
     Limits limits_;
     SplitScorer<L, Criterion> scorer_;
     std::vector<Stat> left_;
@@ -119,9 +120,10 @@ class SweepingSplitter final : public ProjectionSplitter {
 std::unique_ptr<ProjectionSplitter> make_projection_splitter(CriterionName criterion, const Statistics& s,
                                                              const NodeRows& node, const Stat* total,
                                                              const Limits& limits) {
-    return with_scorer(criterion, s, [&]<Layout L, class Criterion>() -> std::unique_ptr<ProjectionSplitter> {
-        return std::make_unique<SweepingSplitter<L, Criterion>>(s, node, total, limits);
-    });
+    return with_criterion(criterion, s,
+                          [&]<Layout L, class Criterion>() -> std::unique_ptr<ProjectionSplitter> {
+                              return std::make_unique<SweepingSplitter<L, Criterion>>(s, node, total, limits);
+                          });
 }
 
 }  // namespace spinney

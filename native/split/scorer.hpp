@@ -61,36 +61,13 @@ class SplitScorer final : public ScorerBase {
           criterion_(s),
           limits_(limits),
           total_(total),
-          right_(static_cast<Size>(s.width)),
           l_(static_cast<Size>(s.n_channels)),
           r_(static_cast<Size>(s.n_channels)),
           lane_l_(static_cast<Size>(s.n_channels)),
           lane_r_(static_cast<Size>(s.n_channels)) {}
 
     double operator()(const Stat* left) override {
-        if constexpr (L == Layout::packed) {
-            const Stat n = left[0] & kLowHalf, second = left[0] >> 32;
-            const Stat rest = total_[0] - left[0], rest_n = rest & kLowHalf, rest_second = rest >> 32;
-            const Stat min_side = std::max(limits_.min_weight, limits_.min_count);
-            if (n < min_side || rest_n < min_side) return kImpossible;
-            const std::array<double, 2> l{static_cast<double>(n - second), static_cast<double>(second)};
-            const std::array<double, 2> r{static_cast<double>(rest_n - rest_second),
-                                          static_cast<double>(rest_second)};
-            if (limits_.monotone && !monotone(l.data(), r.data())) return kImpossible;
-            return criterion_.split_quality(l.data(), r.data());
-        } else {
-            for (int i = 0; i < s_.width; ++i) right_[static_cast<Size>(i)] = total_[i] - left[i];
-            if (s_.weight_steps(left) < limits_.min_weight ||
-                s_.weight_steps(right_.data()) < limits_.min_weight)
-                return kImpossible;
-            if (limits_.min_count > 0 &&
-                (s_.count(left) < limits_.min_count || s_.count(right_.data()) < limits_.min_count))
-                return kImpossible;
-            s_.decode(left, l_.data());
-            s_.decode(right_.data(), r_.data());
-            if (limits_.monotone && !monotone(l_.data(), r_.data())) return kImpossible;
-            return criterion_.split_quality(l_.data(), r_.data());
-        }
+        return score([&](int i) { return left[i]; }, l_.data(), r_.data());
     }
 
     /// The same for one split per lane of a register.  left_sums (width, kRegister)
@@ -100,22 +77,7 @@ class SplitScorer final : public ScorerBase {
             std::memcpy(&v, left_sums + i * static_cast<int>(kRegister), sizeof v);
             return v;
         };
-        StatRegister ok;
-        if constexpr (L == Layout::packed) {
-            const StatRegister left = load(0), right = total_[0] - left, low = StatRegister{} + kLowHalf;
-            const StatRegister n = left & low, second = upper_half(left), rest = right & low,
-                               rest_second = upper_half(right);
-            const Stat min_side = std::max(limits_.min_weight, limits_.min_count);
-            ok = (n >= min_side) & (rest >= min_side);
-            lane_l_[0] = small_to_real(n - second);
-            lane_l_[1] = small_to_real(second);
-            lane_r_[0] = small_to_real(rest - rest_second);
-            lane_r_[1] = small_to_real(rest_second);
-        } else {
-            ok = decode_lanes(load);
-        }
-        if (limits_.monotone) ok &= monotone(lane_l_.data(), lane_r_.data());
-        return where(ok, criterion_.split_quality(lane_l_.data(), lane_r_.data()), Register{} + kImpossible);
+        return score(load, lane_l_.data(), lane_r_.data());
     }
 
     void score_all(const Stat* left_sums, double* qualities) override {
@@ -132,38 +94,61 @@ class SplitScorer final : public ScorerBase {
     }
 
   private:
-    /// Decode a register of left and right sums. Returns a mask of the lanes that satisfy the limits.
-    template <class Load>
-    [[gnu::always_inline]] StatRegister decode_lanes(Load&& load) {
-        const bool regression = s_.task == Task::regression;
-        const int step = L == Layout::by_class ? s_.row_width : 1;
-        const int classes = L == Layout::by_class || regression ? s_.n_channels : s_.n_classes[0];
-        StatRegister weight{}, rest{}, count{}, rest_count{};
-        for (int k = 0; k < s_.n_channels; ++k) {
-            const StatRegister left = load(k * step), right = total_[k * step] - left;
-            const double unit =
-                regression && k > 0 ? s_.value_unit[static_cast<Size>(k - 1)] : s_.weight_unit;
-            lane_l_[static_cast<Size>(k)] = to_real(left) * unit;
-            lane_r_[static_cast<Size>(k)] = to_real(right) * unit;
-            if (regression ? k == 0 : k < classes) {
-                weight += left;
-                rest += right;
+    /// Score the left sums load(0), load(1), …: one split if V is double, one per lane if it is a register.
+    /// l, r (n_channels,): receive the channels of both sides
+    template <class V, class Load>
+    [[gnu::always_inline]] V score(Load&& load, V* l, V* r) const {
+        auto ok = decode(load, l, r);
+        if (limits_.monotone) ok &= monotone(l, r);
+        return where(ok, criterion_.quality(l) + criterion_.quality(r), V{} + kImpossible);
+    }
+
+    /// Decode both sides. Returns whether they satisfy the limits.
+    template <class V, class Load>
+    [[gnu::always_inline]] auto decode(Load&& load, V* l, V* r) const {
+        using Sum = decltype(load(0));
+        if constexpr (L == Layout::packed) {
+            const Sum left = load(0), right = total_[0] - left;
+            const Sum n = left & kLowHalf, second = upper_half(left), rest = right & kLowHalf,
+                      rest_second = upper_half(right);
+            l[0] = small_to_real(n - second);
+            l[1] = small_to_real(second);
+            r[0] = small_to_real(rest - rest_second);
+            r[1] = small_to_real(rest_second);
+            const Stat min_side = std::max(limits_.min_weight, limits_.min_count);
+            return (n >= min_side) & (rest >= min_side);
+        } else {
+            const bool regression = s_.task == Task::regression;
+            const int step = L == Layout::by_class ? s_.row_width : 1;
+            const int classes = L == Layout::by_class ? s_.n_channels : regression ? 1 : s_.n_classes[0];
+            Sum weight{}, rest{}, count{}, rest_count{};
+            for (int k = 0; k < s_.n_channels; ++k) {
+                const Sum left = load(k * step), right = total_[k * step] - left;
+                const double unit =
+                    regression && k > 0 ? s_.value_unit[static_cast<Size>(k - 1)] : s_.weight_unit;
+                l[k] = to_real(left) * unit;
+                r[k] = to_real(right) * unit;
+                if (k < classes) {
+                    weight += left;
+                    rest += right;
+                }
+                if (L == Layout::by_class && s_.count_index >= 0) {
+                    const Sum own = load(k * step + s_.count_index);
+                    count += own;
+                    rest_count += total_[k * step + s_.count_index] - own;
+                }
             }
-            if (L == Layout::by_class && s_.count_index >= 0) {
-                count += load(k * step + s_.count_index);
-                rest_count += total_[k * step + s_.count_index] - load(k * step + s_.count_index);
+            const auto ok = (weight >= limits_.min_weight) & (rest >= limits_.min_weight);
+            if (limits_.min_count <= 0) return ok;
+            if (s_.unit_weights) {
+                count = weight;
+                rest_count = rest;
+            } else if (L == Layout::dense) {
+                count = load(s_.count_index);
+                rest_count = total_[s_.count_index] - count;
             }
+            return ok & (count >= limits_.min_count) & (rest_count >= limits_.min_count);
         }
-        StatRegister ok = (weight >= limits_.min_weight) & (rest >= limits_.min_weight);
-        if (limits_.min_count <= 0) return ok;
-        if (s_.unit_weights) {
-            count = weight;
-            rest_count = rest;
-        } else if (L == Layout::dense) {
-            count = load(s_.count_index);
-            rest_count = total_[s_.count_index] - count;
-        }
-        return ok & (count >= limits_.min_count) & (rest_count >= limits_.min_count);
     }
 
     /// Value of a child: mean of y, or probability of the second class.
@@ -181,34 +166,9 @@ class SplitScorer final : public ScorerBase {
     Criterion criterion_;
     const Limits& limits_;
     const Stat* total_;
-    Buffer<Stat> right_;
     Buffer<double> l_, r_;
     Buffer<Register, 8> lane_l_, lane_r_;
 };
-
-/// Call f.template operator()<Layout>() for the layout in use.
-template <class F>
-decltype(auto) with_layout(Layout layout, F&& f) {
-    if (layout == Layout::packed) return f.template operator()<Layout::packed>();
-    if (layout == Layout::by_class) return f.template operator()<Layout::by_class>();
-    return f.template operator()<Layout::dense>();
-}
-
-/// Call f.template operator()<Layout, Criterion>() for the layout and criterion in use.
-template <class F>
-decltype(auto) with_scorer(CriterionName name, const Statistics& s, F&& f) {
-    return with_criterion(name, s, [&](auto criterion) -> decltype(auto) {
-        using C = decltype(criterion);
-        if constexpr (std::is_same_v<C, Gini<2>> || std::is_same_v<C, Entropy<2>>) {
-            if (s.layout == Layout::packed) return f.template operator()<Layout::packed, C>();
-            return f.template operator()<Layout::by_class, C>();
-        } else if constexpr (std::is_same_v<C, Gini<0>> || std::is_same_v<C, Entropy<0>>) {
-            return f.template operator()<Layout::by_class, C>();
-        } else {
-            return f.template operator()<Layout::dense, C>();
-        }
-    });
-}
 
 namespace detail {
 

@@ -9,46 +9,9 @@
 #include "core/radix_sort.hpp"
 #include "data/code_matrix.hpp"
 #include "split/categories.hpp"
-#include "split/node_values.hpp"
+#include "split/row_stats.hpp"
 
 namespace spinney {
-
-/// Statistics of a node's rows in the node's order. A sweep in order of a feature's values then reads this
-/// small array at random instead of the whole table.
-struct NodeRowStats {
-    std::vector<Stat> stats;                // (n, row_width)
-    std::vector<std::uint16_t> class_code;  // (n,) of layout by_class
-
-    void gather(const Statistics& s, const NodeRows& node) {
-        const Size n = node.rows.size(), width = static_cast<Size>(s.row_width);
-        stats.resize(n * width);
-        class_code.resize(s.layout == Layout::by_class ? n : 0);
-        for (Size i = 0; i < n; ++i) {
-            if (s.layout == Layout::by_class) class_code[i] = s.class_code[node.rows[i]];
-            if (node.parts.empty()) {
-                std::copy_n(s.row(node.rows[i]), width, stats.data() + i * width);
-            } else if (s.layout == Layout::by_class) {
-                stats[i] = node.parts[i];
-            } else {
-                std::fill_n(stats.data() + i * width, width, 0);
-                s.add_fraction(stats.data() + i * width, node.rows[i], node.parts[i]);
-            }
-        }
-    }
-};
-
-/// Add the i-th row of a node to a sum. The layout is a template parameter: this is the inner loop.
-template <Layout L>
-[[gnu::always_inline]] inline void add_row(Stat* sum, const Statistics& s, const NodeRowStats& node, Size i) {
-    if constexpr (L == Layout::packed) {
-        sum[0] += node.stats[i];
-    } else {
-        const Size n = static_cast<Size>(s.row_width);
-        const Stat* own = node.stats.data() + i * n;
-        Stat* to = L == Layout::by_class ? sum + node.class_code[i] * n : sum;
-        for (Size k = 0; k < n; ++k) to[k] += own[k];
-    }
-}
 
 /// Groups given as a histogram with one bit per used bin.
 class BinnedGroups {
@@ -94,8 +57,8 @@ class BinnedGroups {
 template <Layout L>
 class SortedGroups {
   public:
-    SortedGroups(std::span<const std::uint64_t> keys, const NodeRowStats& node, const Statistics& s)
-        : keys_(keys), node_(node), s_(s) {}
+    SortedGroups(std::span<const std::uint64_t> keys, const RowStats& rows, int row_width)
+        : keys_(keys), rows_(rows), row_width_(row_width) {}
 
     bool more() const { return at_ < keys_.size(); }
     Code peek() const { return static_cast<Code>(keys_[at_] >> 32); }
@@ -107,10 +70,10 @@ class SortedGroups {
         do {
             if (at_ + ahead < keys_.size()) {
                 const auto soon = static_cast<std::uint32_t>(keys_[at_ + ahead]);
-                __builtin_prefetch(node_.stats.data() + soon * static_cast<Size>(s_.row_width));
-                if constexpr (L == Layout::by_class) __builtin_prefetch(node_.class_code.data() + soon);
+                __builtin_prefetch(rows_.stats + soon * static_cast<Size>(row_width_));
+                if constexpr (L == Layout::by_class) __builtin_prefetch(rows_.class_code + soon);
             }
-            add_row<L>(sum, s_, node_, static_cast<std::uint32_t>(keys_[at_]));
+            rows_.add<L>(sum, static_cast<std::uint32_t>(keys_[at_]), row_width_);
             ++at_;
         } while (more() && peek() == code);
         return true;
@@ -118,8 +81,8 @@ class SortedGroups {
 
   private:
     std::span<const std::uint64_t> keys_;
-    const NodeRowStats& node_;
-    const Statistics& s_;
+    RowStats rows_;
+    int row_width_;
     Size at_ = 0;
 };
 
@@ -128,7 +91,7 @@ struct SearchScratch {
     std::vector<std::uint64_t> keys, spare, used;
     std::vector<Stat> sums, known, missing;
     CategorySums categories;
-    NodeRowStats statistics;  // of the node that this thread splits
+    CopiedRowStats statistics;  // of the node that this thread splits
 };
 
 /// Copy the remaining groups into arrays.
@@ -143,38 +106,24 @@ void collect(CategorySums& out, Groups& groups, int width) {
     }
 }
 
-/// Read the codes of a node's rows in one column: keys of the known values and the sum over the missing ones.
-template <Layout L, class T>
-void read_codes(SearchScratch& out, const CodeColumn& column, std::span<const Row> rows,
-                const NodeRowStats& node, const Statistics& s) {
-    const T* codes = column.as<T>();
-    out.keys.resize(rows.size());
-    out.missing.assign(static_cast<Size>(s.width), 0);
-    Size known = 0;
-    for (Size i = 0; i < rows.size(); ++i) {
-        const Code code = codes[rows[i]];
-        if (code != column.n_bins)
-            out.keys[known++] = static_cast<std::uint64_t>(code) << 32 | i;
-        else
-            add_row<L>(out.missing.data(), s, node, i);
-    }
-    out.keys.resize(known);
-}
-
 /// Call f with the groups in ascending order of code: a histogram where codes are few, sorted rows otherwise.
+/// The rows with a missing value are added up in scratch.missing.  stats: of the rows, in their order
 template <Layout L, class F>
 void with_groups(SearchScratch& scratch, const CodeColumn& column, std::span<const Row> rows,
-                 const NodeRowStats& node, const Statistics& s, F&& f) {
-    switch (column.width) {
-        case 1:
-            read_codes<L, std::uint8_t>(scratch, column, rows, node, s);
-            break;
-        case 2:
-            read_codes<L, std::uint16_t>(scratch, column, rows, node, s);
-            break;
-        default:
-            read_codes<L, std::uint32_t>(scratch, column, rows, node, s);
-    }
+                 const RowStats& stats, const Statistics& s, F&& f) {
+    scratch.keys.resize(rows.size());
+    scratch.missing.assign(static_cast<Size>(s.width), 0);
+    Size known = 0;
+    visit_codes(column, [&](const auto* codes) {
+        for (Size i = 0; i < rows.size(); ++i) {
+            const Code code = codes[rows[i]];
+            if (code != column.n_bins)
+                scratch.keys[known++] = static_cast<std::uint64_t>(code) << 32 | i;
+            else
+                stats.add<L>(scratch.missing.data(), i, s.row_width);
+        }
+    });
+    scratch.keys.resize(known);
     const Size width = static_cast<Size>(s.width), bins = column.n_bins;
     if (bins * width <= 2 * rows.size()) {
         scratch.sums.assign(bins * width, 0);
@@ -182,7 +131,7 @@ void with_groups(SearchScratch& scratch, const CodeColumn& column, std::span<con
         for (const std::uint64_t key : scratch.keys) {
             const auto code = static_cast<Size>(key >> 32);
             scratch.used[code / 64] |= std::uint64_t{1} << (code % 64);
-            add_row<L>(scratch.sums.data() + code * width, s, node, static_cast<std::uint32_t>(key));
+            stats.add<L>(scratch.sums.data() + code * width, static_cast<std::uint32_t>(key), s.row_width);
         }
         BinnedGroups groups(scratch.sums.data(), scratch.used, s.width);
         f(groups);
@@ -190,7 +139,7 @@ void with_groups(SearchScratch& scratch, const CodeColumn& column, std::span<con
     }
     if (scratch.spare.size() < scratch.keys.size()) scratch.spare.resize(scratch.keys.size());
     radix_sort(scratch.keys.data(), scratch.spare.data(), scratch.keys.size());
-    SortedGroups<L> groups(scratch.keys, node, s);
+    SortedGroups<L> groups(scratch.keys, stats, s.row_width);
     f(groups);
 }
 

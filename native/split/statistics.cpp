@@ -130,7 +130,6 @@ Statistics make_statistics(const Target& target, bool counts, bool fractional, b
     if (target.task == Task::classification) {
         out.n_channels = 0;
         for (int k : target.n_classes) out.n_channels += k;
-        if (target.n_outputs == 1 && target.n_classes[0] == 1) out.n_channels = 1;
         fill_classes(out, target, fractional);
     } else {
         out.n_channels = 1 + target.n_outputs;

@@ -37,6 +37,14 @@ struct Target {
 ///   dense     a row adds to every position: [w, w·y1, …], or the class weights of all outputs in turn
 enum class Layout : std::uint8_t { packed, by_class, dense };
 
+/// Call f.template operator()<Layout>() for the layout in use.
+template <class F>
+decltype(auto) with_layout(Layout layout, F&& f) {
+    if (layout == Layout::packed) return f.template operator()<Layout::packed>();
+    if (layout == Layout::by_class) return f.template operator()<Layout::by_class>();
+    return f.template operator()<Layout::dense>();
+}
+
 /// Mask of the low half of a packed sum.
 inline constexpr Stat kLowHalf = 0xFFFFFFFFll;
 
@@ -116,15 +124,6 @@ struct Statistics {
         Stat total = 0;
         const int classes = layout == Layout::by_class ? n_channels : n_classes[0];
         for (int k = 0; k < classes; ++k) total += sum[k * (layout == Layout::by_class ? row_width : 1)];
-        return total;
-    }
-
-    /// Number of rows in a sum. Requires count_index ≥ 0 or unit weights.
-    Stat count(const Stat* sum) const {
-        if (unit_weights) return weight_steps(sum);
-        if (layout == Layout::dense) return sum[count_index];
-        Stat total = 0;
-        for (int k = 0; k < n_channels; ++k) total += sum[k * row_width + count_index];
         return total;
     }
 };

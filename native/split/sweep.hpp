@@ -16,7 +16,11 @@ namespace spinney {
 
 namespace detail {
 
-double split_information(double left, double right);
+/// Entropy of a split into two parts of these weights.
+inline double split_information(double left, double right) {
+    const double w = left + right;
+    return (xlog2x(w) - xlog2x(left) - xlog2x(right)) / w;
+}
 
 }  // namespace detail
 
@@ -44,7 +48,20 @@ struct FeatureSearch {
 };
 
 /// Fill in the scores of the best split.  left (width,): its left sum
-void finish(Candidate& out, ScorerBase& scorer, const FeatureSearch& q, double quality, const Stat* left);
+inline void finish(Candidate& out, ScorerBase& scorer, const FeatureSearch& q, double quality,
+                   const Stat* left) {
+    const double w = scorer.weight(q.total), base = scorer.quality(q.total);
+    out.feature = q.feature;
+    out.gain = q.known_fraction * (quality - base) / w;
+    out.improvement = q.node_weight_fraction * out.gain;
+    if (q.options.needs_gain_ratio()) {
+        const double wl = scorer.weight(left);
+        const double information = detail::split_information(wl, w - wl);
+        out.gain_ratio = information > 0 ? out.gain / information : 0.0;
+    }
+    out.score = cost_adjusted(q.options, out.gain, q.feature);
+    if (q.keep_left) std::copy_n(left, q.s.width, q.keep_left);
+}
 
 /// Sweep the thresholds of a numeric feature in ascending order.
 /// Groups: bool next(Code&, Stat* sum) adds the next group of equal code to sum; bool more() const.

@@ -54,6 +54,15 @@ struct Sample {
     }
 };
 
+/// Number of rows in a sum. Requires count_index ≥ 0 or unit weights.
+inline Stat count(const Statistics& s, const Stat* sum) {
+    if (s.unit_weights) return s.weight_steps(sum);
+    if (s.layout == Layout::dense) return sum[s.count_index];
+    Stat total = 0;
+    for (int k = 0; k < s.n_channels; ++k) total += sum[k * s.row_width + s.count_index];
+    return total;
+}
+
 /// A row of a set, with the weight it has there.
 struct Part {
     Size row;

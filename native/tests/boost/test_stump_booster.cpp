@@ -50,7 +50,7 @@ FlatTree grow_stump(const WeightedRows& p, const std::vector<std::int64_t>& step
     GrowOptions options;
     options.max_depth = 1;
     Interrupt none;
-    return grow_tree(p.x, target, options, false, none);
+    return TreeGrower(p.x).grow(target, options, false, none);
 }
 
 void check_same(const Stump& found, const FlatTree& tree, int k) {

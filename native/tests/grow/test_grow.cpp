@@ -15,7 +15,7 @@ namespace {
 
 FlatTree grow(const CodeMatrix& x, const Goal& goal, const GrowOptions& options, bool exact) {
     Interrupt none;
-    return grow_tree(x, goal.target, options, exact, none);
+    return TreeGrower(x).grow(goal.target, options, exact, none);
 }
 
 template <class T>

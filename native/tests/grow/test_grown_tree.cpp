@@ -13,18 +13,17 @@ namespace {
 
 constexpr int kCategories = 70;  // more than one word of a set
 
-CodeColumn categories() {
+CodeMatrix categories() {
     CodeColumn column;
     column.kind = ColumnKind::categorical;
     column.n_bins = 5;
     for (std::uint32_t c = 0; c < kCategories; ++c) column.bin_of_category.push_back(c % 5);
-    return column;
+    return {0, std::vector<CodeColumn>(9, column)};
 }
 
 /// A random tree as plain objects, before it is divided into fragments.
 struct Plain {
     Candidate split;
-    std::vector<LinearTerm> terms;
     std::vector<Row> rows;
     std::vector<Plain> children;
     int ledger_rows = 0;
@@ -47,7 +46,8 @@ Plain random_tree(std::mt19937_64& g, std::vector<Row> rows, int depth) {
         out.split.bins = {static_cast<Code>(g() % 3)};
         out.split.seen = {0, 1, 2, 3};
     } else if (out.split.kind == SplitKind::linear) {
-        for (Size t = 0; t < 1 + g() % 3; ++t) out.terms.push_back({static_cast<std::int32_t>(t), 0.5, 1.0});
+        for (Size t = 0; t < 1 + g() % 3; ++t)
+            out.split.terms.push_back({static_cast<std::int32_t>(t), 0.5, 1.0});
     }
     std::vector<std::vector<Row>> parts(n);
     for (Size i = 0; i < out.rows.size(); ++i) parts[i % n].push_back(out.rows[i]);
@@ -80,10 +80,6 @@ class Writer {
             values_.from_rows(f.node_values.data() + at * static_cast<Size>(values_.size()), {tree.rows, {}});
         if (tree.children.empty()) return;
         f.set_split(node, tree.split, categories(), values_.size());
-        if (tree.split.kind == SplitKind::linear) {
-            f.nodes[at].detail = static_cast<std::int32_t>(f.terms.size());
-            f.terms.push_back(tree.terms);
-        }
         const Node first = f.nodes[at].first_child;
         for (Size c = 0; c < tree.children.size(); ++c)
             write(tree.children[c], fragment, first + static_cast<Node>(c));
@@ -129,7 +125,7 @@ void check_order(const FlatTree& flat, const Plain& tree, const NodeValues& node
         CHECK_EQUAL(flat.n_children[i], static_cast<std::int32_t>(p.children.size()));
         CHECK_EQUAL(flat.first_child[i], p.children.empty() ? -1 : static_cast<std::int32_t>(order.size()));
         CHECK_EQUAL(flat.kind[i], static_cast<std::uint8_t>(p.split.kind));
-        CHECK_EQUAL(length(flat.term_begin, i), static_cast<std::int64_t>(p.terms.size()));
+        CHECK_EQUAL(length(flat.term_begin, i), static_cast<std::int64_t>(p.split.terms.size()));
         CHECK_EQUAL(length(flat.branch_begin, i), p.split.kind == SplitKind::multiway ? kCategories : 0);
         CHECK_EQUAL(length(flat.set_begin, i), p.split.kind == SplitKind::category_set ? 2 : 0);
         std::vector<double> own(static_cast<Size>(node_values.size()));
@@ -178,7 +174,7 @@ TEST(fragments_do_not_show_with_means) { check_fragments(CriterionName::squared_
 TEST(fragments_do_not_show_with_medians) { check_fragments(CriterionName::absolute_error, 0); }
 
 TEST(unseen_categories_go_to_the_given_side) {
-    const CodeColumn column = categories();
+    const CodeMatrix x = categories();
     for (const bool unseen_left : {true, false}) {
         Fragment f;
         f.add(1, 2);
@@ -188,7 +184,7 @@ TEST(unseen_categories_go_to_the_given_side) {
         c.unseen_left = unseen_left;
         c.bins = {1, 3};
         c.seen = {0, 1, 3};
-        f.set_split(0, c, column, 2);
+        f.set_split(0, c, x, 2);
         CHECK_EQUAL(f.nodes.size(), Size{3});
         CHECK_EQUAL(f.nodes[0].first_child, 1);
         CHECK_EQUAL(f.nodes[0].n_children, 2);

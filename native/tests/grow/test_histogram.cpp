@@ -40,7 +40,7 @@ std::vector<Stat> marked_histogram(const HistogramData& data, const Statistics& 
     for (const Tile& tile : data.codes.tiles) {
         std::vector<std::uint32_t> chosen;
         for (Size f = tile.n; f-- > 0;) chosen.push_back(static_cast<std::uint32_t>(f));
-        std::vector<BinMask> used(chosen.size(), BinMask{});
+        std::vector<CodeSet> used(chosen.size());
         add_rows_marked<L>(out.data(), used.data(), chosen, data, tile, rows, s);
         std::vector<Stat> unmarked(out.size(), 0);
         add_rows_chosen<L>(unmarked.data(), chosen, data, tile, rows, s);
@@ -50,10 +50,9 @@ std::vector<Stat> marked_histogram(const HistogramData& data, const Statistics& 
         for (Size j = 0; j < chosen.size(); ++j) {
             const Size f = tile.first + chosen[j],
                        n_bins = data.codes.first_bin[f + 1] - data.codes.first_bin[f];
-            CHECK(used[j] == used_bins(out.data() + data.codes.first_bin[f] * width, n_bins, s.width));
-            std::uint64_t any = 0;
-            for (auto word : used[j]) any |= word;
-            CHECK_EQUAL(any != 0, !rows.empty());
+            const CodeSet expected = used_bins(out.data() + data.codes.first_bin[f] * width, n_bins, width);
+            CHECK(used[j].bits == expected.bits);
+            CHECK_EQUAL(used[j].size() > 0, !rows.empty());
         }
     }
     return out;
@@ -63,7 +62,7 @@ template <Layout L>
 void check_layout(std::uint64_t seed, const CodeMatrix& x, const Statistics& s) {
     CHECK(s.layout == L);
     const CodeTiles codes = make_tiles(x, kTileFeatures, 2);
-    const HistogramData data(codes, s);
+    const HistogramData data{codes, {s.stats.data(), s.class_code.data()}};
     Size features = 0;
     for (const Tile& tile : codes.tiles) {
         CHECK_EQUAL(tile.first, features);
@@ -91,7 +90,7 @@ void check_layout(std::uint64_t seed, const CodeMatrix& x, const Statistics& s) 
     CHECK(rest == naive_histogram(x, s, others));
 
     // The chosen rows copied together, numbered from 0.
-    const CompactRows own(data, some, s);
+    const CompactRows own(codes, some, s);
     CHECK_EQUAL(own.codes.n_rows, some.size());
     std::vector<Row> numbers(some.size());
     std::iota(numbers.begin(), numbers.end(), Row{0});
@@ -127,7 +126,7 @@ TEST(bins_whose_values_cancel_are_used) {
     s.add(bin.data(), 0);
     s.add(bin.data(), 1);
     CHECK_EQUAL(bin[1], 0);
-    CHECK_EQUAL(used_bins(bin.data(), 1, s.width)[0], std::uint64_t{1});
+    CHECK_EQUAL(used_bins(bin.data(), 1, bin.size()).size(), Size{1});
 }
 
 CHECK_MAIN

@@ -59,7 +59,7 @@ TEST(loss_of_a_growing_set) {
             CHECK_CLOSE(loss.loss(value), sum, 1e-10);
             CHECK_CLOSE(loss.median(value), median, 1e-12);
         }
-        loss.clear();
+        loss = MedianLoss(n_ranks);
         loss.add(0, 2.0, value[0]);
         CHECK_CLOSE(loss.loss(value), 0.0, 1e-12);
         CHECK_EQUAL(loss.median(value), value[0]);

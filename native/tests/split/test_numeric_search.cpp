@@ -46,7 +46,7 @@ struct Sample {
     }
 };
 
-using PackedScorer = SplitScorer<Layout::packed, Gini<2>>;
+using PackedScorer = SplitScorer<Layout::packed, OfClasses<Gini, Layout::packed>>;
 
 /// The first of the best splits among the used bins, one at a time.
 BinSplit naive_split(PackedScorer& scorer, const std::vector<Stat>& bins, Stat& left) {
@@ -82,7 +82,7 @@ bool check_small(const Sample& sample, PackedScorer& scorer, const BinSplit& exp
         !Small::supports(sample.rows.size(), sample.s.weight_steps(&sample.total)))
         return false;
     Small small;
-    small.load(sample.rows, sample.s.stats.data(), nullptr, sample.s);
+    small.load(sample.rows, {sample.s.stats.data(), nullptr}, sample.s);
     CHECK(small.read(sample.rows, sample, 255));
     const BinSplit found = small.search(scorer);
     Stat left = 0;
@@ -116,7 +116,7 @@ TEST(a_missing_value_is_detected) {
     std::mt19937_64 g(2);
     Sample sample(g, 40, 200, 1);
     SmallNodeSearch<Layout::packed> small;
-    small.load(sample.rows, sample.s.stats.data(), nullptr, sample.s);
+    small.load(sample.rows, {sample.s.stats.data(), nullptr}, sample.s);
     CHECK(small.read(sample.rows, sample, 200));
     sample.codes[37] = 200;
     CHECK(!small.read(sample.rows, sample, 200));

@@ -73,7 +73,7 @@ struct Problem {
         }
     }
 
-    LinearSplit solve(std::uint64_t address = 7) {
+    Candidate solve(std::uint64_t address = 7) {
         prepare();
         const NodeValues node_values(target, s, options.criterion);
         Interrupt none;
@@ -82,9 +82,8 @@ struct Problem {
         const GrowContext context{x, target, s, options, node_values, none, weight};
         NodeState state;
         state.address = address;
-        const LinearSplit split =
-            best_oblique_split(context, state, {rows, {}}, total.data(), make_limits(context, state),
-                               best_axis(&LedgerRow::score));
+        const Candidate split = best_oblique_split(context, state, {rows, {}}, total.data(),
+                                                   make_limits(context, state), best_axis(&LedgerRow::score));
         check_sides(split);
         return split;
     }
@@ -117,30 +116,33 @@ struct Problem {
         return {sum / n_outputs, w};
     }
 
+    bool goes_left(const Candidate& split, Row r) const {
+        return project(split.terms, x, r) <= split.threshold;
+    }
+
     /// The gain that the sides taken by goes_left really have.
-    double gain(const LinearSplit& split) const {
+    double gain(const Candidate& split) const {
         std::vector<Row> side[2];
-        for (Row r : rows) side[split.goes_left(x, r) ? 0 : 1].push_back(r);
+        for (Row r : rows) side[goes_left(split, r) ? 0 : 1].push_back(r);
         const auto all = impurity(rows);
         return (all.first - impurity(side[0]).first - impurity(side[1]).first) / all.second;
     }
 
-    void check_sides(const LinearSplit& split) const {
-        if (!split.candidate.found()) return;
-        CHECK(split.candidate.kind == SplitKind::linear);
-        CHECK_EQUAL(split.candidate.feature, -1);
+    void check_sides(const Candidate& split) const {
+        if (!split.found()) return;
+        CHECK(split.kind == SplitKind::linear);
+        CHECK_EQUAL(split.feature, -1);
         CHECK(split.terms.size() >= 2);
         for (Size i = 1; i < split.terms.size(); ++i)
             CHECK(split.terms[i - 1].feature < split.terms[i].feature);
         for (const auto& t : split.terms)
             CHECK(std::isfinite(t.coefficient) && std::isfinite(t.fill) && t.coefficient != 0);
         Size left = 0;
-        for (Row r : rows) left += split.goes_left(x, r);
+        for (Row r : rows) left += goes_left(split, r);
         CHECK(left >= options.min_samples_leaf && rows.size() - left >= options.min_samples_leaf);
         const bool known =
             options.criterion != CriterionName::entropy && options.criterion != CriterionName::poisson;
-        if (known)
-            CHECK_CLOSE(split.candidate.gain, gain(split), 1e-9 * (1 + std::abs(split.candidate.gain)));
+        if (known) CHECK_CLOSE(split.gain, gain(split), 1e-9 * (1 + std::abs(split.gain)));
     }
 
     /// The gain or score of the best split on one feature.
@@ -152,7 +154,8 @@ struct Problem {
         o.ledger = LedgerLevel::features;
         Interrupt none;
         double best = 0;
-        for (const auto& row : grow_tree(x, target, o, true, none).ledger) best = std::max(best, row.*number);
+        for (const auto& row : TreeGrower(x).grow(target, o, true, none).ledger)
+            best = std::max(best, row.*number);
         return best;
     }
 };
@@ -162,9 +165,9 @@ struct Problem {
 TEST(a_diagonal_is_one_test) {
     Problem p(500, 2);
     p.label([&](Size r) { return p.at(r, 0) + p.at(r, 1) <= 0.1 ? 0 : 1; });
-    const LinearSplit split = p.solve();
-    CHECK(split.candidate.found());
-    CHECK(split.candidate.gain > 0.49);
+    const Candidate split = p.solve();
+    CHECK(split.found());
+    CHECK(split.gain > 0.49);
     CHECK(p.axis_gain() < 0.3);
     CHECK_EQUAL(split.terms.size(), Size{2});
     CHECK_CLOSE(split.terms[0].coefficient / split.terms[1].coefficient, 1.0, 0.1);
@@ -174,8 +177,8 @@ TEST(a_diagonal_among_noise_is_found_and_its_test_is_short) {
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
         Problem p(1000, 10, seed);
         p.label([&](Size r) { return p.at(r, 2) - p.at(r, 7) <= 0 ? 0 : 1; });
-        const LinearSplit split = p.solve();
-        CHECK(split.candidate.gain > 0.47);
+        const Candidate split = p.solve();
+        CHECK(split.gain > 0.47);
         CHECK(p.axis_gain() < 0.25);
         CHECK(split.terms.size() <= 4);
         for (const auto& t : split.terms)
@@ -191,8 +194,8 @@ TEST(noisy_labels_leave_the_boundary_near) {
         for (Size f = 0; f < 10; ++f) sum += p.at(r, f);
         return (sum <= 0) != (g() % 10 == 0) ? 0 : 1;
     });
-    const LinearSplit split = p.solve();
-    CHECK(split.candidate.gain > 0.95 * 0.32);  // 0.5 − 2·0.9·0.1 for the true boundary
+    const Candidate split = p.solve();
+    CHECK(split.gain > 0.95 * 0.32);  // 0.5 − 2·0.9·0.1 for the true boundary
     CHECK(p.axis_gain() < 0.1);
 }
 
@@ -202,11 +205,11 @@ TEST(pure_noise_seldom_gets_a_linear_test) {
         Problem p(400, 8, seed);
         std::mt19937_64 g(seed + 100);
         p.label([&](Size) { return static_cast<std::int32_t>(g() % 2); });
-        found += p.solve().candidate.found();
+        found += p.solve().found();
         Problem q(400, 8, seed);
         std::normal_distribution<double> noise;
         q.value([&](Size) { return noise(g); });
-        found += q.solve().candidate.found();
+        found += q.solve().found();
     }
     CHECK(found <= 15);  // all forty would do better on their own rows
 }
@@ -217,7 +220,7 @@ TEST(a_noisy_step_along_one_feature_is_left_to_it) {
         Problem p(600, 6, seed);
         std::mt19937_64 g(seed + 200);
         p.label([&](Size r) { return (p.at(r, 3) > 0.2) != (g() % 5 == 0) ? 1 : 0; });
-        found += p.solve().candidate.found();
+        found += p.solve().found();
     }
     CHECK(found <= 4);
 }
@@ -226,8 +229,8 @@ TEST(few_rows_get_no_linear_test) {
     Problem few(19, 2), enough(60, 2);
     few.label([&](Size r) { return few.at(r, 0) + few.at(r, 1) <= 0 ? 0 : 1; });
     enough.label([&](Size r) { return enough.at(r, 0) + enough.at(r, 1) <= 0 ? 0 : 1; });
-    CHECK(!few.solve().candidate.found());
-    CHECK(enough.solve().candidate.found());
+    CHECK(!few.solve().found());
+    CHECK(enough.solve().found());
     Problem wide(80, 40);
     wide.label([&](Size r) { return wide.at(r, 0) + wide.at(r, 1) <= 0 ? 0 : 1; });
     CHECK(wide.solve().terms.size() <= 8);  // ten rows a term, though forty terms would fit without error
@@ -240,14 +243,14 @@ TEST(units_do_not_matter) {
         p.table.numeric[1][r] = 1e6 + p.table.numeric[1][r] * 1e4;
     }
     p.label([&](Size r) { return p.at(r, 0) * 1e9 + (p.at(r, 1) - 1e6) / 1e4 <= 0 ? 0 : 1; });
-    CHECK(p.solve().candidate.gain > 0.48);
+    CHECK(p.solve().gain > 0.48);
 }
 
 TEST(an_exclusive_or_bends) {
     Problem p(1000, 4);
     p.label([&](Size r) { return (p.at(r, 1) > 0) == (p.at(r, 3) > 0) ? 1 : 0; });
-    const LinearSplit split = p.solve();
-    CHECK(split.candidate.gain > 0.04);  // cutting one corner off brings 0.047 on many rows
+    const Candidate split = p.solve();
+    CHECK(split.gain > 0.04);  // cutting one corner off brings 0.047 on many rows
     CHECK(p.axis_gain() < 0.02);
 }
 
@@ -256,10 +259,10 @@ TEST(several_classes_share_a_diagonal) {
     p.label([&](Size r) {
         return (p.at(r, 0) + p.at(r, 1) <= 0 ? 0 : 2) + (p.at(r, 2) - p.at(r, 3) > 0 ? 1 : 0);
     });
-    const LinearSplit split = p.solve();
-    CHECK(split.candidate.gain > 0.24);  // two of four classes on each side: 0.75 − 0.5
+    const Candidate split = p.solve();
+    CHECK(split.gain > 0.24);  // two of four classes on each side: 0.75 − 0.5
     p.options.criterion = CriterionName::entropy;
-    CHECK(p.solve().candidate.gain > 0.97);
+    CHECK(p.solve().gain > 0.97);
 }
 
 TEST(a_plane_is_cut_across_its_slope) {
@@ -267,17 +270,17 @@ TEST(a_plane_is_cut_across_its_slope) {
     std::mt19937_64 g(3);
     std::normal_distribution<double> noise(0, 0.1);
     p.value([&](Size r) { return 3 * p.at(r, 0) - 2 * p.at(r, 1) + p.at(r, 4) + noise(g); });
-    const LinearSplit split = p.solve();
+    const Candidate split = p.solve();
     const double expected =
         14 * 2 / 3.14159265;  // half a normal variable's best cut explains 2/π of its variance
-    CHECK_CLOSE(split.candidate.gain, expected, 0.1 * expected);
-    CHECK(p.axis_gain() < 0.75 * split.candidate.gain);
+    CHECK_CLOSE(split.gain, expected, 0.1 * expected);
+    CHECK(p.axis_gain() < 0.75 * split.gain);
     for (const auto criterion : {CriterionName::squared_error, CriterionName::absolute_error}) {
         p.options.criterion = criterion;
-        const LinearSplit other = p.solve();
-        CHECK(other.candidate.found());
-        CHECK(other.candidate.gain > 1.2 * p.axis_gain());
-        CHECK(other.candidate.gain_ratio > 0);
+        const Candidate other = p.solve();
+        CHECK(other.found());
+        CHECK(other.gain > 1.2 * p.axis_gain());
+        CHECK(other.gain_ratio > 0);
     }
 }
 
@@ -285,8 +288,8 @@ TEST(counts_are_cut_by_poisson) {
     Problem p(800, 3);
     p.value([&](Size r) { return std::floor(std::exp(0.7 * (p.at(r, 0) + p.at(r, 1)))); });
     p.options.criterion = CriterionName::poisson;
-    const LinearSplit split = p.solve();
-    CHECK(split.candidate.gain > 1.2 * p.axis_gain());
+    const Candidate split = p.solve();
+    CHECK(split.gain > 1.2 * p.axis_gain());
 }
 
 TEST(columns_that_cannot_be_used_are_left_out) {
@@ -300,22 +303,22 @@ TEST(columns_that_cannot_be_used_are_left_out) {
         p.table.numeric[5][r] = r % 2 ? 5e-324 : 0.0;
     }
     p.label([&](Size r) { return p.at(r, 6) + p.at(r, 7) <= 0 ? 0 : 1; });
-    const LinearSplit split = p.solve();
-    CHECK(split.candidate.gain > 0.48);
+    const Candidate split = p.solve();
+    CHECK(split.gain > 0.48);
     for (const auto& t : split.terms) CHECK(t.feature >= 6);
 }
 
 TEST(nothing_is_found_where_there_are_no_two_columns) {
     Problem one(50, 1);
     one.label([&](Size r) { return one.at(r, 0) > 0; });
-    CHECK(!one.solve().candidate.found());
+    CHECK(!one.solve().found());
     Problem constant(50, 3);
     for (auto& column : constant.table.numeric) std::fill(column.begin(), column.end(), 1.0);
     constant.label([&](Size r) { return r % 2; });
-    CHECK(!constant.solve().candidate.found());
+    CHECK(!constant.solve().found());
     Problem along_one(400, 5);
     along_one.label([&](Size r) { return along_one.at(r, 3) > 0.2; });
-    CHECK(!along_one.solve().candidate.found());  // that feature's own search has it
+    CHECK(!along_one.solve().found());  // that feature's own search has it
 }
 
 TEST(missing_values_stand_at_the_weighted_mean) {
@@ -325,8 +328,8 @@ TEST(missing_values_stand_at_the_weighted_mean) {
     for (Size r = 0; r < 600; ++r) p.weights.push_back(0.25 * static_cast<double>(1 + g() % 7));
     for (Size r = 0; r < 600; ++r)
         if (g() % 10 == 0) p.table.numeric[0][r] = nan_value;
-    const LinearSplit split = p.solve();
-    CHECK(split.candidate.gain > 0.38);
+    const Candidate split = p.solve();
+    CHECK(split.gain > 0.38);
     for (const auto& t : split.terms) {
         double sum = 0, weight = 0;
         for (Size r = 0; r < 600; ++r) {
@@ -351,24 +354,24 @@ TEST(weights_are_repeated_rows) {
             repeated.classes.push_back(weighted.classes[r]);
             ++repeated.table.n_rows;
         }
-    const LinearSplit a = weighted.solve(), b = repeated.solve();
-    CHECK(a.candidate.gain > 0.45);
-    CHECK(b.candidate.gain > 0.45);
-    CHECK_CLOSE(a.candidate.gain, b.candidate.gain, 0.03);
+    const Candidate a = weighted.solve(), b = repeated.solve();
+    CHECK(a.gain > 0.45);
+    CHECK(b.gain > 0.45);
+    CHECK_CLOSE(a.gain, b.gain, 0.03);
 }
 
 TEST(children_keep_their_least_size) {
     Problem p(400, 4);
     p.label([&](Size r) { return p.at(r, 0) + p.at(r, 1) <= -2.2 ? 0 : 1; });
     p.options.min_samples_leaf = 100;  // more than the few rows beyond the boundary
-    const LinearSplit rows = p.solve();
-    CHECK(rows.candidate.found());
+    const Candidate rows = p.solve();
+    CHECK(rows.found());
     for (Size r = 0; r < 400; ++r) p.weights.push_back(r % 2 ? 0.5 : 1.5);
     p.options.min_weight_leaf = 120;
-    const LinearSplit split = p.solve();
+    const Candidate split = p.solve();
     double left = 0;
     for (Row r : p.rows)
-        if (split.goes_left(p.x, r)) left += p.weights[r];
+        if (p.goes_left(split, r)) left += p.weights[r];
     CHECK(left >= 120 && 400 - left >= 120);
 }
 
@@ -388,35 +391,35 @@ TEST(copies_of_a_column_are_safe) {
     Problem p(300, 6);
     for (Size f = 1; f < 5; ++f) p.table.numeric[f] = p.table.numeric[0];
     p.label([&](Size r) { return p.at(r, 0) + p.at(r, 5) <= 0 ? 0 : 1; });
-    CHECK(p.solve().candidate.gain > 0.48);
+    CHECK(p.solve().gain > 0.48);
 }
 
 TEST(many_classes_and_many_outputs) {
     Problem many(600, 4);
     many.label(
         [&](Size r) { return static_cast<std::int32_t>((many.at(r, 0) + many.at(r, 1) + 5) * 12) % 100; });
-    CHECK(many.solve().candidate.found());
+    CHECK(many.solve().found());
     Problem two(600, 4);
     two.n_outputs = 2;
     for (Size r = 0; r < 600; ++r) {
         two.classes.push_back(1);  // the first output says nothing
         two.classes.push_back(two.at(r, 0) - two.at(r, 2) <= 0 ? 0 : 1);
     }
-    CHECK(two.solve().candidate.gain > 0.24);
+    CHECK(two.solve().gain > 0.24);
     Problem values(600, 4);
     values.n_outputs = 2;
     values.options.criterion = CriterionName::squared_error;
     for (Size r = 0; r < 600; ++r)
         for (double slope : {1.0, 2.0}) values.values.push_back(slope * (values.at(r, 0) + values.at(r, 1)));
-    CHECK(values.solve().candidate.gain > 1.2 * values.axis_gain());
+    CHECK(values.solve().gain > 1.2 * values.axis_gain());
 }
 
 TEST(large_nodes_are_estimated_on_some_rows_and_cut_on_all) {
     Problem p(30000, 4);
     p.label([&](Size r) { return p.at(r, 0) + p.at(r, 1) - p.at(r, 3) <= 0 ? 0 : 1; });
     for (Size r = 0; r < 30000; r += 11) p.table.numeric[1][r] = nan_value;
-    const LinearSplit split = p.solve();
-    CHECK(split.candidate.gain > 0.4);
+    const Candidate split = p.solve();
+    CHECK(split.gain > 0.4);
     double sum = 0, known = 0;
     for (Size r = 0; r < 30000; ++r)
         if (!std::isnan(p.at(r, 1))) sum += p.at(r, 1), known += 1;
@@ -429,19 +432,19 @@ TEST(a_test_pays_for_all_its_features) {
     p.label([&](Size r) { return p.at(r, 0) + p.at(r, 1) <= 0 ? 0 : 1; });
     p.options.cost_rule = CostRule::tan_linear;
     p.options.feature_costs = {1.0, 2.0, 4.0, 8.0};
-    const LinearSplit split = p.solve();
+    const Candidate split = p.solve();
     double cost = 0;
     for (const auto& t : split.terms) cost += p.options.feature_costs[static_cast<Size>(t.feature)];
-    CHECK_CLOSE(split.candidate.score, split.candidate.gain / cost, 1e-12);
+    CHECK_CLOSE(split.score, split.gain / cost, 1e-12);
     CHECK_CLOSE(cost, 3.0, 1e-12);
 }
 
 TEST(the_same_address_gives_the_same_test) {
     Problem p(300, 6);
     p.label([&](Size r) { return p.at(r, 0) * p.at(r, 1) + p.at(r, 2) <= 0.3 ? 0 : 1; });
-    const LinearSplit a = p.solve(11), b = p.solve(11);
+    const Candidate a = p.solve(11), b = p.solve(11);
     CHECK_EQUAL(a.terms.size(), b.terms.size());
-    CHECK_EQUAL(a.candidate.threshold, b.candidate.threshold);
+    CHECK_EQUAL(a.threshold, b.threshold);
     for (Size i = 0; i < a.terms.size(); ++i) CHECK_EQUAL(a.terms[i].coefficient, b.terms[i].coefficient);
 }
 
@@ -463,9 +466,9 @@ TEST(whole_trees_are_the_same_for_any_number_of_threads) {
         if (seed % 5 == 1) o.max_features = 2;
         const CodeMatrix x = table.codes(0);
         Interrupt none;
-        const FlatTree one = grow_tree(x, goal.target, o, true, none);
+        const FlatTree one = TreeGrower(x).grow(goal.target, o, true, none);
         o.n_threads = 3;
-        const FlatTree three = grow_tree(x, goal.target, o, true, none);
+        const FlatTree three = TreeGrower(x).grow(goal.target, o, true, none);
         CHECK(one.kind == three.kind && one.term_coefficient == three.term_coefficient &&
               one.value == three.value);
         oblique +=

@@ -64,10 +64,10 @@ template <Layout L>
 void check_node(const CodeColumn& column, const NodeRows& node, const Statistics& s) {
     CHECK(s.layout == L);
     const Expected expected = naive_groups(column, node, s);
-    NodeRowStats statistics;
+    CopiedRowStats statistics;
     statistics.gather(s, node);
     SearchScratch scratch;
-    with_groups<L>(scratch, column, node.rows, statistics, s, [&](auto& groups) {
+    with_groups<L>(scratch, column, node.rows, statistics.view(), s, [&](auto& groups) {
         CHECK(scratch.missing == expected.missing);
         check_groups(groups, expected, s.width);
     });
@@ -84,7 +84,7 @@ void check_node(const CodeColumn& column, const NodeRows& node, const Statistics
     std::sort(keys.begin(), keys.end());
     BinnedGroups dense(table.data(), used, s.width);
     check_groups(dense, expected, s.width);
-    SortedGroups<L> sorted(keys, statistics, s);
+    SortedGroups<L> sorted(keys, statistics.view(), s.row_width);
     check_groups(sorted, expected, s.width);
 }
 
@@ -137,12 +137,12 @@ TEST(a_node_whose_values_are_all_missing_has_no_groups) {
     column.n_bins = 3;
     column.bytes.assign(600, 3);
     const std::vector<Row> rows{4, 5, 6};
-    NodeRowStats statistics;
+    CopiedRowStats statistics;
     statistics.gather(s, {rows, {}});
     SearchScratch scratch;
-    with_groups<Layout::packed>(scratch, column, rows, statistics, s, [&](auto& groups) {
+    with_groups<Layout::packed>(scratch, column, rows, statistics.view(), s, [&](auto& groups) {
         CHECK(!groups.more());
-        CHECK_EQUAL(s.count(scratch.missing.data()), 3);
+        CHECK_EQUAL(s.weight_steps(scratch.missing.data()), 3);
         Code code = 7;
         Stat sum = 0;
         CHECK(!groups.next(code, &sum));

@@ -23,10 +23,10 @@ struct OneNode : naive::OneNode {
     template <class F>
     void with(F&& f) {
         with_layout(s.layout, [&]<Layout L>() {
-            NodeRowStats statistics;
+            CopiedRowStats statistics;
             statistics.gather(s, {rows, {}});
             SearchScratch scratch;
-            with_groups<L>(scratch, column, rows, statistics, s, [&](auto& groups) {
+            with_groups<L>(scratch, column, rows, statistics.view(), s, [&](auto& groups) {
                 FeatureSearch q{
                     s, options, column, 0, total.data(), has_missing() ? missing.data() : nullptr, limits};
                 q.address = address;

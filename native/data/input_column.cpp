@@ -1,6 +1,6 @@
-#include "predict/input_table.hpp"
+// Reading of input columns.
+#include "data/input_column.hpp"
 
-#include <cstring>
 #include <limits>
 #include <type_traits>
 
@@ -11,11 +11,8 @@ namespace {
 /// Step: a constant, or 0.
 template <class T, Size Step>
 void read_as(double* out, Size step, const InputColumn& column, Size begin, Size n) {
-    const char* at =
-        static_cast<const char*>(column.data) + static_cast<std::ptrdiff_t>(begin) * column.stride;
-    for (Size i = 0; i < n; ++i, at += column.stride) {
-        T value;  // memcpy: an input array need not be aligned
-        std::memcpy(&value, at, sizeof(T));
+    for (Size i = 0; i < n; ++i) {
+        const T value = load_value<T>(column, begin + i);
         const bool missing = std::is_same_v<T, std::int32_t> && value < 0;
         out[i * (Step ? Step : step)] =
             missing ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(value);
