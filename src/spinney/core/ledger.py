@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from spinney.core.arrays import Floats, array_types
 from spinney.core.errors import ModelFileError
@@ -117,16 +117,13 @@ class CandidateLedger(Ledger):
         Depth of the node; −1 where not recorded.
     n_samples : ndarray of shape (n_candidates,), int64
         Number of training rows in the node; −1 where not recorded.
-    test : tuple of str
-        Text of the splits; empty strings where not recorded.
 
     Examples
     --------
-    >>> ledger = CandidateLedger.from_columns(
-    ...     ["density", "texture"], node=[0, 0], feature=[0, 1], threshold=[0.38, np.nan],
-    ...     gain=[0.26, 0.38], gain_ratio=[0.26, 0.26], score=[0.26, 0.38], chosen=[False, True])
-    >>> ledger.to_records()[1]["feature"]
-    'texture'
+    >>> from spinney import DecisionTreeClassifier
+    >>> tree = DecisionTreeClassifier(ledger=True).fit([[0.0], [1.0]], ["a", "b"])
+    >>> tree.ledger_.to_records()[0]["feature"]
+    'x0'
     """
 
     optional_columns = ("depth", "n_samples")
@@ -141,7 +138,11 @@ class CandidateLedger(Ledger):
     chosen: NDArray[np.bool_]
     depth: NDArray[np.int32]
     n_samples: NDArray[np.int64]
-    test: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        self.check_columns()
+        if len(self) and not -1 <= self.feature.min() <= self.feature.max() < len(self.feature_names):
+            raise ModelFileError("The ledger has features without a name.")
 
     @classmethod
     def from_candidates(
@@ -152,67 +153,9 @@ class CandidateLedger(Ledger):
         n_samples: NDArray[np.int64],
     ) -> CandidateLedger:
         """Build a ledger from what the core recorded.  depth, n_samples (n_nodes,) of the tree"""
-        node = candidates.node
-        return cls.from_columns(
-            feature_names,
-            depth=depth[node],
-            n_samples=n_samples[node],
-            **{
-                name: getattr(candidates, name)
-                for name in cls.column_types
-                if name not in cls.optional_columns
-            },
-        )
-
-    @classmethod
-    def from_columns(
-        cls,
-        feature_names: Sequence[str],
-        *,
-        node: ArrayLike,
-        depth: ArrayLike | None = None,
-        n_samples: ArrayLike | None = None,
-        test: Sequence[str] | None = None,
-        **others: ArrayLike,
-    ) -> CandidateLedger:
-        """Build a ledger from columns of one length.
-
-        Parameters
-        ----------
-        feature_names : sequence of str
-            Names of the features.
-        node : array-like of shape (n_candidates,)
-            Node of each candidate.
-        depth, n_samples : array-like of shape (n_candidates,) or None, default=None
-            Depth and number of rows of the node; None fills in −1.
-        test : sequence of str or None, default=None
-            Text of the splits.
-        **others : array-like of shape (n_candidates,)
-            The other columns: feature, threshold, gain, gain_ratio, score, chosen.
-
-        Returns
-        -------
-        CandidateLedger
-            The ledger; its arrays are read-only.
-        """
-        length = len(np.asarray(node))
-        given = {"node": node, "depth": depth, "n_samples": n_samples, **others}
-        columns: dict[str, Any] = {}
-        for name, dtype in cls.column_types.items():
-            column = np.full(length, -1) if given[name] is None else given[name]
-            columns[name] = np.ascontiguousarray(column, dtype=dtype).view()
-            columns[name].setflags(write=False)
-            if columns[name].shape != (length,):
-                raise ValueError(
-                    f"Column {name!r} has shape {columns[name].shape}; column 'node' has {length} rows."
-                )
-        texts = ("",) * length if test is None else tuple(map(str, test))
-        if len(texts) != length:
-            raise ValueError(f"Column 'test' has {len(texts)} rows; column 'node' has {length}.")
-        names = tuple(map(str, feature_names))
-        if length and (columns["feature"].min() < -1 or columns["feature"].max() >= len(names)):
-            raise ValueError(f"Column 'feature' has numbers outside the {len(names)} feature names.")
-        return cls(feature_names=names, test=texts, **columns)
+        of_nodes = {"depth": depth[candidates.node], "n_samples": n_samples[candidates.node]}
+        recorded = {name: getattr(candidates, name) for name in cls.column_types if name not in of_nodes}
+        return cls(tuple(feature_names), **recorded, **of_nodes)
 
     def __repr__(self) -> str:
         return f"CandidateLedger({len(self)} candidates at {len(np.unique(self.node))} nodes)"
@@ -223,11 +166,10 @@ class CandidateLedger(Ledger):
         Returns
         -------
         dict of str to list
-            Features are given by name. Columns in which nothing was recorded are left out.
+            Features are given by name.
         """
-        columns = super().to_columns()
-        columns["feature"] = [self.feature_names[j] if j >= 0 else "" for j in self.feature.tolist()]
-        return columns | ({"test": list(self.test)} if any(self.test) else {})
+        names = [self.feature_names[j] if j >= 0 else "" for j in self.feature.tolist()]
+        return super().to_columns() | {"feature": names}
 
     def renumbered(self, new_node: NDArray[np.int32]) -> CandidateLedger:
         """Return the ledger of the pruned tree.
@@ -242,12 +184,9 @@ class CandidateLedger(Ledger):
         CandidateLedger
             The candidates of the nodes that are left. A node that became a leaf keeps its candidates.
         """
-        kept = np.flatnonzero(new_node[self.node] >= 0)
+        kept = new_node[self.node] >= 0
         columns: dict[str, Any] = {name: getattr(self, name)[kept] for name in self.column_types}
-        columns["node"] = new_node[columns["node"]]
-        return CandidateLedger.from_columns(
-            self.feature_names, test=[self.test[row] for row in kept], **columns
-        )
+        return replace(self, **columns | {"node": new_node[columns["node"]]})
 
     def to_state(self) -> dict[str, Any]:
         """Return the ledger as plain data for a model file.
@@ -257,11 +196,9 @@ class CandidateLedger(Ledger):
         dict
             Arrays by column name, and lists of text.
         """
-        state: dict[str, Any] = {name: getattr(self, name) for name in self.column_types}
-        return state | {
-            "feature_names": list(self.feature_names),
-            "test": list(self.test) if any(self.test) else [],
-        }
+        columns: dict[str, Any] = {name: getattr(self, name) for name in self.column_types}
+        # The list of texts is part of the file format, and always empty.
+        return columns | {"feature_names": list(self.feature_names), "test": []}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> CandidateLedger:
@@ -289,12 +226,7 @@ class CandidateLedger(Ledger):
             )
         for name in ("feature_names", "test"):
             texts = state[name]
-            if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+            if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
                 raise ModelFileError(f"The ledger's {name!r} must be a list of text.")
-        texts = tuple(state["test"])
-        columns: dict[str, Any] = {name: state[name] for name in cls.column_types}
-        cls(feature_names=(), test=texts, **columns).check_columns()
-        try:
-            return cls.from_columns(state["feature_names"], test=texts or None, **columns)
-        except ValueError as error:
-            raise ModelFileError(f"The ledger is not sound. {error}") from error
+        columns = {name: state[name] for name in cls.column_types}
+        return cls(tuple(state["feature_names"]), **columns)

@@ -140,23 +140,14 @@ def _decompose(residuals: Values, weights: Values, row_weights: Values | None) -
             "The predictions are so far from y that the squared error is infinite",
             fix="Divide the predictions and y by a large number.",
         )
-    parts = np.mean(mean**2, axis=1), squared @ weights, spread @ weights
-    errors, ambiguities = (np.average(part, axis=0, weights=row_weights) for part in (squared, spread))
-    return _average(parts, errors, ambiguities, weights, row_weights)
+    by_row = np.mean(mean**2, axis=1), squared @ weights, spread @ weights
+    by_member = (np.average(part, axis=0, weights=row_weights) for part in (squared, spread))
+    return ErrorAmbiguity(*_means(by_row, row_weights), *by_row, *by_member, weights)
 
 
-def _average(
-    by_row: tuple[Values, Values, Values],
-    error_by_member: Values,
-    ambiguity_by_member: Values,
-    weights: Values,
-    row_weights: Values | None,
-) -> ErrorAmbiguity:
-    """Build the record; the three parts of each row are averaged over the rows."""
-    error, mean_error, ambiguity = (float(np.average(part, weights=row_weights)) for part in by_row)
-    return ErrorAmbiguity(
-        error, mean_error, ambiguity, *by_row, error_by_member, ambiguity_by_member, weights
-    )
+def _means(by_row: tuple[Values, ...], row_weights: Values | None) -> list[float]:
+    """Average each part over the rows."""
+    return [float(np.average(part, weights=row_weights)) for part in by_row]
 
 
 def vote_ambiguity(votes: Votes, counts: PairCounts, errors: Values) -> ErrorAmbiguity:
@@ -178,7 +169,8 @@ def vote_ambiguity(votes: Votes, counts: PairCounts, errors: Values) -> ErrorAmb
     # mean of p_k over rows is the agreement of a member with all members, itself included.
     apart = 1 - counts.agree.mean(axis=1) / counts.total - votes.mean(spread)
     equal = np.full(votes.n_members, 1 / votes.n_members)
-    return _average((error, 1 - right, spread), errors, apart, equal, votes.weights)
+    by_row = error, 1 - right, spread
+    return ErrorAmbiguity(*_means(by_row, votes.weights), *by_row, errors, apart, equal)
 
 
 def read_values(matrix: NDArray[Any]) -> Values:
@@ -249,36 +241,36 @@ def ensemble_error(
     >>> ensemble_error(4, 1.0, "correlated", covariance=0.2)
     0.4
     """
-    rule = OneOf("binomial", "hoeffding", "correlated")
-    check_parameters("ensemble_error", {"method": method}, {"method": (rule,)})
     name = "ensemble_error"
+    rule = OneOf("binomial", "hoeffding", "correlated")
+    check_parameters(name, {"method": method}, {"method": (rule,)})
     members, errors, shared = _read_numbers(n_members=n_members, error=error, covariance=covariance)
     if np.any(members < 1) or np.any(members != np.trunc(members)):
         raise InvalidParameterError("n_members", n_members, "integers of at least 1", name)
-    if method != "correlated":
+    if method == "correlated":
+        if np.any(errors < 0):
+            raise InvalidParameterError("error", error, "variances of at least 0", name)
+        # A covariance matrix with equal entries is positive semidefinite only within these limits.
+        lowest, slack = -errors / np.maximum(members - 1, 1), 1e-12 * errors
+        if np.any((shared > errors + slack) | ((shared < lowest - slack) & (members > 1))):
+            raise InputError(
+                f"The covariance {show_value(covariance)} is impossible for this variance and these members",
+                fix="It lies between −error / (n_members − 1) and error.",
+            )
+        result = np.maximum(0.0, (errors + (members - 1) * shared) / members)
+    else:
         if np.any(shared != 0.0):
             raise InputError(
                 f"A covariance has no meaning for method={method!r}, whose voters are independent.",
                 fix='Leave it out, or use method="correlated".',
             )
         if np.any((errors < 0) | (errors > 1)):
-            raise InvalidParameterError("error", errors.tolist(), "error rates from 0 to 1", name)
+            raise InvalidParameterError("error", error, "error rates from 0 to 1", name)
         if method == "binomial":
             result = bdtr(members // 2, members.astype(np.int64), 1.0 - errors)
         else:
             result = np.exp(-0.5 * members * np.maximum(0.0, 1.0 - 2.0 * errors) ** 2)
-        return float(result) if np.ndim(result) == 0 else result
-    if np.any(errors < 0):
-        raise InvalidParameterError("error", errors.tolist(), "variances of at least 0", name)
-    # A covariance matrix with equal entries is positive semidefinite only within these limits.
-    lowest, slack = -errors / np.maximum(members - 1, 1), 1e-12 * errors
-    if np.any((shared > errors + slack) | ((shared < lowest - slack) & (members > 1))):
-        raise InputError(
-            f"The covariance {show_value(shared.tolist())} is impossible for this variance and these members",
-            fix="It lies between −error / (n_members − 1) and error.",
-        )
-    result = np.maximum(0.0, (errors + (members - 1) * shared) / members)
-    return float(result) if np.ndim(result) == 0 else result
+    return result.item() if result.ndim == 0 else result
 
 
 def _read_numbers(**given: ArrayLike) -> list[Values]:
@@ -291,12 +283,10 @@ def _read_numbers(**given: ArrayLike) -> list[Values]:
             raise InvalidParameterError(name, value, "numbers", "ensemble_error") from None
         if not np.isfinite(arrays[-1]).all():
             raise InvalidParameterError(name, value, "finite numbers", "ensemble_error")
-    shapes = [array.shape for array in arrays]
     try:
-        np.broadcast_shapes(*shapes)
+        return list(np.broadcast_arrays(*arrays))
     except ValueError:
-        shown = "{}, {} and {}".format(*shapes)
+        shapes = ", ".join(str(array.shape) for array in arrays)
         raise InputError(
-            f"n_members, error and covariance have the shapes {shown}, which cannot be broadcast."
+            f"n_members, error and covariance have the shapes {shapes}, which cannot be broadcast."
         ) from None
-    return arrays

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from spinney.core.errors import InputError, show_value
 from spinney.data.target import encode_classes, read_target
@@ -21,9 +20,6 @@ _EXACT_BITS = 53  # integers of so many bits are exact in float64, and so are th
 # Block sizes such that the arrays made from a block stay in the second-level cache.
 _BITS_BLOCK = 1 << 23
 _PRODUCT_BLOCK = 1 << 20
-_EXACT_FLOAT32 = 2.0**24  # sums of integers up to here are exact in float32
-_STRIPE = 128  # members multiplied with all later ones at a time: half of a symmetric matrix
-_LISTED_FRACTION = 0.005  # listing a pair takes about 200 times as long as a matrix product does
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,8 +156,9 @@ def _encode(matrix: NDArray[Any], truth: NDArray[Any] | None, weights: NDArray[n
         codes = codes.astype(np.min_scalar_type(len(code_of) - 1), copy=False)
         codes[:, start : start + size] = block.T
     coded_truth = None if truth is None else _codes(truth[:, None], code_of, 0)[:, 0]
-    ranks, classes = _ascending(list(code_of))
-    ranks = ranks.astype(np.min_scalar_type(len(classes) - 1))
+    ascending = encode_classes(np.fromiter(code_of, dtype=object, count=len(code_of)))
+    classes = ascending.classes[0]
+    ranks = ascending.codes[:, 0].astype(np.min_scalar_type(len(classes) - 1))
     if not np.array_equal(ranks, np.arange(len(ranks))):
         for member in codes:
             member[:] = ranks[member]
@@ -223,19 +220,6 @@ def _refuse(flat: NDArray[Any], index: int, n_members: int, first_row: int) -> N
         row=first_row + index // n_members,
         fix="Give every member's label for every row; for regression use error_ambiguity.",
     ) from None
-
-
-def _ascending(labels: list[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Return the rank of each label, and the labels in ascending order."""
-    try:
-        order = sorted(range(len(labels)), key=labels.__getitem__)
-    except TypeError:
-        types = sorted({type(label).__name__ for label in labels})
-        raise InputError(
-            f"The predictions and y have labels of the types {', '.join(types)}, which cannot be compared",
-            fix="Convert the labels to one type, numbers or strings.",
-        ) from None
-    return np.argsort(order), np.array([labels[index] for index in order])
 
 
 # ---- counts of pairs ----
@@ -306,71 +290,18 @@ def _pack_bits(bits: NDArray[np.generic]) -> NDArray[np.uint64]:
 def agreements_by_products(votes: Votes) -> NDArray[np.float64]:
     """Sum the weight of rows where two members agree.  -> (n_members, n_members)
 
-    Classes are ranked within each row by their number of votes: one matrix product for the first classes of
-    all rows, one for the second, until so few votes are left that pairs of them are listed. So the cost
-    hardly grows with the number of classes. Two classes need one product.
+    One matrix product per class, over the rows where any member votes for it.
     """
-    n_classes, both = len(votes.classes), np.zeros((votes.n_members, votes.n_members))
+    agree = np.zeros((votes.n_members, votes.n_members))
     for rows in votes.blocks(_PRODUCT_BLOCK):
         weights = np.ones(rows.stop - rows.start) if votes.weights is None else votes.weights[rows]
         codes = votes.codes[:, rows]
-        if n_classes == 2:
-            _add_product(both, codes == 1, weights)
-            continue
-        ranks, sizes = _rank_by_size(codes, n_classes)
-        # Squared votes per row: the number of pairs that listing them would visit.
-        pairs = np.square(sizes, dtype=np.float64).mean(axis=0)
-        n_dense = int(np.count_nonzero(pairs > _LISTED_FRACTION * votes.n_members**2))
-        for rank in range(n_dense):
-            _add_product(both, ranks == rank, weights)
-        both += _listed_pairs(ranks, n_dense, n_classes, weights)
-    # Only the upper triangle is complete.
-    both = np.triu(both) + np.triu(both, 1).T
-    if n_classes == 2:
-        second = np.diagonal(both)
-        return np.asarray(votes.total - second[:, None] - second[None, :] + 2 * both)
-    return both
-
-
-def _add_product(both: NDArray[np.float64], chosen: NDArray[np.bool_], weights: NDArray[np.float64]) -> None:
-    """Add the weight of the rows that two members have chosen to the upper triangle of `both`.
-
-    both (n_members, n_members); chosen (n_members, n_rows); weights (n_rows,)
-    """
-    exact = np.float32 if weights.sum() <= _EXACT_FLOAT32 else np.float64
-    values = chosen.astype(exact)
-    weighted = values * weights.astype(exact)
-    for begin in range(0, len(values), _STRIPE):
-        both[begin : begin + _STRIPE, begin:] += values[begin : begin + _STRIPE] @ weighted[begin:].T
-
-
-def _rank_by_size(codes: NDArray[Any], n_classes: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Rank the class of each vote within its row by number of votes; return ranks and sorted numbers.
-
-    codes (n_members, n_rows) -> ranks (n_members, n_rows), sizes (n_rows, n_classes), descending per row
-    """
-    n_rows = codes.shape[1]
-    cells = codes + np.arange(0, n_rows * n_classes, n_classes, dtype=np.int32)
-    counts = np.bincount(cells.ravel(), minlength=n_rows * n_classes).reshape(n_rows, n_classes)
-    order = np.argsort(-counts, axis=1, kind="stable")
-    rank_of = np.empty((n_rows, n_classes), dtype=np.int32)
-    np.put_along_axis(rank_of, order, np.arange(n_classes, dtype=np.int32)[None, :], axis=1)
-    return rank_of.ravel()[cells], np.take_along_axis(counts, order, axis=1)
-
-
-def _listed_pairs(
-    ranks: NDArray[np.int32], first: int, n_classes: int, weights: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Sum the weight of rows where two members vote for the same class, for classes from a rank on."""
-    n_members, n_rows = ranks.shape
-    left = ranks >= first
-    rows = np.nonzero(left)[1]
-    cells = rows * n_classes + ranks[left]
-    begin = np.append(0, np.cumsum(left.sum(axis=1)))
-    shape = (n_members, n_rows * n_classes)
-    ones = sparse.csr_array((np.ones(len(cells)), cells, begin), shape=shape)
-    weighted = sparse.csr_array((weights[rows], cells, begin), shape=shape)
-    return np.asarray((ones @ weighted.T).toarray())
+        for code in np.unique(codes):
+            chosen = codes == code
+            voted = chosen.any(axis=0)
+            values = chosen[:, voted].astype(np.float64)
+            agree += values @ (values * weights[voted]).T
+    return agree
 
 
 def votes_by_class(votes: Votes) -> NDArray[np.float64]:
