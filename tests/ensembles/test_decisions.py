@@ -25,7 +25,6 @@ def test_the_first_of_equal_classes_is_chosen_and_a_quorum_is_exceeded():
         (np.array(["a", "b"]), -1, "O"),
         (np.array(["a", "b"], dtype=object), "?", "O"),
         (np.array([False, True]), "?", "O"),
-        (np.array(["a", "b"]), None, "O"),
     ],
 )
 def test_the_label_of_the_rejected_comes_after_the_classes(classes, label, kind):

@@ -30,7 +30,7 @@ def test_splitters_are_read_in_scikit_learns_manner():
 
 def held_out(cv):
     members = [sp.DecisionTreeRegressor()]
-    task = FitTask(["tree"], members, [0], X, Y, Y, None, None, None, [{}], {}, {})
+    task = FitTask(["tree"], members, [0], X, Y, Y, None, None, None, [{}], None, {})
     splits = make_splits(make_splitter(cv, Y, False), X, Y)
     return splits, task.predict_out_of_fold(splits, ["predict"], 1)
 

@@ -6,7 +6,6 @@ import pytest
 
 import spinney as sp
 from spinney.io import ModelFileError, dumps, loads
-from spinney.perturb.base import check_labels
 
 X = pd.DataFrame({"a": np.arange(12.0), "b": np.arange(12.0) % 5})
 Y = np.arange(12) % 3
@@ -89,10 +88,3 @@ def test_content_that_does_not_agree_is_refused(model, damage, monkeypatch):
     loads(dumps(fitted))
     with pytest.raises(ModelFileError):
         loads(data)
-
-
-def test_labels_ascend():
-    check_labels(np.array(["a", "b"], object))
-    for wrong in (None, np.array([]), np.array([[1]]), np.array([2, 1]), np.array(["a", 1], object)):
-        with pytest.raises(ModelFileError, match="classes"):
-            check_labels(wrong)

@@ -36,9 +36,9 @@ EXAMPLES = Examples(MANY, np.sin(2 * MANY[:, :1]) + 0.1 * RNG.normal(size=(90, 1
 OPTIONS = Training(
     penalty=0.0,
     alpha=1e-4,
-    learning_rate=0.01,
+    learning_rate_init=0.01,
     batch_size=25,
-    max_epochs=40,
+    max_iter=40,
     tol=0.0,
     n_iter_no_change=100,
 )
@@ -236,7 +236,7 @@ def test_every_epoch_of_the_ledger_obeys_the_decomposition():
 
 def test_training_stops_without_improvement():
     impatient = replace(
-        OPTIONS, alpha=0.0, batch_size=90, learning_rate=1e-9, max_epochs=500, tol=1e-3, n_iter_no_change=4
+        OPTIONS, alpha=0.0, batch_size=90, learning_rate_init=1e-9, max_iter=500, tol=1e-3, n_iter_no_change=4
     )
     _, epochs = train(draw_networks(2, 3, 8, 1, "identity", 0), EXAMPLES, impatient, seed=0)
     assert len(epochs) == 1 + 4
@@ -245,14 +245,16 @@ def test_training_stops_without_improvement():
 @pytest.mark.filterwarnings("ignore")
 def test_training_that_diverges_is_an_error():
     with pytest.raises(ValueError, match=r"diverged.*learning_rate_init"):
-        train(draw_networks(2, 3, 8, 1, "identity", 0), EXAMPLES, replace(OPTIONS, learning_rate=1e308), 0)
+        train(
+            draw_networks(2, 3, 8, 1, "identity", 0), EXAMPLES, replace(OPTIONS, learning_rate_init=1e308), 0
+        )
 
 
 def test_with_rows_held_out_networks_and_ledger_end_with_the_best_epoch():
     rng = np.random.default_rng(1)
     noise = Examples(rng.normal(size=(30, 3)), rng.normal(size=(30, 1)), np.ones(30))
     held_out = Examples(rng.normal(size=(200, 3)), rng.normal(size=(200, 1)), np.ones(200))
-    options = replace(OPTIONS, alpha=0.0, batch_size=10, learning_rate=0.05, max_epochs=60)
+    options = replace(OPTIONS, alpha=0.0, batch_size=10, learning_rate_init=0.05, max_iter=60)
     start = draw_networks(3, 3, 16, 1, "identity", 0)
     kept, epochs = train(start, noise, options, 0, held_out)
 

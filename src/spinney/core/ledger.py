@@ -153,7 +153,7 @@ class CandidateLedger(Ledger):
         n_samples: NDArray[np.int64],
     ) -> CandidateLedger:
         """Build a ledger from what the core recorded.  depth, n_samples (n_nodes,) of the tree"""
-        of_nodes = {"depth": depth[candidates.node], "n_samples": n_samples[candidates.node]}
+        of_nodes: dict[str, Any] = {"depth": depth[candidates.node], "n_samples": n_samples[candidates.node]}
         recorded = {name: getattr(candidates, name) for name in cls.column_types if name not in of_nodes}
         return cls(tuple(feature_names), **recorded, **of_nodes)
 

@@ -1,6 +1,7 @@
 """Data: tables of typed columns, schemas, targets, weights and training sets."""
 
-from spinney.data.schema import Feature, Schema, Table, read_table
+from spinney.data.features import Feature
+from spinney.data.schema import Schema, Table, read_table
 from spinney.data.training_set import TrainingSet
 
 __all__ = ["Feature", "Schema", "Table", "TrainingSet", "read_table"]

@@ -431,6 +431,15 @@ def check_shape(X: NDArray[Any]) -> tuple[int, int]:
     )
 
 
+def check_not_empty(shape: tuple[int, int | None]) -> None:
+    """Raise an error if a table has no rows or no columns; a width of None is unknown."""
+    for count, what in zip(shape, ("sample", "feature"), strict=True):
+        if count == 0:
+            raise InputError(
+                f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required."
+            )
+
+
 def check_kind(dtype: np.dtype[Any], column: str | int | None = None) -> None:
     """Raise an error for complex numbers, dates and records."""
     if dtype.kind == "c":

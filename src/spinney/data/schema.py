@@ -4,58 +4,23 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NoReturn, TypeAlias, cast, overload
+from typing import Any, Literal, NoReturn, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spinney.core.errors import InputError, show_value
 from spinney.data.categories import chosen_columns, code_categories, learn_categories
-from spinney.data.columns import Category, Source, column_label, has_infinity, open_source
-from spinney.data.schema_state import schema_from_state, schema_to_state
+from spinney.data.columns import Source, check_not_empty, column_label, has_infinity, open_source
+from spinney.data.features import Feature, default_names, features_from_state, features_to_state
 
 # float32 or float64 with NaN for missing, or int32 category codes with -1 for missing.
 Column: TypeAlias = NDArray[Any]
 
 _PLAIN_DTYPES = (np.dtype(np.float64), np.dtype(np.float32))
-
-
-@dataclass(frozen=True)
-class Feature:
-    """Name, kind and categories of one column.
-
-    Attributes
-    ----------
-    name : str
-        Name of the column; "x0", "x1", … if the input has no names.
-    kind : {"numeric", "categorical"}
-        Kind of the column.
-    categories : tuple
-        Values that the codes 0, 1, 2, … stand for; empty for a numeric feature.
-    dtype : str
-        Type of the array: "float32", "float64" or "int32".
-    has_missing : bool
-        Whether there were missing values in training; set by a fit.
-
-    Examples
-    --------
-    >>> Feature("color", "categorical", ("black", "green"), "int32").code_of["green"]
-    1
-    """
-
-    name: str
-    kind: Literal["numeric", "categorical"]
-    categories: tuple[Category, ...]
-    dtype: str
-    has_missing: bool = False
-
-    @cached_property
-    def code_of(self) -> Mapping[Category, int]:
-        """The code of each category; equal numbers are one key, so 1, 1.0 and True have the same code."""
-        return {category: code for code, category in enumerate(self.categories)}
 
 
 @dataclass(frozen=True)
@@ -148,7 +113,7 @@ class Schema:
             raise InputError(f'unseen must be "missing" or "error", not {show_value(unseen)}')
         source = open_source(X, known=True)
         self._check_names(source.names, estimator_name)
-        _check_not_empty(source)
+        check_not_empty(source.shape)
         if source.shape[1] != self.n_features:
             raise InputError(
                 f"X has {source.shape[1]} features, but {estimator_name} is expecting {self.n_features} "
@@ -181,7 +146,7 @@ class Schema:
                 return raw.numbers()
             return code_categories(raw, feature.code_of, column_label(source.names, j), unseen)
 
-        columns: Sequence[Column] = LazyColumns(self.n_features, column)
+        columns = LazyColumns(self.n_features, column)
         if not source.lazy:
             return Table(self, n_rows, None, list(columns))
         if unseen == "error":  # now, rather than when the column is first used
@@ -265,13 +230,7 @@ class Schema:
         >>> Schema.from_state(schema.to_state()) == schema
         True
         """
-        names = list(self.names) if self.has_names else None
-        return schema_to_state(
-            names,
-            [feature.dtype for feature in self.features],
-            [feature.categories for feature in self.features],
-            [feature.has_missing for feature in self.features],
-        )
+        return features_to_state(self.features, self.has_names)
 
     @classmethod
     def from_state(cls, state: object) -> Schema:
@@ -298,14 +257,7 @@ class Schema:
         Traceback (most recent call last):
         spinney.core.errors.ModelFileError: The schema in the model file is damaged: ...
         """
-        names, dtypes, categories, has_missing = schema_from_state(state)
-        features = [
-            Feature(name, "categorical" if dtype == "int32" else "numeric", values, dtype, has)
-            for name, dtype, values, has in zip(
-                names or default_names(len(dtypes)), dtypes, categories, has_missing, strict=True
-            )
-        ]
-        return cls(tuple(features), names is not None)
+        return cls(*features_from_state(state))
 
 
 class LazyColumns(Sequence[Column]):
@@ -324,15 +276,8 @@ class LazyColumns(Sequence[Column]):
     def __len__(self) -> int:
         return self._length
 
-    @overload
-    def __getitem__(self, index: int) -> Column: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Column]: ...
-    def __getitem__(self, index: int | slice) -> Column | Sequence[Column]:
-        chosen = range(self._length)[index]
-        if isinstance(chosen, range):
-            return LazyColumns(len(chosen), lambda j: self._make(chosen[j]))
-        return self._make(chosen)
+    def __getitem__(self, j: int) -> Column:  # type: ignore[override]  # no slices
+        return self._make(range(self._length)[j])
 
 
 class Table:
@@ -461,7 +406,7 @@ class Table:
         Table
             The table.
         """
-        columns: Sequence[Column] = LazyColumns(schema.n_features, make)
+        columns = LazyColumns(schema.n_features, make)
         lazy = isinstance(self.columns, LazyColumns)
         return Table(schema, self.n_rows, None, columns if lazy else list(columns))
 
@@ -491,7 +436,7 @@ def read_table(X: Any, categorical_features: Any = None) -> Table:
     ((3, 7), [0, 1])
     """
     source = open_source(X)
-    _check_not_empty(source)
+    check_not_empty(source.shape)
     n_rows, n_features = source.shape
     forced = frozenset() if categorical_features is None else chosen_columns(categorical_features, source)
     names = source.names or default_names(n_features)
@@ -538,15 +483,6 @@ def unpack_schema(fitted: Any) -> Any:
     return {**fitted, "schema_": Schema.from_state(fitted["schema_"])}
 
 
-def default_names(n_features: int) -> list[str]:
-    """Return the names of columns that have none.
-
-    >>> default_names(2)
-    ['x0', 'x1']
-    """
-    return [f"x{j}" for j in range(n_features)]
-
-
 def name_copies(names: Sequence[str], columns: Sequence[int]) -> list[str]:
     """Return the names of chosen columns, with a number after the name of a column chosen before.
 
@@ -559,14 +495,6 @@ def name_copies(names: Sequence[str], columns: Sequence[int]) -> list[str]:
         drawn[j] += 1
         out.append(names[j] if drawn[j] == 1 else f"{names[j]} ({drawn[j]})")
     return out
-
-
-def _check_not_empty(source: Source) -> None:
-    for count, what in zip(source.shape, ("sample", "feature"), strict=True):
-        if count == 0:
-            raise InputError(
-                f"Found array with 0 {what}(s) (shape={source.shape}) while a minimum of 1 is required."
-            )
 
 
 def _raise_name_mismatch(names: Sequence[str], fitted: Sequence[str]) -> NoReturn:

@@ -266,3 +266,14 @@ def encode_values(y: NDArray[Any], non_negative: bool) -> NDArray[np.float64]:
     if non_negative and values.sum() <= 0:
         raise InputError("Sum of y is not positive which is necessary for Poisson regression.")
     return values
+
+
+def encode_single(y: Any, n_rows: int, owner: str) -> NDArray[np.float64]:
+    """Read y as the values of one output; ``owner`` is named in the error for several.  -> (n_rows,)"""
+    values = encode_values(read_target(y, n_rows), non_negative=False)
+    if values.shape[1] != 1:
+        raise InputError(
+            f"y has {values.shape[1]} outputs, but {owner} supports one",
+            fix="Fit one per output, for example with sklearn.multioutput.MultiOutputRegressor.",
+        )
+    return values[:, 0]

@@ -324,10 +324,15 @@ def code_table(table: Table, weights: Floats | None, max_bins: int | None, n_thr
         data = columns if table.block is None else table.block
         return core.build_codes(data, n_categories, weights, max_bins or 0, n_threads)
     step = max(n_threads, _CHUNK_BYTES // (8 * table.n_rows))
-    chunks = [slice(begin, begin + step) for begin in range(0, len(columns), step)]
     coded = (
-        core.build_codes(list(columns[chunk]), n_categories[chunk], weights, max_bins or 0, n_threads)
-        for chunk in chunks
+        core.build_codes(
+            [columns[j] for j in range(begin, min(begin + step, len(columns)))],
+            n_categories[begin : begin + step],
+            weights,
+            max_bins or 0,
+            n_threads,
+        )
+        for begin in range(0, len(columns), step)
     )
     matrix = next(coded)
     for others in coded:

@@ -140,14 +140,23 @@ def _decompose(residuals: Values, weights: Values, row_weights: Values | None) -
             "The predictions are so far from y that the squared error is infinite",
             fix="Divide the predictions and y by a large number.",
         )
-    by_row = np.mean(mean**2, axis=1), squared @ weights, spread @ weights
-    by_member = (np.average(part, axis=0, weights=row_weights) for part in (squared, spread))
-    return ErrorAmbiguity(*_means(by_row, row_weights), *by_row, *by_member, weights)
+    parts = np.mean(mean**2, axis=1), squared @ weights, spread @ weights
+    errors, ambiguities = (np.average(part, axis=0, weights=row_weights) for part in (squared, spread))
+    return _average(parts, errors, ambiguities, weights, row_weights)
 
 
-def _means(by_row: tuple[Values, ...], row_weights: Values | None) -> list[float]:
-    """Average each part over the rows."""
-    return [float(np.average(part, weights=row_weights)) for part in by_row]
+def _average(
+    by_row: tuple[Values, Values, Values],
+    error_by_member: Values,
+    ambiguity_by_member: Values,
+    weights: Values,
+    row_weights: Values | None,
+) -> ErrorAmbiguity:
+    """Build the record; the three parts of each row are averaged over the rows."""
+    error, mean_error, ambiguity = (float(np.average(part, weights=row_weights)) for part in by_row)
+    return ErrorAmbiguity(
+        error, mean_error, ambiguity, *by_row, error_by_member, ambiguity_by_member, weights
+    )
 
 
 def vote_ambiguity(votes: Votes, counts: PairCounts, errors: Values) -> ErrorAmbiguity:
@@ -169,8 +178,7 @@ def vote_ambiguity(votes: Votes, counts: PairCounts, errors: Values) -> ErrorAmb
     # mean of p_k over rows is the agreement of a member with all members, itself included.
     apart = 1 - counts.agree.mean(axis=1) / counts.total - votes.mean(spread)
     equal = np.full(votes.n_members, 1 / votes.n_members)
-    by_row = error, 1 - right, spread
-    return ErrorAmbiguity(*_means(by_row, votes.weights), *by_row, errors, apart, equal)
+    return _average((error, 1 - right, spread), errors, apart, equal, votes.weights)
 
 
 def read_values(matrix: NDArray[Any]) -> Values:

@@ -19,13 +19,28 @@ from spinney.base import Estimator
 from spinney.core.errors import InputError, InputTypeError, SpinneyError, show_value, show_values
 from spinney.core.parameters import FLAG, Integer, Rule, draw_seed, thread_count
 from spinney.core.seeds import stream
-from spinney.data.target import encode_classes, encode_labels, encode_like, encode_values, read_target
+from spinney.data.columns import check_not_empty
+from spinney.data.target import encode_classes, encode_labels, encode_like, encode_single
 from spinney.data.weights import check_weights
-from spinney.ensembles import predictions as member_outputs
-from spinney.ensembles.predictions import Array, FitTask, Method, OutOfFold
+from spinney.ensembles.predictions import (
+    Array,
+    FitTask,
+    Method,
+    OutOfFold,
+    aligned_predictions,
+    class_indices,
+    make_splits,
+    make_splitter,
+)
 from spinney.io import require
 from spinney.members.base_estimators import AnyEstimator, make_member
-from spinney.members.tables import check_described, check_input, count_rows, describe_input
+from spinney.members.tables import (
+    check_described,
+    check_input,
+    check_labels,
+    count_rows,
+    describe_input,
+)
 
 RULES: dict[str, tuple[Rule, ...]] = {"verbose": (FLAG, Integer(0))}
 _SHAPE = 'Give a list of (name, estimator) pairs, such as [("tree", DecisionTreeClassifier())].'
@@ -104,7 +119,8 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
             raise InputError("All estimators are dropped; at least one is needed.")
         names = [pairs[index][0] for index in kept]
         members = [self._make_member(pairs[index][1], index, seed) for index in kept]
-        n_rows = _count_rows(X)
+        n_rows = count_rows(X)
+        check_not_empty((n_rows, describe_input(X).get("n_features_in_")))
         labels, codes, classes = self._encode_target(y, n_rows, members)
         weights = check_weights(sample_weight, n_rows)
         routed = self._route(names, weights, groups, metadata)
@@ -159,13 +175,8 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
         """Return labels, their codes and the classes; in regression the values twice, and None."""
         if self._task == "regression":
-            values = encode_values(read_target(y, n_rows), non_negative=False)
-            if values.shape[1] != 1:
-                raise InputError(
-                    f"y has {values.shape[1]} outputs, but {type(self).__name__} supports one",
-                    fix="Fit one per output, for example with sklearn.multioutput.MultiOutputRegressor.",
-                )
-            return values[:, 0], values[:, 0], None
+            values = encode_single(y, n_rows, type(self).__name__)
+            return values, values, None
         codes, classes = encode_labels(y, n_rows)
         labels = classes.take(codes)
         if self._is_prefit():
@@ -196,19 +207,19 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
 
     def _route(
         self, names: Sequence[str], weights: Array | None, groups: Any, metadata: Mapping[str, Any]
-    ) -> tuple[list[Mapping[str, Any]], Mapping[str, Any], Mapping[str, Any]]:
-        """Return the metadata of each member's ``fit``, of the splitter, and of the final estimator."""
+    ) -> tuple[list[Mapping[str, Any]], Any, Mapping[str, Any]]:
+        """Return the metadata of each member's ``fit``, the groups, and that of the final estimator."""
         if get_config()["enable_metadata_routing"]:
             routed = process_routing(self, "fit", sample_weight=weights, groups=groups, **metadata)
             final = routed["final_estimator"]["fit"] if "final_estimator" in routed else {}
-            return [routed[name]["fit"] for name in names], routed["splitter"]["split"], final
+            return [routed[name]["fit"] for name in names], routed["splitter"]["split"].get("groups"), final
         if metadata:
             raise InputError(
                 f"fit does not accept {show_values(list(metadata))}",
                 fix="sklearn.set_config(enable_metadata_routing=True) passes them on to the members.",
             )
         common = {} if weights is None else {"sample_weight": weights}
-        return [common] * len(names), {} if groups is None else {"groups": groups}, common
+        return [common] * len(names), groups, common
 
     # ---- fitting ----
 
@@ -220,10 +231,8 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
         if self._is_prefit():
             predictions = self._predictions(task.members, methods, task.X, task.classes)
             return OutOfFold(np.arange(len(task.y)), predictions)
-        splitter = member_outputs.make_splitter(self.cv, task.codes, task.classes is not None)
-        splits = member_outputs.make_splits(
-            splitter, task.X, task.codes, task.splitter_metadata.get("groups")
-        )
+        splitter = make_splitter(self.cv, task.codes, task.classes is not None)
+        splits = make_splits(splitter, task.X, task.codes, task.groups)
         try:
             return task.predict_out_of_fold(splits, methods, self.n_jobs, self._title("out-of-fold"))
         except SpinneyError as error:
@@ -241,13 +250,20 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
     def _title(self, what: str) -> str | None:
         return f"{type(self).__name__}: {what}" if self.verbose else None
 
+    def _method(self, name: str, member: Any) -> Method:
+        """Return the prediction method of a member."""
+        return "predict"
+
+    def _methods(self, names: Sequence[str], members: Sequence[Any]) -> list[Method]:
+        return [self._method(*pair) for pair in zip(names, members, strict=True)]
+
     @staticmethod
     def _predictions(
         members: Sequence[Any], methods: Sequence[Method], X: Any, classes: NDArray[Any] | None
     ) -> list[Array]:
         """Return the predictions of each member, (n_rows, width) each."""
         pairs = zip(members, methods, strict=True)
-        return [member_outputs.aligned_predictions(member, X, method, classes) for member, method in pairs]
+        return [aligned_predictions(member, X, method, classes) for member, method in pairs]
 
     # ---- after fitting ----
 
@@ -263,11 +279,9 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
         if self._task == "regression":
             require(classes is None, "a regressor has classes")
             return
-        valid = isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) > 0
-        require(valid, "the ensemble has no classes")
-        require(len(set(self.classes_.tolist())) == len(self.classes_), "a class is listed twice")
+        check_labels(classes)
         for member in members:
-            member_outputs.class_indices(member, self.classes_)
+            class_indices(member, self.classes_)
 
     def _table_readers(self) -> list[Any]:
         """Return the estimators that are given X itself."""
@@ -291,28 +305,11 @@ class _WeightedMean(_NamedEnsemble):
 
     weights_: Array
 
-    def _method(self, name: str, member: Any) -> Method:
-        """Return the prediction method of a member."""
-        return "predict"
-
-    def _methods(self, names: Sequence[str], members: Sequence[Any]) -> list[Method]:
-        return [self._method(*pair) for pair in zip(names, members, strict=True)]
-
-    @staticmethod
-    def _as_probabilities(
-        predictions: Sequence[Array], methods: Sequence[Method], classes: NDArray[Any] | None
-    ) -> list[Array]:
-        """Return the predictions of all members in a form that can be averaged, each (n_rows, width)."""
-        pairs = zip(predictions, methods, strict=True)
-        return [member_outputs.as_probabilities(one, method, classes) for one, method in pairs]
-
     def _member_probabilities(self, X: Any) -> list[Array]:
         """Return probabilities, votes or values of each member, (n_rows, width) each."""
         check_input(self, X)
-        classes = vars(self).get("classes_")
         methods = self._methods(self._names, self.estimators_)
-        predictions = self._predictions(self.estimators_, methods, X, classes)
-        return self._as_probabilities(predictions, methods, classes)
+        return self._predictions(self.estimators_, methods, X, vars(self).get("classes_"))
 
     def _mean(self, X: Any) -> Array:
         """Return the weighted mean over the members.  -> (n_rows, width)"""
@@ -326,16 +323,6 @@ class _WeightedMean(_NamedEnsemble):
         require(valid and weights.dtype == np.float64, "there is not one weight per member")
         valid = bool((weights >= 0).all() and np.isfinite(weights.sum()))
         require(valid, "a weight is negative or not finite")
-
-
-def _count_rows(X: Any) -> int:
-    """Count the rows; raise InputError if there are no rows or columns, which folds would hide."""
-    n_rows, width = count_rows(X), describe_input(X).get("n_features_in_")
-    for number, what in ((n_rows, "sample"), (width, "feature")):
-        if number == 0:
-            shape = f"(shape={(n_rows, width)})"
-            raise InputError(f"Found array with 0 {what}(s) {shape} while a minimum of 1 is required.")
-    return n_rows
 
 
 def _is_dropped(estimator: Any) -> bool:

@@ -15,10 +15,10 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from spinney.base import Estimator
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, OneOf, Rule
-from spinney.data.target import encode_labels, encode_values, read_target
+from spinney.data.target import encode_labels, encode_single
 from spinney.data.weights import check_weights
 from spinney.io import require
-from spinney.members.tables import check_described, describe_input
+from spinney.members.tables import check_described, check_labels, describe_input
 
 Array = NDArray[np.float64]
 
@@ -265,10 +265,8 @@ class MultiResponseClassifier(ClassifierMixin, _LinearModel):  # type: ignore[mi
         return tags
 
     def _n_sums(self) -> int:
-        classes = vars(self).get("classes_")
-        valid = isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) > 0
-        require(valid and len(set(self.classes_.tolist())) == len(self.classes_), "classes are not valid")
-        return 1 if len(self.classes_) == 2 else len(self.classes_)
+        n_classes = check_labels(vars(self).get("classes_"))
+        return 1 if n_classes == 2 else n_classes
 
 
 class LeastSquaresRegressor(RegressorMixin, _LinearModel):  # type: ignore[misc]
@@ -324,11 +322,9 @@ class LeastSquaresRegressor(RegressorMixin, _LinearModel):  # type: ignore[misc]
             The fitted regressor.
         """
         features = self._read_values(X)
-        values = encode_values(read_target(y, len(features)), non_negative=False)
-        if values.shape[1] != 1:
-            raise InputError(f"y has {values.shape[1]} outputs; LeastSquaresRegressor supports one.")
+        values = encode_single(y, len(features), "LeastSquaresRegressor")
         weights = check_weights(sample_weight, len(features))
-        coefficients, intercept = self._solve(features, values[:, 0], weights)
+        coefficients, intercept = self._solve(features, values, weights)
         fitted = {"coef_": coefficients[None, :], "intercept_": np.array([intercept])}
         return self._set_fitted(**fitted, **describe_input(X))
 

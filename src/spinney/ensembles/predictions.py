@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,8 @@ from spinney.members.fitting import fit_member, run_jobs
 from spinney.members.tables import take_rows
 
 Array = NDArray[np.float64]
-Method = Literal["predict_proba", "decision_function", "predict"]
-METHODS: tuple[Method, ...] = get_args(Method)
+Method = Literal["predict_proba", "decision_function", "predict", "votes"]
+"""Prediction method of a member; "votes" are the labels of ``predict`` as one-hot rows."""
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 _N_FOLDS = 5
 
@@ -50,26 +50,16 @@ def aligned_predictions(member: Any, X: Any, method: Method, classes: NDArray[An
     Labels: one column of class codes. A class that the member has not seen gets probability 0, or the
     smallest decision value of the row. Regression, ``classes`` None: one column of values.
     """
-    predicted = getattr(member, method)(X)
+    predicted = getattr(member, "predict" if method == "votes" else method)(X)
     if classes is None:
         values = np.asarray(predicted, dtype=np.float64)
         if values.ndim == 2 and values.shape[1] != 1:
             raise InputError(f"{type(member).__name__} predicts {values.shape[1]} outputs; one is expected.")
         return values.reshape(-1, 1)
-    if method == "predict":
-        return _label_codes(member, predicted, classes).astype(np.float64)[:, None]
+    if method in ("predict", "votes"):
+        codes = _label_codes(member, predicted, classes)
+        return np.eye(len(classes))[codes] if method == "votes" else codes.astype(np.float64)[:, None]
     return _align_columns(member, np.asarray(predicted, dtype=np.float64), method, classes)
-
-
-def as_probabilities(predictions: Array, method: Method, classes: NDArray[Any] | None) -> Array:
-    """Return predictions that can be averaged: class codes become one-hot rows.
-
-    >>> as_probabilities(np.array([[1.0], [0.0]]), "predict", np.array(["a", "b"])).tolist()
-    [[0.0, 1.0], [1.0, 0.0]]
-    """
-    if classes is None or method != "predict":
-        return predictions
-    return np.eye(len(classes))[predictions[:, 0].astype(np.intp)]
 
 
 def class_indices(member: Any, classes: NDArray[Any]) -> NDArray[np.int32]:
@@ -142,7 +132,7 @@ class FitTask:
     weights: Array | None
     seed: int | None
     metadata: Sequence[Mapping[str, Any]]
-    splitter_metadata: Mapping[str, Any]
+    groups: Any
     final_metadata: Mapping[str, Any]
 
     def select(self, chosen: NDArray[np.intp]) -> Self:

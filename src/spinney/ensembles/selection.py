@@ -14,7 +14,7 @@ from sklearn.metrics import get_scorer
 from spinney.core.parameters import FLAG, NONE, Integer, Kind, Real, Rule, draw_seed
 from spinney.core.seeds import stream
 from spinney.ensembles.base import RULES, _WeightedMean
-from spinney.ensembles.predictions import Array, FitTask, Method, OutOfFold, choose_method
+from spinney.ensembles.predictions import Array, FitTask, Method, OutOfFold
 from spinney.ensembles.voting import decide
 from spinney.io import require
 from spinney.members.tables import describe_input
@@ -201,11 +201,7 @@ class _EnsembleSelection(_WeightedMean):
 
     _required_attributes: ClassVar[tuple[str, ...]] = ("path_",)
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = RULES | {
-        "scoring": (
-            NONE,
-            Kind("the name of a scorer", str),
-            _FUNCTION,
-        ),
+        "scoring": (NONE, Kind("the name of a scorer", str), _FUNCTION),
         "n_steps": (Integer(1),),
         "n_initial": (Integer(1),),
         "replacement": (FLAG,),
@@ -257,8 +253,7 @@ class _EnsembleSelection(_WeightedMean):
         """
         task = self._read_task(X, y, sample_weight, groups, metadata)
         methods = self._methods(task.names, task.members)
-        loss = self._loss(task, methods, self._predict_held_out(task, methods))
-        selections = self._select(loss, task)
+        selections = self._select(self._loss(task, self._predict_held_out(task, methods)), task)
         weights = np.mean([one.counts / one.counts.sum() for one in selections], axis=0)
         chosen = task.select(np.flatnonzero(weights))
         return self._set_fitted(
@@ -273,10 +268,9 @@ class _EnsembleSelection(_WeightedMean):
             **describe_input(X),
         )
 
-    def _loss(self, task: FitTask, methods: list[Method], held_out: OutOfFold) -> EnsembleLoss:
-        rows = held_out.rows
+    def _loss(self, task: FitTask, held_out: OutOfFold) -> EnsembleLoss:
+        rows, predictions = held_out.rows, held_out.predictions
         weights = None if task.weights is None else task.weights[rows]
-        predictions = self._as_probabilities(held_out.predictions, methods, task.classes)
         if self.scoring is not None:
             return ScorerLoss(get_scorer(self.scoring), predictions, task.y[rows], task.classes, weights)
         if task.classes is None:
@@ -372,7 +366,7 @@ class EnsembleSelectionClassifier(ClassifierMixin, _EnsembleSelection):  # type:
     _task = "classification"
 
     def _method(self, name: str, member: Any) -> Method:
-        return choose_method(name, member, ("predict_proba", "predict"))
+        return "predict_proba" if hasattr(member, "predict_proba") else "votes"
 
     def predict_proba(self, X: Any) -> Array:
         """Predict the weighted mean probability of the selected members.

@@ -19,11 +19,14 @@ from spinney.core.errors import InputError, show_value
 from spinney.core.parameters import FLAG, OneOf, Rule
 from spinney.ensembles.base import RULES, _NamedEnsemble
 from spinney.ensembles.least_squares import LeastSquaresRegressor, MultiResponseClassifier
-from spinney.ensembles.predictions import METHODS, Array, Method, aligned_predictions, choose_method
+from spinney.ensembles.predictions import Array, Method, aligned_predictions, choose_method
 from spinney.io import require
 from spinney.members.base_estimators import AnyEstimator
 from spinney.members.fitting import fit_member
 from spinney.members.tables import check_input, describe_input, take_rows
+
+METHODS: tuple[Method, ...] = ("predict_proba", "decision_function", "predict")
+"""Methods of members, in the order in which stack_method="auto" tries them."""
 
 # ---- the table of the final estimator ----
 
@@ -152,12 +155,6 @@ class _Stacking(TransformerMixin, _NamedEnsemble):  # type: ignore[misc]
                 f"The default final_estimator needs numeric columns of X with passthrough=True ({error})",
                 fix="Give a final_estimator that accepts them, such as a tree.",
             ) from error
-
-    def _methods(self, names: Sequence[str], members: Sequence[Any]) -> list[Method]:
-        if self._task == "regression":
-            return ["predict"] * len(members)
-        allowed = METHODS if self.stack_method == "auto" else (self.stack_method,)
-        return [choose_method(*pair, allowed) for pair in zip(names, members, strict=True)]
 
     def _table(
         self, predictions: Sequence[Array], methods: Sequence[Method], names: list[str], X: Any
@@ -345,6 +342,9 @@ class StackingClassifier(ClassifierMixin, _Stacking):  # type: ignore[misc]
         verbose: int = 0,
     ) -> None:
         self._store_params(locals())
+
+    def _method(self, name: str, member: Any) -> Method:
+        return choose_method(name, member, METHODS if self.stack_method == "auto" else (self.stack_method,))
 
     def _default_final(self, methods: Sequence[Method]) -> Any:
         # Only if all columns are probabilities is there one column per class and member.

@@ -50,13 +50,18 @@ def labels_with_rejection(classes: NDArray[Any], reject_label: Any) -> NDArray[A
     >>> labels_with_rejection(np.array(["no", "yes"]), "unsure").tolist()
     ['no', 'yes', 'unsure']
     """
+    if reject_label is None:
+        raise InputError(
+            'With rule="majority" some rows may have no class with enough votes',
+            fix="Set reject_label to the label that predict returns for them.",
+        )
     if reject_label in classes.tolist():
         raise InputError(
             f"The reject_label {show_value(reject_label)} is also a class",
             fix="Choose a label that no row has.",
         )
     kind = classes.dtype.kind
-    if reject_label is None or kind in "Ob" or isinstance(reject_label, str) != (kind in "US"):
+    if kind in "Ob" or isinstance(reject_label, str) != (kind in "US"):
         joined = np.empty(len(classes) + 1, dtype=object)
         joined[:-1], joined[-1] = classes.tolist(), reject_label
         return joined
@@ -161,9 +166,9 @@ class _Voting(TransformerMixin, _WeightedMean):  # type: ignore[misc]
         weights = self._given_weights(task)
         if weights is None:
             held_out = self._predict_held_out(task, methods)
-            predictions = self._as_probabilities(held_out.predictions, methods, task.classes)
             row_weights = None if task.weights is None else task.weights[held_out.rows]
-            weights = convex_weights(predictions, task.target_columns()[held_out.rows], row_weights)
+            target = task.target_columns()[held_out.rows]
+            weights = convex_weights(held_out.predictions, target, row_weights)
         return self._set_fitted(
             estimators_=self._fit_members(task),
             _names=list(task.names),
@@ -290,19 +295,11 @@ class VotingClassifier(ClassifierMixin, _Voting):  # type: ignore[misc]
             raise InputError('quorum is only used with rule="majority".', fix="Set quorum=None.")
         if self.rule == "majority":
             assert task.classes is not None
-            self._labels_with_rejection(task.classes)
+            labels_with_rejection(task.classes, self.reject_label)
         return task
 
-    def _labels_with_rejection(self, classes: NDArray[Any]) -> NDArray[Any]:
-        if self.reject_label is None:
-            raise InputError(
-                'With rule="majority" some rows may have no class with enough votes',
-                fix="Set reject_label to the label that predict returns for them.",
-            )
-        return labels_with_rejection(classes, self.reject_label)
-
     def _method(self, name: str, member: Any) -> Method:
-        return choose_method(name, member, ("predict" if self.voting == "hard" else "predict_proba",))
+        return "votes" if self.voting == "hard" else choose_method(name, member, ("predict_proba",))
 
     def predict_proba(self, X: Any) -> Array:
         """Predict the fraction of the votes for each class; with soft voting, the mean probability.
@@ -332,8 +329,9 @@ class VotingClassifier(ClassifierMixin, _Voting):  # type: ignore[misc]
         ndarray of shape (n_rows,)
             Class labels.
         """
-        codes = decide(self._mean(X), self._quorum())
-        labels = self.classes_ if self.rule == "plurality" else self._labels_with_rejection(self.classes_)
+        codes, labels = decide(self._mean(X), self._quorum()), self.classes_
+        if self.rule == "majority":
+            labels = labels_with_rejection(labels, self.reject_label)
         return np.asarray(labels.take(codes))
 
     def _quorum(self) -> float | None:

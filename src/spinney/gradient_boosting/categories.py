@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from spinney.core.errors import ModelFileError
 from spinney.core.seeds import stream
-from spinney.data.schema import Column, Feature, Schema, Table
+from spinney.data.features import Feature
+from spinney.data.schema import Column, Schema, Table
 from spinney.data.training_set import code_table
 from spinney.io import Persistent
 from spinney.native import core

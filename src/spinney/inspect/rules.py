@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, overload
 
 from spinney.core.frames import to_frame
-from spinney.data.schema import Feature
+from spinney.data.features import Feature
 from spinney.inspect.wording import (
     NamedTree,
     codes_of_child,

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.data.schema import Feature
+from spinney.data.features import Feature
 from spinney.tree.tree_arrays import CATEGORY_SET, LINEAR, MULTIWAY, NUMERIC, TreeArrays
 
 # The threshold of the split "known or missing": no float is larger.

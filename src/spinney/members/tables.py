@@ -134,14 +134,14 @@ def is_array(value: Any, dtype: type, *shape: int) -> bool:
 
 
 def check_labels(labels: Any) -> int:
-    """Return the number of unchecked class labels of one output; they must be distinct."""
+    """Return the number of unchecked class labels of one output; they must be in ascending order."""
     valid = isinstance(labels, np.ndarray) and labels.ndim == 1 and len(labels) >= 1
-    require(valid and len(set(labels.tolist())) == len(labels), "the classes are not distinct labels")
+    require(valid and (labels[:-1] < labels[1:]).all(), "the classes are not an ascending list of labels")
     return len(labels)
 
 
 def check_classes(classes: Any) -> list[Any]:
-    """Return the unchecked ``classes_`` of every output; they must be distinct labels."""
+    """Return the unchecked ``classes_`` of every output; they must be in ascending order."""
     outputs = by_output(classes)
     require(outputs, "a classifier has no classes")
     for labels in outputs:

@@ -20,16 +20,6 @@ from spinney.members.fitting import run_jobs
 from spinney.members.tables import check_described, check_input
 
 
-def check_labels(classes: Any) -> None:
-    """Raise CorruptModelFile unless classes read from a file are an ascending list of labels."""
-    valid = isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) >= 1
-    try:
-        valid = valid and bool((classes[:-1] < classes[1:]).all())
-    except TypeError:
-        valid = False
-    require(valid, "the classes are not an ascending list of labels")
-
-
 class _MemberEnsemble(MetaEstimatorMixin, Estimator):  # type: ignore[misc]
     """Base class of ensembles over copies of any estimator; tables are passed to the members unchanged."""
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
 from spinney.base import TableEstimator
 from spinney.core.errors import InputError
@@ -21,14 +21,13 @@ from spinney.data import read_table
 from spinney.data.target import encode_labels, encode_values, read_target
 from spinney.data.weights import check_weights
 from spinney.io import require
+from spinney.members.tables import check_labels
 from spinney.perturb import networks as nets
-from spinney.perturb.base import check_labels
 from spinney.perturb.inputs import InputCoding, learn_coding, merge_rows, moments
 from spinney.perturb.networks import Array, EpochLedger, Examples, Networks, Training
 
 # Rows that are predicted together, so that the hidden values of all networks take little memory.
 _BLOCK = 4096
-_MIN_BATCH, _MAX_BATCH = 32, 256
 
 
 class _NegativeCorrelation(TableEstimator):
@@ -126,17 +125,7 @@ class _NegativeCorrelation(TableEstimator):
         networks = nets.draw_networks(
             self.n_estimators, coding.n_columns, self.hidden_size, goal.shape[1], self._link, seed
         )
-        auto = min(max(len(examples) // 8, _MIN_BATCH), _MAX_BATCH)
-        options = Training(
-            penalty=float(self.penalty),
-            alpha=float(self.alpha),
-            learning_rate=float(self.learning_rate_init),
-            batch_size=min(auto if self.batch_size == "auto" else int(self.batch_size), len(examples)),
-            max_epochs=self.max_iter,
-            tol=float(self.tol),
-            n_iter_no_change=self.n_iter_no_change,
-            verbose=self.verbose,
-        )
+        options = Training(*(getattr(self, field.name) for field in fields(Training)))
         networks, epochs = nets.train(networks, examples, options, seed, held_out)
         return self._set_fitted(
             schema_=table.schema,
@@ -177,12 +166,12 @@ class _NegativeCorrelation(TableEstimator):
 
     def _outputs(self, X: Any) -> Iterator[Array]:
         """Yield the outputs of the networks for each block of rows.  (n_estimators, n_rows, n_outputs)"""
-        inputs = self.coding_.apply(self._read_table(X))
+        table = self._read_table(X)
+        inputs = self.coding_.apply(table)
         for begin in range(0, len(inputs), _BLOCK):
             yield self.networks_.outputs(inputs[begin : begin + _BLOCK])
 
     def _mean_output(self, X: Any) -> Array:
-        check_is_fitted(self)
         return np.concatenate([nets.mean_of(outputs) for outputs in self._outputs(X)])
 
     # ---- files ----
@@ -347,7 +336,6 @@ class NegativeCorrelationRegressor(RegressorMixin, MultiOutputMixin, _NegativeCo
         >>> model.predict_members([[0.5]]).shape
         (1, 3)
         """
-        check_is_fitted(self)
         return self._in_units(np.concatenate([outputs.swapaxes(0, 1) for outputs in self._outputs(X)]))
 
     def _in_units(self, outputs: Array) -> Array:
@@ -500,10 +488,8 @@ class NegativeCorrelationClassifier(ClassifierMixin, _NegativeCorrelation):  # t
         -------
         ndarray of shape (n_rows, n_estimators)
         """
-        check_is_fitted(self)
         best = np.concatenate([outputs.argmax(axis=2).T for outputs in self._outputs(X)])
         return np.asarray(self.classes_.take(best))
 
     def _check_target(self) -> int:
-        check_labels(self.classes_)
-        return self.n_classes_
+        return check_labels(self.classes_)

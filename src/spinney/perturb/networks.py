@@ -26,6 +26,7 @@ Layers = tuple[Array, Array]
 VALIDATION, BATCHES, WEIGHTS = 0, 1, 2
 
 _TAYLOR = [1.0 / math.factorial(degree) for degree in range(13, -1, -1)]
+_MIN_BATCH, _MAX_BATCH = 32, 256
 _BLOCK = 4096  # elements whose intermediate results fit into the first-level cache
 
 # ---- arithmetic ----
@@ -282,13 +283,13 @@ class Adam:
 
 @dataclass(frozen=True)
 class Training:
-    """How to train: the objective (penalty λ, weight decay α), steps of Adam, and when to stop."""
+    """Parameters of the estimator that training uses: the objective, steps of Adam, and when to stop."""
 
     penalty: float
     alpha: float
-    learning_rate: float
-    batch_size: int
-    max_epochs: int
+    learning_rate_init: float
+    batch_size: int | Literal["auto"]
+    max_iter: int
     tol: float
     n_iter_no_change: int
     verbose: int = 0
@@ -303,12 +304,12 @@ def train(
     including the one whose networks are returned.
     """
     layers, link = networks.layers, networks.link
-    adam, rng = Adam(layers, options.learning_rate), stream(seed, BATCHES)
+    adam, rng = Adam(layers, options.learning_rate_init), stream(seed, BATCHES)
     stopping = EarlyStopping(options.n_iter_no_change, options.tol, best_so_far=True)
     epochs: list[tuple[float, ...]] = []
     kept, n_kept, done = networks, 0, False
-    with ProgressBar("Training networks", options.max_epochs, shown=options.verbose) as bar:
-        while len(epochs) < options.max_epochs and not done:
+    with ProgressBar("Training networks", options.max_iter, shown=options.verbose) as bar:
+        while len(epochs) < options.max_iter and not done:
             found = _run_epoch(layers, link, adam, examples, options, rng)
             if not all(np.isfinite(layer).all() for layer in layers):
                 raise InputError(
@@ -332,8 +333,10 @@ def _run_epoch(
 ) -> Spread:
     """Step through all rows once in random order; return Ē, E and Ā over the batches before their steps."""
     order, spreads = rng.permutation(len(examples)), []
-    for begin in range(0, len(examples), options.batch_size):
-        rows = order[begin : begin + options.batch_size]
+    auto = min(max(len(examples) // 8, _MIN_BATCH), _MAX_BATCH)
+    size = auto if options.batch_size == "auto" else options.batch_size
+    for begin in range(0, len(examples), size):
+        rows = order[begin : begin + size]
         batch = examples.take(rows)
         mean = replace(batch, weights=batch.weights / len(rows))
         slopes, outputs = gradient(layers, link, mean, options.penalty, options.alpha)

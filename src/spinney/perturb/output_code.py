@@ -18,9 +18,16 @@ from spinney.data.weights import check_weights
 from spinney.io import require
 from spinney.members.base_estimators import AnyEstimator, make_member
 from spinney.members.fitting import fit_member, run_jobs
-from spinney.members.tables import check_input, count_rows, count_training_rows, describe_input, take_rows
+from spinney.members.tables import (
+    check_input,
+    check_labels,
+    count_rows,
+    count_training_rows,
+    describe_input,
+    take_rows,
+)
 from spinney.perturb import codes as output_codes
-from spinney.perturb.base import _MemberEnsemble, check_labels
+from spinney.perturb.base import _MemberEnsemble
 from spinney.trees import DecisionTreeClassifier
 
 _RESPONSES = ("decision_function", "predict_proba", "predict")

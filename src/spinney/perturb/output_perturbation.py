@@ -23,8 +23,13 @@ from spinney.data.weights import check_weights
 from spinney.io import require
 from spinney.members.base_estimators import AnyEstimator, base_estimator_tags, make_member
 from spinney.members.fitting import fit_member, takes_weights
-from spinney.members.tables import count_training_rows, describe_input, take_rows
-from spinney.perturb.base import _MemberEnsemble, check_labels
+from spinney.members.tables import (
+    check_labels,
+    count_training_rows,
+    describe_input,
+    take_rows,
+)
+from spinney.perturb.base import _MemberEnsemble
 from spinney.trees import DecisionTreeClassifier, DecisionTreeRegressor
 
 Array = NDArray[np.float64]
@@ -61,7 +66,7 @@ class RowCopies:
 
     def take(self, X: Any) -> Any:
         """Return the table of the copies: X itself if each row is one copy."""
-        everything = len(self.rows) == self.n_rows and bool((self.rows == np.arange(self.n_rows)).all())
+        everything = np.array_equal(self.rows, np.arange(self.n_rows))
         return X if everything else take_rows(X, self.rows)
 
     def scatter(self, drawn: NDArray[Any]) -> NDArray[Any]:

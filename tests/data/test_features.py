@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from spinney.core.errors import ModelFileError
 from spinney.data import Feature, Schema, read_table
-from spinney.data.schema_state import schema_from_state
+from spinney.data.features import features_from_state
 
 
 def categorical(*values, name="x0"):
@@ -111,7 +111,7 @@ STATE = Schema(
     ],
 )
 def test_a_damaged_state_is_refused(changes):
-    with pytest.raises(ModelFileError, match="schema in the model file is damaged"):
+    with pytest.raises(ModelFileError, match="model file is damaged"):
         Schema.from_state({**STATE, **changes})
 
 
@@ -142,9 +142,9 @@ PLAIN = st.recursive(
 @given(st.dictionaries(st.sampled_from(sorted(STATE)), PLAIN, max_size=4))
 def test_any_change_is_refused_or_gives_a_sound_schema(changes):
     try:
-        names, dtypes, categories, has_missing = schema_from_state({**STATE, **changes})
+        features, has_names = features_from_state({**STATE, **changes})
     except ModelFileError:
         return
-    assert len(dtypes) == len(categories) == len(has_missing)
-    assert set(map(type, has_missing)) == {bool} and (names is None or len(names) == len(dtypes))
-    assert all(bool(values) <= (dtype == "int32") for values, dtype in zip(categories, dtypes, strict=True))
+    assert len(features) == len({feature.name for feature in features}) and type(has_names) is bool
+    assert all(type(feature.has_missing) is bool for feature in features)
+    assert all(bool(feature.categories) <= (feature.dtype == "int32") for feature in features)
