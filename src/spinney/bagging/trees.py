@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from spinney.bagging.fitting import takes_all
 from spinney.bagging.sampling import BootstrapSamples
 from spinney.core.parameters import draw_seed, thread_count
-from spinney.data.features import Feature, default_names
+from spinney.data.columns import default_names
+from spinney.data.features import Feature
 from spinney.data.schema import Schema
 from spinney.data.target import same_classes
 from spinney.data.training_set import TrainingSet

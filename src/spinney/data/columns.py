@@ -329,6 +329,15 @@ def column_label(names: Sequence[str] | None, j: int) -> str | int:
     return j if names is None else names[j]
 
 
+def default_names(n_features: int) -> list[str]:
+    """Return the names of columns that have none.
+
+    >>> default_names(2)
+    ['x0', 'x1']
+    """
+    return [f"x{j}" for j in range(n_features)]
+
+
 def open_source(X: Any, *, known: bool = False) -> Source:
     """Open any supported input as columns.
 

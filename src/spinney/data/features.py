@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinney.core.errors import show_value
-from spinney.data.columns import Category
+from spinney.data.columns import Category, default_names
 from spinney.io.errors import require
 
 # The order is part of the file format: a dtype is stored as its position here. int32 means categorical.
@@ -54,15 +54,6 @@ class Feature:
     def code_of(self) -> Mapping[Category, int]:
         """The code of each category; equal numbers are one key, so 1, 1.0 and True have the same code."""
         return {category: code for code, category in enumerate(self.categories)}
-
-
-def default_names(n_features: int) -> list[str]:
-    """Return the names of columns that have none.
-
-    >>> default_names(2)
-    ['x0', 'x1']
-    """
-    return [f"x{j}" for j in range(n_features)]
 
 
 def features_to_state(features: Sequence[Feature], has_names: bool) -> dict[str, Any]:

@@ -14,8 +14,15 @@ from numpy.typing import NDArray
 
 from spinney.core.errors import InputError, show_value
 from spinney.data.categories import chosen_columns, code_categories, learn_categories
-from spinney.data.columns import Source, check_not_empty, column_label, has_infinity, open_source
-from spinney.data.features import Feature, default_names, features_from_state, features_to_state
+from spinney.data.columns import (
+    Source,
+    check_not_empty,
+    column_label,
+    default_names,
+    has_infinity,
+    open_source,
+)
+from spinney.data.features import Feature, features_from_state, features_to_state
 
 # float32 or float64 with NaN for missing, or int32 category codes with -1 for missing.
 Column: TypeAlias = NDArray[Any]

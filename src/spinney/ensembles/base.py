@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.base import Estimator
+from spinney.base import Estimator, parameters
 from spinney.core.errors import InputError, InputTypeError, SpinneyError, show_value, show_values
 from spinney.core.parameters import FLAG, Integer, Rule, draw_seed, thread_count
 from spinney.core.seeds import stream
@@ -46,6 +47,7 @@ RULES: dict[str, tuple[Rule, ...]] = {"verbose": (FLAG, Integer(0))}
 _SHAPE = 'Give a list of (name, estimator) pairs, such as [("tree", DecisionTreeClassifier())].'
 
 
+@parameters
 class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: ignore[misc]
     """Base class of ensembles of named estimators; a subclass combines the predictions of the members."""
 
@@ -54,9 +56,15 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
     _required_attributes: ClassVar[tuple[str, ...]] = ("estimators_", "_names")
     _state_attributes: ClassVar[tuple[str, ...]] = ("classes_", "n_features_in_", "feature_names_in_")
 
-    estimators_: list[Any]
-    _names: list[str]
-    classes_: NDArray[Any]
+    estimators: Any = field(default=None, kw_only=False)
+    cv: Any = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
+
+    estimators_: list[Any] = field(init=False)
+    _names: list[str] = field(init=False)
+    classes_: NDArray[Any] = field(init=False)
 
     # ---- parameters ----
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ from scipy.optimize import nnls
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from spinney.base import Estimator
+from spinney.base import Estimator, parameters
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, OneOf, Rule
 from spinney.data.target import encode_labels, encode_single
@@ -102,6 +103,7 @@ def nearest_distribution(sums: Array) -> Array:
     return np.maximum(sums - np.take_along_axis(excess, last, axis=1), 0.0)
 
 
+@parameters
 class _LinearModel(Estimator):
     """Base class of linear models: coefficients (n_sums, n_features) and intercepts (n_sums,)."""
 
@@ -113,8 +115,11 @@ class _LinearModel(Estimator):
         "fit_intercept": (FLAG,),
     }
 
-    coef_: Array
-    intercept_: Array
+    positive: bool = True
+    fit_intercept: bool = True
+
+    coef_: Array = field(init=False)
+    intercept_: Array = field(init=False)
 
     def _read_values(self, X: Any) -> Array:
         self._check_params()
@@ -141,6 +146,7 @@ class _LinearModel(Estimator):
         return 1
 
 
+@parameters
 class MultiResponseClassifier(ClassifierMixin, _LinearModel):  # type: ignore[misc]
     """Multi-response linear regression: one least-squares regression per class, of its 0/1 indicator.
 
@@ -151,13 +157,13 @@ class MultiResponseClassifier(ClassifierMixin, _LinearModel):  # type: ignore[mi
 
     Parameters
     ----------
-    columns : {"own", "all"}, default="all"
-        "own": the regression of a class uses each member's probability of that class only; "all": every
-        column.
     positive : bool, default=True
         Keep the coefficients at 0 or above, so that each regression is a weighting of the members.
     fit_intercept : bool, default=True
         Fit an intercept per regression.
+    columns : {"own", "all"}, default="all"
+        "own": the regression of a class uses each member's probability of that class only; "all": every
+        column.
 
     Attributes
     ----------
@@ -180,12 +186,9 @@ class MultiResponseClassifier(ClassifierMixin, _LinearModel):  # type: ignore[mi
     ['b']
     """
 
-    classes_: NDArray[Any]
+    columns: Literal["own", "all"] = "all"
 
-    def __init__(
-        self, *, columns: Literal["own", "all"] = "all", positive: bool = True, fit_intercept: bool = True
-    ) -> None:
-        self._store_params(locals())
+    classes_: NDArray[Any] = field(init=False)
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the regressions.
@@ -300,9 +303,6 @@ class LeastSquaresRegressor(RegressorMixin, _LinearModel):  # type: ignore[misc]
     >>> LeastSquaresRegressor().fit(predictions, [1.0, 2.0, 3.0]).predict([[5.0, 0.0]]).round(6).tolist()
     [5.0]
     """
-
-    def __init__(self, *, positive: bool = True, fit_intercept: bool = True) -> None:
-        self._store_params(locals())
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the coefficients.

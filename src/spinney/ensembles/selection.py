@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer
 
+from spinney.base import parameters
 from spinney.core.parameters import FLAG, NONE, Integer, Kind, Real, Rule, draw_seed
 from spinney.core.seeds import stream
 from spinney.ensembles.base import RULES, _WeightedMean
@@ -196,6 +197,7 @@ class _GivenProbabilities(ClassifierMixin, _GivenValues):  # type: ignore[misc]
 _FUNCTION = Kind("a function of (estimator, X, y)", Callable)  # type: ignore[arg-type]
 
 
+@parameters
 class _EnsembleSelection(_WeightedMean):
     """Base class of ensemble selection."""
 
@@ -209,24 +211,14 @@ class _EnsembleSelection(_WeightedMean):
         "max_samples": (Real(0.0, 1.0, open_ends="("),),
     }
 
-    path_: list[list[tuple[str, float]]]
+    scoring: Any = None
+    n_steps: int = 50
+    n_initial: int = 1
+    replacement: bool = True
+    n_bags: int = 1
+    max_samples: float = 0.5
 
-    def __init__(
-        self,
-        estimators: Any = None,
-        *,
-        scoring: Any = None,
-        n_steps: int = 50,
-        n_initial: int = 1,
-        replacement: bool = True,
-        n_bags: int = 1,
-        max_samples: float = 0.5,
-        cv: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self._store_params(locals())
+    path_: list[list[tuple[str, float]]] = field(init=False)
 
     def fit(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, groups: Any = None, **metadata: Any
@@ -314,6 +306,15 @@ class EnsembleSelectionClassifier(ClassifierMixin, _EnsembleSelection):  # type:
     ----------
     estimators : list of (str, estimator) pairs
         The library of models by name; "drop" leaves one out.
+    cv : int, splitter, list of splits, "loo", "prefit" or None, default=None
+        Splits of the out-of-fold predictions; None is 5 folds. With "prefit" the members are fitted already,
+        and X should be rows that they have not seen.
+    n_jobs : int or None, default=None
+        Number of members fitted in parallel; −1 uses all cores.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the subsets and of the members' random states; None leaves the latter alone.
+    verbose : int, default=0
+        Above 0: show a progress bar.
     scoring : str, callable or None, default=None
         scikit-learn scorer to maximize; None minimizes the log loss.
     n_steps : int, default=50
@@ -327,15 +328,6 @@ class EnsembleSelectionClassifier(ClassifierMixin, _EnsembleSelection):  # type:
         reduces overfitting if there are many models and few rows.
     max_samples : float in (0, 1], default=0.5
         Fraction of the members in each subset, with ``n_bags`` above 1.
-    cv : int, splitter, list of splits, "loo", "prefit" or None, default=None
-        Splits of the out-of-fold predictions; None is 5 folds. With "prefit" the members are fitted already,
-        and X should be rows that they have not seen.
-    n_jobs : int or None, default=None
-        Number of members fitted in parallel; −1 uses all cores.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of the subsets and of the members' random states; None leaves the latter alone.
-    verbose : int, default=0
-        Above 0: show a progress bar.
 
     Attributes
     ----------
@@ -409,6 +401,15 @@ class EnsembleSelectionRegressor(RegressorMixin, _EnsembleSelection):  # type: i
     ----------
     estimators : list of (str, estimator) pairs
         The library of models by name; "drop" leaves one out.
+    cv : int, splitter, list of splits, "loo", "prefit" or None, default=None
+        Splits of the out-of-fold predictions; None is 5 folds. With "prefit" the members are fitted already,
+        and X should be rows that they have not seen.
+    n_jobs : int or None, default=None
+        Number of members fitted in parallel; −1 uses all cores.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the subsets and of the members' random states; None leaves the latter alone.
+    verbose : int, default=0
+        Above 0: show a progress bar.
     scoring : str, callable or None, default=None
         scikit-learn scorer to maximize; None minimizes the squared error.
     n_steps : int, default=50
@@ -422,15 +423,6 @@ class EnsembleSelectionRegressor(RegressorMixin, _EnsembleSelection):  # type: i
         reduces overfitting if there are many models and few rows.
     max_samples : float in (0, 1], default=0.5
         Fraction of the members in each subset, with ``n_bags`` above 1.
-    cv : int, splitter, list of splits, "loo", "prefit" or None, default=None
-        Splits of the out-of-fold predictions; None is 5 folds. With "prefit" the members are fitted already,
-        and X should be rows that they have not seen.
-    n_jobs : int or None, default=None
-        Number of members fitted in parallel; −1 uses all cores.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of the subsets and of the members' random states; None leaves the latter alone.
-    verbose : int, default=0
-        Above 0: show a progress bar.
 
     Attributes
     ----------

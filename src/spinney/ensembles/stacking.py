@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from typing import Any, ClassVar, Literal, Self
 
 import narwhals as nw
@@ -15,6 +16,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names_in, _check_method_params, check_is_fitted
 
+from spinney.base import parameters
 from spinney.core.errors import InputError, show_value
 from spinney.core.parameters import FLAG, OneOf, Rule
 from spinney.ensembles.base import RULES, _NamedEnsemble
@@ -76,6 +78,7 @@ def _join_frame(predictions: Array, names: Sequence[str], frame: Any) -> Any:
 # ---- estimators ----
 
 
+@parameters
 class _Stacking(TransformerMixin, _NamedEnsemble):  # type: ignore[misc]
     """Base class of stacks: members, their out-of-fold predictions, and the final estimator on top."""
 
@@ -85,8 +88,11 @@ class _Stacking(TransformerMixin, _NamedEnsemble):  # type: ignore[misc]
         "passthrough": (FLAG,),
     }
 
-    final_estimator_: Any
-    stack_method_: list[Method]
+    final_estimator: Any = field(default=None, kw_only=False)
+    passthrough: bool = False
+
+    final_estimator_: Any = field(init=False)
+    stack_method_: list[Method] = field(init=False)
 
     def fit(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, groups: Any = None, **metadata: Any
@@ -276,6 +282,7 @@ def _final_has(method: str) -> Any:
     return available_if(check)
 
 
+@parameters
 class StackingClassifier(ClassifierMixin, _Stacking):  # type: ignore[misc]
     """Stacking of classifiers: a final classifier is fitted to out-of-fold predictions of the members.
 
@@ -290,16 +297,16 @@ class StackingClassifier(ClassifierMixin, _Stacking):  # type: ignore[misc]
         Splits of the out-of-fold predictions; None is 5 folds. Rows that no split holds out are not used by
         the final estimator. With "prefit" the members are fitted already, and X should be rows that they
         have not seen.
-    stack_method : {"auto", "predict_proba", "decision_function", "predict"}, default="auto"
-        Prediction method of the members; "auto" is the first of these that a member has.
     n_jobs : int or None, default=None
         Number of members fitted in parallel; −1 uses all cores.
-    passthrough : bool, default=False
-        Pass the columns of X to the final estimator, too.
     random_state : int, RandomState, Generator or None, default=None
         Seed from which members and final estimator get their random states; None leaves theirs alone.
     verbose : int, default=0
         Above 0: show a progress bar.
+    passthrough : bool, default=False
+        Pass the columns of X to the final estimator, too.
+    stack_method : {"auto", "predict_proba", "decision_function", "predict"}, default="auto"
+        Prediction method of the members; "auto" is the first of these that a member has.
 
     Attributes
     ----------
@@ -329,19 +336,7 @@ class StackingClassifier(ClassifierMixin, _Stacking):  # type: ignore[misc]
 
     _task = "classification"
 
-    def __init__(
-        self,
-        estimators: Any = None,
-        final_estimator: Any = None,
-        *,
-        cv: Any = None,
-        stack_method: Literal["auto", "predict_proba", "decision_function", "predict"] = "auto",
-        n_jobs: int | None = None,
-        passthrough: bool = False,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self._store_params(locals())
+    stack_method: Literal["auto", "predict_proba", "decision_function", "predict"] = "auto"
 
     def _method(self, name: str, member: Any) -> Method:
         return choose_method(name, member, METHODS if self.stack_method == "auto" else (self.stack_method,))
@@ -403,12 +398,12 @@ class StackingRegressor(RegressorMixin, _Stacking):  # type: ignore[misc]
         have not seen.
     n_jobs : int or None, default=None
         Number of members fitted in parallel; −1 uses all cores.
-    passthrough : bool, default=False
-        Pass the columns of X to the final estimator, too.
     random_state : int, RandomState, Generator or None, default=None
         Seed from which members and final estimator get their random states; None leaves theirs alone.
     verbose : int, default=0
         Above 0: show a progress bar.
+    passthrough : bool, default=False
+        Pass the columns of X to the final estimator, too.
 
     Attributes
     ----------
@@ -435,19 +430,6 @@ class StackingRegressor(RegressorMixin, _Stacking):  # type: ignore[misc]
     """
 
     _task = "regression"
-
-    def __init__(
-        self,
-        estimators: Any = None,
-        final_estimator: Any = None,
-        *,
-        cv: Any = None,
-        n_jobs: int | None = None,
-        passthrough: bool = False,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self._store_params(locals())
 
     def _default_final(self, methods: Sequence[Method]) -> Any:
         return LeastSquaresRegressor()

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from spinney.base import parameters
 from spinney.core.errors import InputError, show_value
 from spinney.core.frames import to_frame
 from spinney.core.parameters import FLAG, NONE, OneOf, Real, Rule
@@ -127,6 +128,7 @@ def risk_coverage(
 # ---- estimators ----
 
 
+@parameters
 class _Voting(TransformerMixin, _WeightedMean):  # type: ignore[misc]
     """Base class of voting ensembles: given or learned weights of the members."""
 
@@ -137,6 +139,8 @@ class _Voting(TransformerMixin, _WeightedMean):  # type: ignore[misc]
         "quorum": (NONE, Real(0.0, 1.0, open_ends=")")),
         "flatten_transform": (FLAG,),
     }
+
+    weights: ArrayLike | Literal["learned"] | None = None
 
     def fit(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, groups: Any = None, **metadata: Any
@@ -214,6 +218,7 @@ class _Voting(TransformerMixin, _WeightedMean):  # type: ignore[misc]
         return [""]
 
 
+@parameters
 class VotingClassifier(ClassifierMixin, _Voting):  # type: ignore[misc]
     """Voting of classifiers, by majority or plurality, with optional rejection.
 
@@ -221,11 +226,20 @@ class VotingClassifier(ClassifierMixin, _Voting):  # type: ignore[misc]
     ----------
     estimators : list of (str, estimator) pairs
         The members by name; "drop" leaves one out.
-    voting : {"hard", "soft"}, default="hard"
-        "hard": each member votes for one class; "soft": probabilities are averaged.
+    cv : int, splitter, list of splits, "loo", "prefit" or None, default=None
+        Splits of the out-of-fold predictions that weights are learned from; None is 5 folds. With "prefit"
+        the members are fitted already, and X should be rows that they have not seen.
+    n_jobs : int or None, default=None
+        Number of members fitted in parallel; −1 uses all cores.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed from which the members get their random states; None leaves theirs alone.
+    verbose : int, default=0
+        Above 0: show a progress bar.
     weights : array-like of shape (n_estimators,), "learned" or None, default=None
         Weights of the votes; None weighs all the same. "learned" minimizes the squared error (Brier score)
         of out-of-fold predictions over weights ≥ 0 with sum 1.
+    voting : {"hard", "soft"}, default="hard"
+        "hard": each member votes for one class; "soft": probabilities are averaged.
     rule : {"plurality", "majority"}, default="plurality"
         "plurality" predicts the class with the most votes, the first in ``classes_`` of equals. "majority"
         also requires more than half of the votes, or more than ``quorum``, and else rejects the row.
@@ -233,17 +247,8 @@ class VotingClassifier(ClassifierMixin, _Voting):  # type: ignore[misc]
         Fraction of the votes that a class must exceed with rule="majority"; None is 0.5.
     reject_label : object, default=None
         Label of rejected rows, which no class has. Required with rule="majority".
-    cv : int, splitter, list of splits, "loo", "prefit" or None, default=None
-        Splits of the out-of-fold predictions that weights are learned from; None is 5 folds. With "prefit"
-        the members are fitted already, and X should be rows that they have not seen.
-    n_jobs : int or None, default=None
-        Number of members fitted in parallel; −1 uses all cores.
     flatten_transform : bool, default=True
         With soft voting, return a 2-D array from ``transform``.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed from which the members get their random states; None leaves theirs alone.
-    verbose : int, default=0
-        Above 0: show a progress bar.
 
     Attributes
     ----------
@@ -270,22 +275,11 @@ class VotingClassifier(ClassifierMixin, _Voting):  # type: ignore[misc]
 
     _task = "classification"
 
-    def __init__(
-        self,
-        estimators: Any = None,
-        *,
-        voting: Literal["hard", "soft"] = "hard",
-        weights: ArrayLike | Literal["learned"] | None = None,
-        rule: Literal["plurality", "majority"] = "plurality",
-        quorum: float | None = None,
-        reject_label: Any = None,
-        cv: Any = None,
-        n_jobs: int | None = None,
-        flatten_transform: bool = True,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self._store_params(locals())
+    voting: Literal["hard", "soft"] = "hard"
+    rule: Literal["plurality", "majority"] = "plurality"
+    quorum: float | None = None
+    reject_label: Any = None
+    flatten_transform: bool = True
 
     def _read_task(
         self, X: Any, y: Any, sample_weight: Any, groups: Any, metadata: Mapping[str, Any]
@@ -419,9 +413,6 @@ class VotingRegressor(RegressorMixin, _Voting):  # type: ignore[misc]
     ----------
     estimators : list of (str, estimator) pairs
         The members by name; "drop" leaves one out.
-    weights : array-like of shape (n_estimators,), "learned" or None, default=None
-        Weights of the mean; None weighs all the same. "learned" minimizes the squared error of out-of-fold
-        predictions over weights ≥ 0 with sum 1.
     cv : int, splitter, list of splits, "loo", "prefit" or None, default=None
         Splits of the out-of-fold predictions that weights are learned from; None is 5 folds. With "prefit"
         the members are fitted already, and X should be rows that they have not seen.
@@ -431,6 +422,9 @@ class VotingRegressor(RegressorMixin, _Voting):  # type: ignore[misc]
         Seed from which the members get their random states; None leaves theirs alone.
     verbose : int, default=0
         Above 0: show a progress bar.
+    weights : array-like of shape (n_estimators,), "learned" or None, default=None
+        Weights of the mean; None weighs all the same. "learned" minimizes the squared error of out-of-fold
+        predictions over weights ≥ 0 with sum 1.
 
     Attributes
     ----------
@@ -454,18 +448,6 @@ class VotingRegressor(RegressorMixin, _Voting):  # type: ignore[misc]
     """
 
     _task = "regression"
-
-    def __init__(
-        self,
-        estimators: Any = None,
-        *,
-        weights: ArrayLike | Literal["learned"] | None = None,
-        cv: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self._store_params(locals())
 
     def predict(self, X: Any) -> Array:
         """Predict the weighted mean of the members.

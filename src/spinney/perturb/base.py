@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import MetaEstimatorMixin
 
 from spinney.bagging.predictions import mean_prediction
-from spinney.base import Estimator
+from spinney.base import Estimator, parameters
 from spinney.core.errors import SpinneyError
 from spinney.data import read_table
 from spinney.io import require
@@ -20,13 +21,19 @@ from spinney.members.fitting import run_jobs
 from spinney.members.tables import check_described, check_input
 
 
+@parameters
 class _MemberEnsemble(MetaEstimatorMixin, Estimator):  # type: ignore[misc]
     """Base class of ensembles over copies of any estimator; tables are passed to the members unchanged."""
 
     _state_attributes: ClassVar[tuple[str, ...]] = ("n_features_in_", "feature_names_in_")
     _required_attributes: ClassVar[tuple[str, ...]] = ("estimators_",)
     _default_estimator: ClassVar[type]
-    estimators_: list[Any]
+    estimator: Any = field(default=None, kw_only=False)
+    random_state: Any = None
+    n_jobs: int | None = None
+    verbose: int = 0
+
+    estimators_: list[Any] = field(init=False)
 
     def _template(self) -> Any:
         """Return the estimator that members are copies of."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from dataclasses import field, fields
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 
-from spinney.base import TableEstimator
+from spinney.base import TableEstimator, parameters
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Integer, OneOf, Real, Rule, draw_seed
 from spinney.core.parameters import ArrayLike as ArrayRule
@@ -30,6 +30,7 @@ from spinney.perturb.networks import Array, EpochLedger, Examples, Networks, Tra
 _BLOCK = 4096
 
 
+@parameters
 class _NegativeCorrelation(TableEstimator):
     """Coding of the table, training of the networks, and the mean of their outputs."""
 
@@ -54,32 +55,27 @@ class _NegativeCorrelation(TableEstimator):
     _required_attributes: ClassVar[tuple[str, ...]] = ("coding_", "networks_", "n_iter_")
     _state_attributes: ClassVar[tuple[str, ...]] = ("ledger_",)
 
-    coding_: InputCoding
-    networks_: Networks
-    n_iter_: int
-    ledger_: EpochLedger
+    n_estimators: int = field(default=10, kw_only=False)
+    penalty: float = 0.5
+    hidden_size: int = 16
+    alpha: float = 1e-4
+    learning_rate_init: float = 0.01
+    batch_size: int | Literal["auto"] = "auto"
+    max_iter: int = 200
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 20
+    tol: float = 1e-4
+    categorical_features: Any = None
+    unseen: Literal["missing", "error"] = "missing"
+    random_state: Any = None
+    ledger: bool | Literal["full"] = False
+    verbose: int = 0
 
-    def __init__(
-        self,
-        n_estimators: int = 10,
-        *,
-        penalty: float = 0.5,
-        hidden_size: int = 16,
-        alpha: float = 1e-4,
-        learning_rate_init: float = 0.01,
-        batch_size: int | Literal["auto"] = "auto",
-        max_iter: int = 200,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 20,
-        tol: float = 1e-4,
-        categorical_features: Any = None,
-        unseen: Literal["missing", "error"] = "missing",
-        random_state: Any = None,
-        ledger: bool | Literal["full"] = False,
-        verbose: int = 0,
-    ) -> None:
-        self._store_params(locals())
+    coding_: InputCoding = field(init=False)
+    networks_: Networks = field(init=False)
+    n_iter_: int = field(init=False)
+    ledger_: EpochLedger = field(init=False)
 
     @abstractmethod
     def _encode_target(self, y: Any, n_rows: int) -> tuple[NDArray[Any], dict[str, Any]]:
@@ -125,7 +121,7 @@ class _NegativeCorrelation(TableEstimator):
         networks = nets.draw_networks(
             self.n_estimators, coding.n_columns, self.hidden_size, goal.shape[1], self._link, seed
         )
-        options = Training(*(getattr(self, field.name) for field in fields(Training)))
+        options = Training(*(getattr(self, one.name) for one in fields(Training)))
         networks, epochs = nets.train(networks, examples, options, seed, held_out)
         return self._set_fitted(
             schema_=table.schema,

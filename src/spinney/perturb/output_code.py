@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, is_classifier
 
+from spinney.base import parameters
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Integer, OneOf, Real, Rule, draw_seed, thread_count
 from spinney.core.parameters import ArrayLike as ArrayRule
@@ -35,6 +37,7 @@ _RESPONSES = ("decision_function", "predict_proba", "predict")
 _CODE, _MEMBERS = 0, 1
 
 
+@parameters
 class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[misc]
     """Error-correcting output codes (Dietterich and Bakiri, 1995) over any classifier.
 
@@ -47,6 +50,12 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
     ----------
     estimator : classifier or None, default=None
         What members are copies of; None is a full :class:`~spinney.DecisionTreeClassifier`.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the code and of the members.
+    n_jobs : int or None, default=None
+        Number of members fitted in parallel; −1 uses all cores. The model does not depend on it.
+    verbose : int, default=0
+        Above 0: show a progress bar.
     code : str or array-like of shape (n_classes, n_members), default="dense"
         "one-vs-one": one column per pair of classes; "one-vs-rest": one column per class; "dense": random
         ±1; "sparse": random with half of the entries 0; "exhaustive": every division of up to 12 classes; or
@@ -65,12 +74,6 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
     response : {"auto", "decision_function", "predict_proba", "predict"}, default="auto"
         Source of the margins: the decision function, 2p − 1 of the probability p, or ±1 of the prediction.
         "auto" is the first that the members have; decoding="probability" needs ``predict_proba``.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of the code and of the members.
-    n_jobs : int or None, default=None
-        Number of members fitted in parallel; −1 uses all cores. The model does not depend on it.
-    verbose : int, default=0
-        Above 0: show a progress bar.
 
     Attributes
     ----------
@@ -109,24 +112,15 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
     _required_attributes = ("classes_", "code_book_")
     _default_estimator = DecisionTreeClassifier
 
-    classes_: NDArray[Any]
-    code_book_: output_codes.Code
+    code: Any = "dense"
+    code_size: float | None = None
+    n_candidates: int = 1000
+    decoding: Literal["loss", "hamming", "probability"] = "loss"
+    loss: Literal["hinge", "exponential", "logistic"] = "logistic"
+    response: Literal["auto", "decision_function", "predict_proba", "predict"] = "auto"
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        code: Any = "dense",
-        code_size: float | None = None,
-        n_candidates: int = 1000,
-        decoding: Literal["loss", "hamming", "probability"] = "loss",
-        loss: Literal["hinge", "exponential", "logistic"] = "logistic",
-        response: Literal["auto", "decision_function", "predict_proba", "predict"] = "auto",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self._store_params(locals())
+    classes_: NDArray[Any] = field(init=False)
+    code_book_: output_codes.Code = field(init=False)
 
     @property
     def n_classes_(self) -> int:

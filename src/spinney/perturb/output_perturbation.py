@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from spinney.bagging.predictions import member_probabilities, member_values, member_votes
 from spinney.bagging.sampling import row_order
+from spinney.base import parameters
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Integer, OneOf, Real, Rule, draw_seed, thread_count
 from spinney.core.seeds import stream
@@ -132,6 +133,7 @@ def _deviation(values: Array, weights: Array) -> Array:
 # ---- estimators ----
 
 
+@parameters
 class _OutputPerturbation(_MemberEnsemble):
     """Base class of ensembles that fit each member to the same rows with its own perturbed target."""
 
@@ -144,6 +146,9 @@ class _OutputPerturbation(_MemberEnsemble):
         "voting": (OneOf("hard", "soft"),),
         "scale": (Real(0.0),),
     }
+
+    n_estimators: int = 50
+    bootstrap: bool = False
 
     @abstractmethod
     def _encode_target(self, y: Any, n_rows: int) -> tuple[NDArray[Any], dict[str, Any]]:
@@ -203,6 +208,7 @@ def _fit_perturbed(
     return fit_member(member, take_rows(table, rows), target[rows], weights)
 
 
+@parameters
 class OutputFlippingClassifier(ClassifierMixin, _OutputPerturbation):  # type: ignore[misc]
     """Output flipping (Breiman, 2000): a vote of members whose training labels were flipped at random.
 
@@ -213,21 +219,21 @@ class OutputFlippingClassifier(ClassifierMixin, _OutputPerturbation):  # type: i
     ----------
     estimator : classifier or None, default=None
         What members are copies of; None is a full :class:`~spinney.DecisionTreeClassifier`.
-    n_estimators : int, default=50
-        Number of members.
-    flip_rate : float or "auto", default="auto"
-        Fraction of labels changed, on average. It must be below 1 − Σ p² with p the class frequencies, where
-        the labels would be random. "auto" is 0.4 of that: 0.2 for two classes of equal size.
-    voting : {"hard", "soft"}, default="hard"
-        Count the votes of the members, or average their probabilities (a member without them votes).
-    bootstrap : bool, default=False
-        Also draw a bootstrap sample of the rows for each member.
     random_state : int, RandomState, Generator or None, default=None
         Seed of all draws.
     n_jobs : int or None, default=None
         Number of members fitted in parallel; −1 uses all cores. The model does not depend on it.
     verbose : int, default=0
         Above 0: show a progress bar.
+    n_estimators : int, default=50
+        Number of members.
+    bootstrap : bool, default=False
+        Also draw a bootstrap sample of the rows for each member.
+    flip_rate : float or "auto", default="auto"
+        Fraction of labels changed, on average. It must be below 1 − Σ p² with p the class frequencies, where
+        the labels would be random. "auto" is 0.4 of that: 0.2 for two classes of equal size.
+    voting : {"hard", "soft"}, default="hard"
+        Count the votes of the members, or average their probabilities (a member without them votes).
 
     Attributes
     ----------
@@ -256,22 +262,11 @@ class OutputFlippingClassifier(ClassifierMixin, _OutputPerturbation):  # type: i
     _required_attributes = ("classes_", "flip_rate_")
     _default_estimator = DecisionTreeClassifier
 
-    classes_: NDArray[Any]
-    flip_rate_: float
+    flip_rate: float | Literal["auto"] = "auto"
+    voting: Literal["hard", "soft"] = "hard"
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        n_estimators: int = 50,
-        flip_rate: float | Literal["auto"] = "auto",
-        voting: Literal["hard", "soft"] = "hard",
-        bootstrap: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self._store_params(locals())
+    classes_: NDArray[Any] = field(init=False)
+    flip_rate_: float = field(init=False)
 
     @property
     def n_classes_(self) -> int:
@@ -342,6 +337,7 @@ class OutputFlippingClassifier(ClassifierMixin, _OutputPerturbation):  # type: i
         return bool(is_classifier(member)) and known.issuperset(np.ravel(member.classes_).tolist())
 
 
+@parameters
 class OutputSmearingRegressor(RegressorMixin, _OutputPerturbation):  # type: ignore[misc]
     """Output smearing (Breiman, 2000): the mean of members fitted to targets with added noise.
 
@@ -353,18 +349,18 @@ class OutputSmearingRegressor(RegressorMixin, _OutputPerturbation):  # type: ign
     ----------
     estimator : regressor or None, default=None
         What members are copies of; None is a full :class:`~spinney.DecisionTreeRegressor`.
-    n_estimators : int, default=50
-        Number of members.
-    scale : float, default=0.5
-        Standard deviation of the noise, in standard deviations of y.
-    bootstrap : bool, default=False
-        Also draw a bootstrap sample of the rows for each member.
     random_state : int, RandomState, Generator or None, default=None
         Seed of all draws.
     n_jobs : int or None, default=None
         Number of members fitted in parallel; −1 uses all cores. The model does not depend on it.
     verbose : int, default=0
         Above 0: show a progress bar.
+    n_estimators : int, default=50
+        Number of members.
+    bootstrap : bool, default=False
+        Also draw a bootstrap sample of the rows for each member.
+    scale : float, default=0.5
+        Standard deviation of the noise, in standard deviations of y.
 
     Attributes
     ----------
@@ -391,20 +387,9 @@ class OutputSmearingRegressor(RegressorMixin, _OutputPerturbation):  # type: ign
     _required_attributes = ("noise_",)
     _default_estimator = DecisionTreeRegressor
 
-    noise_: Array
+    scale: float = 0.5
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        n_estimators: int = 50,
-        scale: float = 0.5,
-        bootstrap: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self._store_params(locals())
+    noise_: Array = field(init=False)
 
     @property
     def n_outputs_(self) -> int:
