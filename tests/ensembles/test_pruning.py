@@ -154,7 +154,7 @@ def test_regressors_are_pruned_by_squared_error():
     kept = member_predictions(small, frame)
     assert member_predictions(large, frame)[:, best_pair[0]].tolist() in kept.T.tolist()
     assert_allclose(small.predict(frame), kept.mean(axis=1))
-    with pytest.raises(ValueError, match="by is 'kappa'"):
+    with pytest.raises(ValueError, match="by of prune_ensemble is 'kappa'"):
         sp.prune_ensemble(large, frame, y, 3, by="kappa")
 
 

@@ -82,13 +82,13 @@ def sample_size(
     return n_draw
 
 
-def draw_columns(seed: int, t: int, n_columns: int, n_draw: int, bootstrap: bool) -> NDArray[np.int64]:
-    """Draw the columns of member t in ascending order; a bootstrap may repeat a column.  -> (n_draw,)
+def draw_columns(seed: int, n_columns: int, n_draw: int, bootstrap: bool) -> NDArray[np.int64]:
+    """Draw the columns of a member in ascending order; a bootstrap may repeat a column.  -> (n_draw,)
 
-    >>> draw_columns(0, 0, n_columns=3, n_draw=3, bootstrap=False).tolist()
+    >>> draw_columns(0, n_columns=3, n_draw=3, bootstrap=False).tolist()
     [0, 1, 2]
     """
-    rng = stream(member_seed(seed, t), _COLUMNS)
+    rng = stream(seed, _COLUMNS)
     drawn = rng.integers(n_columns, size=n_draw) if bootstrap else rng.permutation(n_columns)[:n_draw]
     return np.sort(drawn).astype(np.int64, copy=False)
 
@@ -162,9 +162,13 @@ class BootstrapSamples(Persistent):
             copies = (self.weights > 0).astype(np.int64)
         return core.BootstrapSampler(self.n_rows, self.n_draw, self.bootstrap, self.order, copies, chances)
 
+    def seed_of(self, t: int) -> int:
+        """Return the seed from which everything is drawn for member t."""
+        return member_seed(self.seed, t)
+
     def counts(self, t: int) -> Counts:
         """Return how often member t drew each row.  -> (n_rows,)"""
-        return self.sampler.draw(draw_word(member_seed(self.seed, t), _ROWS))
+        return self.sampler.draw(draw_word(self.seed_of(t), _ROWS))
 
     def expected_counts(self) -> Weights:
         """Return how often a member draws each row on average.  -> (n_rows,)"""
@@ -199,7 +203,7 @@ class BootstrapSamples(Persistent):
 
     def columns(self, t: int) -> NDArray[np.int64]:
         """Return the columns that member t drew, ascending.  -> (n_columns_drawn,)"""
-        return draw_columns(self.seed, t, self.n_columns, self.n_columns_drawn, self.bootstrap_columns)
+        return draw_columns(self.seed_of(t), self.n_columns, self.n_columns_drawn, self.bootstrap_columns)
 
     @property
     def all_columns(self) -> bool:
@@ -208,11 +212,11 @@ class BootstrapSamples(Persistent):
 
     def estimator_seed(self, t: int) -> int:
         """Return the seed of member t's own draws."""
-        return draw_word(member_seed(self.seed, t), _ESTIMATOR)
+        return draw_word(self.seed_of(t), _ESTIMATOR)
 
     def parameter_seed(self, t: int) -> int:
         """Return the seed of member t's random hyper-parameters."""
-        return draw_word(member_seed(self.seed, t), _PARAMETERS)
+        return draw_word(self.seed_of(t), _PARAMETERS)
 
     def tree_seeds(self, members: range) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Return the seeds of the rows of members, and those of trees with their `estimator_seed`."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from spinney.core.errors import InputError, InputTypeError, UnseenCategoryError, show_value, suggest_columns
+from spinney.core.parameters import ArrayLike
 from spinney.data.columns import Category, Codes, RawColumn, Source
 
 # How to convert a column back to the type that it had during fit.
@@ -99,14 +100,11 @@ def chosen_columns(chosen: Any, source: Source) -> frozenset[int]:
     if chosen is None or (isinstance(chosen, str) and chosen == "from_dtype"):
         return frozenset()
     n_features = source.shape[1]
-    if isinstance(chosen, str | bytes) or not isinstance(
-        chosen, Sequence | np.ndarray | set | frozenset | range
-    ):
-        if not hasattr(chosen, "__array__"):
-            raise InputTypeError(
-                "categorical_features must be a list of names or positions, or a mask, "
-                f"not {show_value(chosen)}"
-            )
+    if not ArrayLike().allows(chosen):
+        raise InputTypeError(
+            f"categorical_features must be a list of names or positions, or a mask, not {show_value(chosen)}"
+        )
+    if hasattr(chosen, "__array__"):
         chosen = np.asarray(chosen)
     if isinstance(chosen, np.ndarray) and chosen.ndim != 1:
         raise InputError(f"categorical_features must have one dimension, not {chosen.ndim}")

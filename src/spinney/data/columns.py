@@ -23,9 +23,9 @@ Content: TypeAlias = Literal["missing", "bool", "number", "text"]
 
 # Scanning for infinities a few rows at a time keeps the scratch array in cache.
 _SCAN_SIZE = 1 << 18
-_EXACT_INTEGER = 2.0**53
+EXACT_INTEGER = 2.0**53
 # Missing values of libraries that need not be installed are known by the names of their types.
-_MISSING_TYPES = frozenset({"NoneType", "NAType", "NaTType", "MaskedConstant", "Null"})
+MISSING_TYPES = frozenset({"NoneType", "NAType", "NaTType", "MaskedConstant", "Null"})
 RESHAPE = (
     "Reshape your data with X.reshape(-1, 1) if it has a single feature, "
     "or X.reshape(1, -1) if it is a single sample."
@@ -135,7 +135,7 @@ class NumberColumn:
         distinct, inverse = np.unique(values[present], return_inverse=True)
         codes = np.full(len(values), -1, np.int32)
         codes[present] = inverse
-        if distinct.dtype.kind == "f" and np.all(np.abs(distinct) <= _EXACT_INTEGER):
+        if distinct.dtype.kind == "f" and np.all(np.abs(distinct) <= EXACT_INTEGER):
             distinct = distinct.astype(np.int64) if np.all(distinct == np.trunc(distinct)) else distinct
         return distinct.tolist(), codes
 
@@ -217,7 +217,7 @@ class ObjectColumn:
         return self._contents
 
     def _content(self, kind: type) -> Content:
-        if kind.__name__ in _MISSING_TYPES:
+        if kind.__name__ in MISSING_TYPES:
             return "missing"
         if issubclass(kind, bool | np.bool_):
             return "bool"

@@ -12,10 +12,10 @@ from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
 from spinney.core.errors import InputError, InputTypeError, show_value
+from spinney.data.columns import EXACT_INTEGER, MISSING_TYPES
 
 _SMALL_RANGE = 1 << 16
 _FLOATS = (float, np.floating)
-_EXACT_INTEGER = 2.0**53
 
 
 class Labels(NamedTuple):
@@ -101,7 +101,8 @@ def _check_present(array: NDArray[Any]) -> None:
         bad = np.isnat(array)
     elif kind == "O":
         items = array.ravel().tolist()
-        if not any(_is_missing_type(kind) or issubclass(kind, _FLOATS) for kind in set(map(type, items))):
+        kinds = set(map(type, items))
+        if not any(kind.__name__ in MISSING_TYPES or issubclass(kind, _FLOATS) for kind in kinds):
             return
         bad = np.array([_is_missing(item) for item in items], bool).reshape(array.shape)
     else:
@@ -118,12 +119,8 @@ def _check_present(array: NDArray[Any]) -> None:
         )
 
 
-def _is_missing_type(kind: type) -> bool:
-    return kind is type(None) or kind.__name__ in ("NAType", "NaTType")
-
-
 def _is_missing(item: object) -> bool:
-    return _is_missing_type(type(item)) or (isinstance(item, _FLOATS) and not np.isfinite(item))
+    return type(item).__name__ in MISSING_TYPES or (isinstance(item, _FLOATS) and not np.isfinite(item))
 
 
 # ---- classification ----
@@ -172,7 +169,7 @@ def _encode_one(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         _raise_continuous()
     if y.dtype.kind in "biuf" and len(y):
         low, high = y.min(), y.max()
-        if float(high) - float(low) < _SMALL_RANGE and abs(float(low)) < _EXACT_INTEGER:
+        if float(high) - float(low) < _SMALL_RANGE and abs(float(low)) < EXACT_INTEGER:
             return _encode_small_range(y, low)
     if y.dtype.kind == "O":
         return _encode_objects(y)

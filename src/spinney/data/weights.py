@@ -64,19 +64,19 @@ def check_weights(sample_weight: Any, n_rows: int) -> Floats | None:
     return np.ascontiguousarray(weights)
 
 
-def class_weights(class_weight: Any, y: NDArray[Any]) -> Floats | None:
-    """Return the weight that each row has by its class, None without class weights.
+def class_weights(class_weight: Any, y: NDArray[Any]) -> Floats:
+    """Return the weight that each row has by its class.
 
     Parameters
     ----------
-    class_weight : dict, list of dict, "balanced" or None
+    class_weight : dict, list of dict or "balanced"
         As in scikit-learn.
     y : ndarray of shape (n_rows,) or (n_rows, n_outputs)
         Labels.
 
     Returns
     -------
-    ndarray of shape (n_rows,) or None
+    ndarray of shape (n_rows,)
         The weights.
 
     Examples
@@ -84,8 +84,6 @@ def class_weights(class_weight: Any, y: NDArray[Any]) -> Floats | None:
     >>> class_weights({"a": 2.0, "b": 1.0}, np.array(["a", "b"])).tolist()
     [2.0, 1.0]
     """
-    if class_weight is None:
-        return None
     weights = np.asarray(compute_sample_weight(class_weight, y), dtype=np.float64)
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise InputError("class_weight has weights that are negative or not finite.")
@@ -150,10 +148,10 @@ def apply_class_weights(weights: Floats | None, class_weight: Any, labels: NDArr
     >>> apply_class_weights(np.array([3.0, 1.0]), {0: 2.0, 1: 1.0}, np.array([0, 1])).tolist()
     [6.0, 1.0]
     """
-    by_class = class_weights(class_weight, labels)
-    if by_class is None:
-        return weights if weights is None else check_total(weights, "the rows")
-    return check_total(by_class if weights is None else weights * by_class, "the rows")
+    if class_weight is not None:
+        by_class = class_weights(class_weight, labels)
+        weights = by_class if weights is None else weights * by_class
+    return None if weights is None else check_total(weights, "the rows")
 
 
 def check_total(weights: Floats, where: str) -> Floats:

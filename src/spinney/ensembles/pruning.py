@@ -13,11 +13,12 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from spinney.bagging.sampling import BootstrapSamples
-from spinney.core.errors import InputError, show_value
+from spinney.core.errors import InputError
+from spinney.core.parameters import Integer, OneOf, Real, check_parameters
 from spinney.data.target import encode_classes, encode_values, read_target
 from spinney.data.weights import check_weights
 from spinney.diversity import kappa, member_predictions
-from spinney.ensembles.selection import Counts, EnsembleLoss, SquaredLoss, select
+from spinney.ensembles.selection import Counts, EnsembleLoss, SquaredLoss, row_shares, select
 from spinney.members.tables import count_rows
 from spinney.tree.ensemble import TreeEnsemble
 
@@ -90,7 +91,7 @@ def prune_ensemble(
     if predictions.ndim != 2:
         raise InputError("An ensemble with several outputs cannot be pruned.")
     weights = check_weights(sample_weight, count_rows(X))
-    n_kept = _count_kept(size, predictions.shape[1])
+    n_members = predictions.shape[1]
     ways: dict[str, Callable[[int], list[int]]] = {}
     loss: EnsembleLoss
     if is_classifier(ensemble):
@@ -101,8 +102,10 @@ def prune_ensemble(
         loss = SquaredLoss(list(predictions.T[:, :, None]), target, weights)
     ways["error"] = lambda n: list(select(loss, n, replacement=False).members)
     ways["individual"] = lambda n: list(select(loss, n, n_initial=n, replacement=False).members)
-    if by not in ways:
-        raise InputError(f"by is {show_value(by)}; for this ensemble it must be {', '.join(sorted(ways))}.")
+    sizes = Integer(1, n_members), Real(0.0, 1.0, open_ends="()", fraction=True)
+    rules = {"size": sizes, "by": (OneOf(*sorted(ways)),)}
+    check_parameters("prune_ensemble", {"size": size, "by": by}, rules)
+    n_kept = int(size) if sizes[0].allows(size) else max(1, round(size * n_members))
     return keep_members(ensemble, np.sort(ways[by](n_kept)))
 
 
@@ -154,21 +157,9 @@ class KeptSamples(BootstrapSamples):
         if not valid or self.members.ndim != 1 or (self.members < 0).any():
             raise ValueError("the numbers of the members that are left are not valid")
 
-    def counts(self, t: int) -> Any:
-        """Return how often the member drew each row.  -> (n_rows,)"""
-        return super().counts(int(self.members[t]))
-
-    def columns(self, t: int) -> NDArray[np.int64]:
-        """Return the columns that the member drew, ascending.  -> (n_columns_drawn,)"""
-        return super().columns(int(self.members[t]))
-
-    def estimator_seed(self, t: int) -> int:
-        """Return the seed of the random states of the member."""
-        return super().estimator_seed(int(self.members[t]))
-
-    def parameter_seed(self, t: int) -> int:
-        """Return the seed of the random hyper-parameters of the member."""
-        return super().parameter_seed(int(self.members[t]))
+    def seed_of(self, t: int) -> int:
+        """Return the seed from which everything is drawn for the member."""
+        return super().seed_of(int(self.members[t]))
 
     def same_draws(self, other: BootstrapSamples) -> bool:
         """Return False: a pruned ensemble cannot be continued as if it were whole."""
@@ -189,8 +180,7 @@ class _VoteError:
         codes = encode_classes(np.concatenate([predictions.T.ravel(), y])).codes[:, 0]
         self._codes = codes[: predictions.size].reshape(self.n_members, -1)
         self._true, self._n_classes = codes[predictions.size :], int(codes.max()) + 1
-        rows = np.ones(len(y)) if row_weights is None else row_weights
-        self._rows = rows / rows.sum()
+        self._rows = row_shares(row_weights, len(y))
         self._weights = np.ones(self.n_members) if vote_weights is None else vote_weights
 
     def losses(self, counts: Counts) -> NDArray[np.float64]:
@@ -221,14 +211,3 @@ class _VoteError:
 def _vote_weights(ensemble: Any) -> NDArray[np.float64] | None:
     weights = getattr(ensemble, "weights_", getattr(ensemble, "estimator_weights_", None))
     return None if weights is None else np.asarray(weights, dtype=np.float64)[: len(ensemble.estimators_)]
-
-
-def _count_kept(size: Any, n_members: int) -> int:
-    if isinstance(size, int | np.integer) and not isinstance(size, bool) and 1 <= size <= n_members:
-        return int(size)
-    if isinstance(size, float) and 0 < size < 1:
-        return max(1, round(size * n_members))
-    raise InputError(
-        f"size is {show_value(size)}; it must be an integer from 1 to {n_members}, the number of members, "
-        "or a fraction in (0, 1)."
-    )

@@ -90,7 +90,7 @@ def _first_min(losses: Array) -> int:
     return int(np.argmax(losses <= finite.min() + 1e-12 * np.abs(finite).max()))
 
 
-def _row_shares(weights: Array | None, n_rows: int) -> Array:
+def row_shares(weights: Array | None, n_rows: int) -> Array:
     """Return row weights with sum 1."""
     weights = np.ones(n_rows) if weights is None else weights
     return np.asarray(weights / weights.sum())
@@ -106,7 +106,7 @@ class SquaredLoss:
     def __init__(self, predictions: Sequence[Array], target: Array, weights: Array | None = None) -> None:
         self.n_members = len(predictions)
         errors = np.stack([(one - target).ravel() for one in predictions])
-        shares = np.repeat(_row_shares(weights, len(target)), target.shape[1])
+        shares = np.repeat(row_shares(weights, len(target)), target.shape[1])
         self._products = (errors * shares) @ errors.T
 
     def losses(self, counts: Counts) -> Array:
@@ -127,7 +127,7 @@ class LogLoss:
     ) -> None:
         self.n_members = len(predictions)
         self._true = np.stack([one[np.arange(len(codes)), codes] for one in predictions])
-        self._shares = _row_shares(weights, len(codes))
+        self._shares = row_shares(weights, len(codes))
 
     def losses(self, counts: Counts) -> Array:
         """Return the log loss with one more of each member."""

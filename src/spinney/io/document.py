@@ -76,6 +76,18 @@ def _length(n: int) -> bytes:
     return _UINT32.pack(n)
 
 
+def _text(value: str) -> tuple[bytes, bytes]:
+    """Return length and bytes of a string."""
+    try:
+        encoded = value.encode()
+    except UnicodeEncodeError as error:
+        raise UnsavableValue(
+            f"The string {value[:50]!r} has half a surrogate pair, which is not valid Unicode.",
+            fix="Replace that character.",
+        ) from error
+    return _length(len(encoded)), encoded
+
+
 class _Writer:
     """Collects the bytes of a tree, depth first, and its arrays."""
 
@@ -83,84 +95,55 @@ class _Writer:
         self.parts: list[bytes] = []
         self.arrays: list[NDArray[Any]] = []
 
+    def put(self, tag: int, *data: bytes) -> None:
+        self.parts += (bytes((tag,)), *data)
+
     def write(self, value: Document, depth: int) -> None:
+        # Exact types: a subclass would come back as its base class, and so as something else.
+        kind = type(value)
         if depth > MAX_DEPTH:
             raise UnsavableValue(f"The model is nested more than {MAX_DEPTH} levels deep.")
-        # Exact types: a subclass would come back as its base class, and so as something else.
-        method = _WRITERS.get(type(value))
-        if method is None:
-            raise UnsavableValue(f"A model file cannot store a value of type {type(value).__name__}.")
-        method(self, value, depth)
+        if value is None or kind is bool:
+            self.put(NONE if value is None else TRUE if value else FALSE)
+        elif kind is int:
+            self.write_integer(value)
+        elif kind is float:
+            self.put(FLOAT, _FLOAT64.pack(value))
+        elif kind is str:
+            self.put(STR, *_text(value))
+        elif kind is bytes:
+            self.put(BYTES, _length(len(value)), value)
+        elif kind is list or kind is tuple:
+            self.put(LIST if kind is list else TUPLE, _length(len(value)))
+            for item in value:
+                self.write(item, depth + 1)
+        elif kind is dict:
+            self.write_dict(value, depth)
+        elif kind is np.ndarray or kind is np.memmap:
+            self.put(ARRAY)
+            self.arrays.append(value)
+        elif kind is Tagged:
+            self.put(TAGGED, *_text(value.name))
+            self.write(value.value, depth + 1)
+        else:
+            raise UnsavableValue(f"A model file cannot store a value of type {kind.__name__}.")
 
-    def put_constant(self, value: bool | None, _depth: int) -> None:
-        self.parts.append(bytes((NONE if value is None else TRUE if value else FALSE,)))
-
-    def put_integer(self, value: int, _depth: int) -> None:
+    def write_integer(self, value: int) -> None:
         if -(2**63) <= value < 2**63:
-            self.parts += (bytes((INT,)), _INT64.pack(value))
+            self.put(INT, _INT64.pack(value))
             return
         n_bytes = _bytes_needed(value)
         if n_bytes > MAX_INT_BYTES:
             raise UnsavableValue(f"An integer of {n_bytes} bytes is too long: at most {MAX_INT_BYTES}.")
-        self.parts += (bytes((BIG_INT,)), _length(n_bytes), value.to_bytes(n_bytes, "little", signed=True))
+        self.put(BIG_INT, _length(n_bytes), value.to_bytes(n_bytes, "little", signed=True))
 
-    def put_float(self, value: float, _depth: int) -> None:
-        self.parts += (bytes((FLOAT,)), _FLOAT64.pack(value))
-
-    def put_string(self, value: str, _depth: int) -> None:
-        self.parts.append(bytes((STR,)))
-        self.put_text(value)
-
-    def put_text(self, value: str) -> None:
-        try:
-            encoded = value.encode()
-        except UnicodeEncodeError as error:
-            raise UnsavableValue(
-                f"The string {value[:50]!r} has half a surrogate pair, which is not valid Unicode.",
-                fix="Replace that character.",
-            ) from error
-        self.parts += (_length(len(encoded)), encoded)
-
-    def put_bytes(self, value: bytes, _depth: int) -> None:
-        self.parts += (bytes((BYTES,)), _length(len(value)), value)
-
-    def put_sequence(self, value: list[Document] | tuple[Document, ...], depth: int) -> None:
-        self.parts += (bytes((LIST if type(value) is list else TUPLE,)), _length(len(value)))
-        for item in value:
-            self.write(item, depth + 1)
-
-    def put_dict(self, value: dict[str, Document], depth: int) -> None:
-        self.parts += (bytes((DICT,)), _length(len(value)))
+    def write_dict(self, value: dict[str, Document], depth: int) -> None:
+        self.put(DICT, _length(len(value)))
         for key, item in value.items():
             if type(key) is not str:
                 raise UnsavableValue(f"The keys of a dict in a document are strings, not {key!r}.")
-            self.put_text(key)
+            self.parts += _text(key)
             self.write(item, depth + 1)
-
-    def put_array(self, value: NDArray[Any], _depth: int) -> None:
-        self.parts.append(bytes((ARRAY,)))
-        self.arrays.append(value)
-
-    def put_tagged(self, value: Tagged, depth: int) -> None:
-        self.parts.append(bytes((TAGGED,)))
-        self.put_text(value.name)
-        self.write(value.value, depth + 1)
-
-
-_WRITERS: dict[type, Callable[[_Writer, Any, int], None]] = {
-    type(None): _Writer.put_constant,
-    bool: _Writer.put_constant,
-    int: _Writer.put_integer,
-    float: _Writer.put_float,
-    str: _Writer.put_string,
-    bytes: _Writer.put_bytes,
-    list: _Writer.put_sequence,
-    tuple: _Writer.put_sequence,
-    dict: _Writer.put_dict,
-    np.ndarray: _Writer.put_array,
-    np.memmap: _Writer.put_array,
-    Tagged: _Writer.put_tagged,
-}
 
 
 def _bytes_needed(value: int) -> int:
