@@ -11,7 +11,9 @@ from scipy import sparse
 
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
-from spinney.data.schema import Feature, Schema, Table, default_names, read_table
+from spinney.data.columns import default_names
+from spinney.data.features import Feature
+from spinney.data.schema import Schema, Table, read_table
 from spinney.linear.coding import (
     Categorical,
     ColumnCoding,
