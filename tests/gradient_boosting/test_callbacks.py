@@ -148,3 +148,65 @@ def test_what_cannot_be_called_is_refused():
         check_callbacks(["stop"])
     assert check_callbacks(len) == [len]
     assert Round(1, 2, None, None, lambda: None).number == 1
+
+
+# ---- two passes ----
+
+
+def two_passes(**params):
+    defaults = {"n_estimators": 12, "random_state": 0}
+    return GradientBoostingRegressor(**defaults | params)
+
+
+def test_callbacks_are_told_the_pass_and_begin_once():
+    seen, calls = [], []
+
+    class Watching:
+        def begin(self, n_done, n_rounds):
+            calls.append((n_done, n_rounds))
+
+        def __call__(self, round):
+            seen.append((round.member, round.phase, round.number, round.n_rounds))
+
+        def end(self):
+            calls.append("end")
+
+    model = two_passes(n_members=2).fit(X, Y, callbacks=Watching())
+    assert calls == [(0, 12), "end"]
+    for member, n_rounds in enumerate(model.chosen_["refit_rounds"]):
+        own = [entry[1:] for entry in seen if entry[0] == member]
+        n_search = len(own) - n_rounds
+        assert own[:n_search] == [("search", number, 12) for number in range(1, n_search + 1)]
+        assert own[n_search:] == [("refit", number, n_rounds) for number in range(1, n_rounds + 1)]
+    one_pass = []
+    two_passes(early_stopping=False).fit(X, Y, callbacks=lambda round: one_pass.append(round.phase))
+    assert one_pass == ["fit"] * 12
+
+
+def test_training_stopped_in_the_search_has_no_refit():
+    model = two_passes().fit(X, Y, callbacks=lambda round: round.number == 4)
+    assert (model.n_iter_, len(model.validation_score_)) == (4, 5)
+    assert "refit_rounds" not in model.chosen_
+    model = two_passes().fit(X, Y, callbacks=lambda round: round.phase == "refit" and round.number == 4)
+    assert model.n_iter_ == model.best_iteration_ == 4 < model.chosen_["refit_rounds"]
+
+
+def test_the_time_limit_is_that_of_both_passes(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr("spinney.gradient_boosting.callbacks.time.monotonic", lambda: clock[0])
+
+    def tick(round):
+        clock[0] += 1.0
+
+    whole = two_passes().fit(X, Y)
+    n_search = len(whole.train_score_) - 1
+    model = two_passes().fit(X, Y, callbacks=[tick, StopAfter(seconds=n_search + 2)])
+    assert model.n_iter_ == 2 < whole.n_iter_
+
+
+def test_every_pass_has_its_bar():
+    drawn = io.StringIO()
+    model = two_passes().fit(X, Y, callbacks=Progress(Console(file=drawn, force_terminal=True, width=100)))
+    text = drawn.getvalue()
+    assert "boosting on all rows" in text
+    assert f"{model.n_iter_}/{model.n_iter_}" in text and f"{len(model.train_score_) - 1}/12" in text

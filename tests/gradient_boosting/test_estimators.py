@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from spinney import GradientBoostingClassifier, GradientBoostingRegressor
 from spinney.gradient_boosting.parameters import REGRESSION_LOSSES
 from spinney.losses import Loss
-from spinney.losses.losses import LOG
+from spinney.losses.losses import LOG, SquaredLoss, weighted_quantile
 
 
 def rows(n=400, seed=0):
@@ -521,3 +521,51 @@ def test_a_root_without_hessian_adds_nothing():
     X = np.ones((40, 1))  # no split
     model = GradientBoostingRegressor(Flat(), n_estimators=3, preset="classic").fit(X, np.arange(1.0, 41.0))
     assert_array_equal(model.predict(X), np.zeros(40))
+
+
+# ---- losses with parameters ----
+
+
+def test_delta_of_huber_is_a_quantile_of_the_residuals_before_every_round():
+    X, signal = rows()
+    y = np.where(np.arange(400) % 20 == 0, 40 * signal, signal)
+    weights = np.random.default_rng(1).integers(0, 3, 400).astype(float)
+    settings = {"min_samples_leaf": 5, "preset": "classic", "random_state": 0}
+    both = GradientBoostingRegressor("huber", n_estimators=2, **settings)
+    both.fit(X, y, weights, init_score=np.zeros(400))
+    score, deltas = np.zeros(400), []
+    for _ in range(2):
+        deltas.append(weighted_quantile(np.abs(y - score), weights, 0.9))
+        step = GradientBoostingRegressor("huber", huber_delta=deltas[-1], n_estimators=1, **settings)
+        score = score + step.fit(X, y, weights, init_score=score).predict(X)
+    assert deltas[1] < deltas[0]
+    assert_allclose(both.predict(X), score, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"quantile": 0.3},
+        {"loss": "huber", "quantile": 0.5},
+        {"huber_delta": 1.0},
+        {"loss": "poisson", "tweedie_power": 1.2},
+        {"loss": SquaredLoss(), "huber_delta": 1.0},
+    ],
+)
+def test_a_parameter_of_another_loss_is_refused(params):
+    name = next(name for name in params if name != "loss")
+    with pytest.raises(ValueError, match=f"{name}=.* has no effect on the loss .*loss="):
+        GradientBoostingRegressor(**params).fit([[0.0], [1.0]], [1.0, 2.0])
+
+
+@pytest.mark.parametrize("sampling", ["goss", "mvs"])
+def test_leaves_of_quantiles_are_those_of_all_rows_of_the_leaf(sampling):
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 3, (3000, 1)).astype(float), rng.exponential(size=3000) ** 2
+    model = GradientBoostingRegressor(
+        "quantile", quantile=0.8, sampling=sampling, learning_rate=1.0, n_estimators=1, preset="classic"
+    ).fit(X, y)
+    for value in range(3):
+        inside = X[:, 0] == value
+        below = np.mean(y[inside] <= model.predict([[float(value)]]))
+        assert below == pytest.approx(0.8, abs=2 / inside.sum())

@@ -250,7 +250,9 @@ class _BaseGradientBoosting(BoostingParameters, TableEstimator):
         """Return the values of the parameters that are "auto"; a model that continues keeps its own."""
         n_classes = len(training.classes[0]) if training.classes else 0
         kind: Kind = "regression" if not n_classes else "binary" if n_classes <= 2 else "multiclass"
-        chosen = choose(vars(self), Facts(training.n_weighted, kind, has_eval_set))
+        by_loss = isinstance(self.scoring, str) and self.scoring == "loss"
+        has_score = training.loss.has_value or not by_loss
+        chosen = choose(vars(self), Facts(training.n_weighted, kind, has_eval_set, has_score))
         if warm:
             earlier = vars(self).get("chosen_", {})
             chosen = {
@@ -337,6 +339,17 @@ class _BaseGradientBoosting(BoostingParameters, TableEstimator):
 
     # ---- fitted state ----
 
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        text: str = super().__repr__(N_CHAR_MAX)
+        chosen = vars(self).get("chosen_")
+        if not chosen:
+            return text
+        shown = (
+            f"{name}={value:.4g}" if type(value) is float else f"{name}={value!r}"
+            for name, value in chosen.items()
+        )
+        return f"{text}\n# chosen: {', '.join(shown)}"
+
     def _copy_for_scoring(self, **attributes: Any) -> Self:
         """Return an estimator with the same parameters and the given attributes."""
         copy: Self = object.__new__(type(self))
@@ -378,6 +391,10 @@ class _BaseGradientBoosting(BoostingParameters, TableEstimator):
         n_members, position = fitted.get("_n_members", 1), fitted.get("_position")
         require(type(n_members) is int and n_members >= 1, "the number of members is not a number")
         require(isinstance(position, Position | None), "the position of the checkpoint is not one")
+        for member in position.finished if position is not None else ():
+            require(member.ensemble.n_features == schema.n_features, "a member has other features")
+            member.ensemble.validate([len(feature.categories) for feature in schema.features])
+            require(is_array(member.base_score, np.float64, n_scores), "a member has no constant")
         is_search = n_members > 1 or "refit_rounds" in fitted.get("chosen_", {})
         for name in ("train_score_", "validation_score_"):
             lengths = [len(np.atleast_1d(fitted[name]))] if is_search else [0, n_rounds + 1]

@@ -83,11 +83,14 @@ class Facts:
         What is learned.
     has_eval_set : bool
         Whether validation rows are given.
+    has_score : bool
+        Whether there is a score to stop by: a loss of one's own may have only derivatives.
     """
 
     n_rows: int
     kind: Kind
     has_eval_set: bool = False
+    has_score: bool = True
 
 
 def is_auto(value: object) -> bool:
@@ -154,7 +157,7 @@ def _classic(given: Mapping[str, Any], facts: Facts) -> dict[str, Value]:
 
 def _auto(given: Mapping[str, Any], facts: Facts) -> dict[str, Value]:
     is_small = facts.n_rows < MIN_ROWS
-    stops = facts.has_eval_set or not is_small
+    stops = facts.has_eval_set or (facts.has_score and not is_small)
     stops = stops if is_auto(given["early_stopping"]) else bool(given["early_stopping"])
     n_rounds = MAX_ROUNDS if stops else SMALL_ROUNDS if is_small else FIXED_ROUNDS
     values: dict[str, Value] = {

@@ -69,6 +69,16 @@ class TrainedRounds(Persistent):
     ledger: GradientLedger | None = None
     refit_rounds: int = 0
 
+    def __post_init__(self) -> None:
+        valid = isinstance(self.ensemble, TreeEnsemble) and isinstance(self.ledger, GradientLedger | None)
+        valid = valid and isinstance(self.statistics, TargetStatistics | None)
+        arrays = (self.base_score, self.train_score, self.validation_score)
+        valid = valid and all(
+            isinstance(a, np.ndarray) and a.dtype == np.float64 and a.ndim == 1 for a in arrays
+        )
+        if not valid or type(self.refit_rounds) is not int:
+            raise ModelFileError("The rounds of a member are not sound.")
+
     @classmethod
     def of(cls, fitted: Mapping[str, Any]) -> TrainedRounds:
         """Take the rounds from fitted attributes, those after the best one included."""

@@ -1,0 +1,368 @@
+"""What is not set is chosen, told and used: presets, the second fit on all rows, members and what follows."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+
+import spinney as sp
+from spinney import GradientBoostingClassifier, GradientBoostingRegressor
+from spinney.gradient_boosting import Checkpoint, TrainingLossWarning, defaults
+from spinney.gradient_boosting.defaults import CLASSIC, Facts, choose, refit_rounds
+from spinney.io import dumps, loads
+from spinney.io.container import decode, encode
+from spinney.losses import Loss
+
+AUTO = {name for name, value in GradientBoostingClassifier().get_params().items() if value == "auto"}
+AUTO -= {"preset", "categorical_encoding"}
+
+
+def rows(n=400, n_classes=2, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    signal = X[:, 0] * X[:, 1] + X[:, 2] + 0.7 * rng.normal(size=n)
+    return X, np.digitize(signal, [0.0] if n_classes == 2 else [-0.7, 0.7])
+
+
+def with_text(X):
+    names = np.array([f"level {i}" for i in (np.abs(X[:, 3]) * 40).astype(int)], dtype=object)
+    return pd.DataFrame(X[:, :3], columns=list("abc")).assign(name=names)
+
+
+def quick(**params):
+    return GradientBoostingClassifier(
+        **{"n_estimators": 40, "n_iter_no_change": 8, "random_state": 3} | params
+    )
+
+
+def without_refit(chosen, **more):
+    return {name: value for name, value in chosen.items() if name != "refit_rounds"} | more
+
+
+# ---- what is chosen ----
+
+
+def test_the_preset_chooses_all_that_is_auto_and_no_more():
+    X, y = rows(60)
+    for preset in defaults.PRESETS:
+        chosen = GradientBoostingClassifier(preset=preset, random_state=0).fit(X, y).chosen_
+        assert AUTO <= set(chosen) <= AUTO | {"subsample", "refit_rounds"}
+    given = {"learning_rate": 0.2, "max_features": None, "sampling": "goss", "early_stopping": False}
+    chosen = quick(**given).fit(X, y).chosen_
+    assert not set(chosen) & {*given, "n_estimators", "subsample"}
+
+
+def test_classic_is_what_it_says():
+    X, y = rows()
+    named = GradientBoostingClassifier(**CLASSIC, early_stopping=False, random_state=0).fit(X, y)
+    classic = GradientBoostingClassifier(preset="classic", random_state=0).fit(X, y)
+    assert classic.n_iter_ == 100 and not classic.do_early_stopping_
+    assert_array_equal(named.predict_proba(X), classic.predict_proba(X))
+    params = GradientBoostingClassifier(preset="classic").get_params()
+    for n_rows, stops in ((10_000, False), (10_001, True)):
+        chosen = choose(params, Facts(n_rows, "binary"))
+        assert (chosen["early_stopping"], chosen["refit"], "subsample" in chosen) == (stops, False, False)
+
+
+@pytest.mark.parametrize("kind", ["binary", "multiclass", "regression"])
+def test_the_learning_rate_follows_the_law_of_its_kind(kind):
+    a, b, c = defaults.RATE_LAW[kind]
+    for n_rows in (1000, 3000):
+        law = np.exp(a * np.log(n_rows) + b)
+        chosen = choose(GradientBoostingClassifier().get_params(), Facts(n_rows, kind))
+        assert chosen["learning_rate"] == pytest.approx(min(defaults.MAX_RATE, law))
+        few = choose(GradientBoostingClassifier(n_estimators=50).get_params(), Facts(n_rows, kind))
+        expected = min(defaults.MAX_RATE_FEW_ROUNDS, law * (50 / defaults.LAW_ROUNDS) ** c)
+        assert few["learning_rate"] == pytest.approx(expected)
+        assert "n_estimators" not in few
+
+
+def test_the_kind_is_that_of_the_target():
+    X, y = rows(300)
+    rates = [
+        GradientBoostingClassifier(random_state=0).fit(X, y).chosen_["learning_rate"],
+        GradientBoostingClassifier(random_state=0).fit(X, rows(300, 3)[1]).chosen_["learning_rate"],
+        GradientBoostingRegressor(random_state=0).fit(X, y * 1.0).chosen_["learning_rate"],
+    ]
+    for rate, kind in zip(rates, ("binary", "multiclass", "regression"), strict=True):
+        assert rate == choose(GradientBoostingClassifier().get_params(), Facts(300, kind))["learning_rate"]
+
+
+def test_few_rows_are_all_trained_on():
+    X, y = rows(60)
+    few = defaults.MIN_ROWS - 1
+    model = GradientBoostingClassifier(random_state=0).fit(X[:few], y[:few])
+    assert not model.do_early_stopping_ and "refit_rounds" not in model.chosen_
+    assert (model.ensemble_.n_samples[model.ensemble_.tree_begin[:-1]] == few).all()
+    other = clone(model).set_params(random_state=1).fit(X[:few], y[:few])
+    assert_array_equal(model.predict_proba(X), other.predict_proba(X))
+    enough = clone(model).fit(X[: few + 1], y[: few + 1])
+    assert enough.do_early_stopping_ and "refit_rounds" in enough.chosen_
+    weights = np.arange(60) < few
+    assert not clone(model).fit(X, y, weights).do_early_stopping_
+    strong = GradientBoostingClassifier(preset="strong", random_state=0).fit(X[:few], y[:few])
+    assert strong.chosen_["n_members"] == 1
+
+
+def test_a_given_fraction_or_way_of_sampling_wins():
+    facts = Facts(1000, "binary")
+    for given, sampling, subsample in (
+        ({}, defaults.SAMPLING, defaults.SUBSAMPLE),
+        ({"subsample": 0.4}, defaults.SAMPLING, None),
+        ({"sampling": "uniform"}, None, None),
+    ):
+        chosen = choose(GradientBoostingClassifier(**given).get_params(), facts)
+        assert (chosen.get("sampling"), chosen.get("subsample")) == (sampling, subsample)
+
+
+def test_a_loss_without_value_is_not_stopped_early():
+    class Derivatives(Loss):
+        def gradient(self, y, score):
+            return score - y
+
+        def hessian(self, y, score):
+            return np.ones(len(y))
+
+    X, y = rows()
+    model = GradientBoostingRegressor(Derivatives(), random_state=0).fit(X, y * 1.0)
+    assert (model.do_early_stopping_, model.n_iter_) == (False, defaults.FIXED_ROUNDS)
+    by_name = GradientBoostingRegressor(Derivatives(), scoring="r2", random_state=0).fit(X, y * 1.0)
+    assert by_name.do_early_stopping_
+
+
+def test_the_docstrings_have_the_numbers():
+    a, b, _ = zip(*defaults.RATE_LAW.values(), strict=True)
+    numbers = [*(f"{x:.3f}" for x in a), *(f"−{-x:.3f}" for x in b), f"{defaults.MAX_ROUNDS:,}"]
+    numbers += [f"{defaults.FIXED_ROUNDS}", f"fewer than {defaults.MIN_ROWS} rows"]
+    values = {
+        "validation_fraction": defaults.VALIDATION_FRACTION,
+        "n_iter_no_change": defaults.PATIENCE,
+        "max_leaf_nodes": defaults.MAX_LEAF_NODES,
+        "l2_regularization": defaults.L2_REGULARIZATION,
+        "max_features": defaults.MAX_FEATURES,
+        "categorical_smoothing": defaults.CATEGORICAL_SMOOTHING,
+        "categorical_l2": defaults.CATEGORICAL_L2,
+    }
+    for cls in (GradientBoostingClassifier, GradientBoostingRegressor):
+        text = " ".join(cls.__doc__.split())
+        assert [number for number in numbers if number not in text] == []
+        for name, value in values.items():
+            entry = text.partition(f" {name} : ")[2]
+            assert f'"auto" is {value:g}' in entry[: entry.index(" : ")], name
+        assert f'"auto" is "{defaults.SAMPLING}"' in text and f"and {defaults.SUBSAMPLE} where" in text
+
+
+# ---- the second fit ----
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_refit_is_the_fit_of_the_chosen_values(n_classes):
+    X, y = rows(n_classes=n_classes)
+    X = with_text(X)
+    weights = np.random.default_rng(1).integers(0, 3, len(y)) * 0.5
+    model = GradientBoostingClassifier(random_state=3, categorical_encoding="ordered").fit(X, y, weights)
+    rounds = model.chosen_["refit_rounds"]
+    assert model.n_iter_ == model.best_iteration_ == rounds
+    values = without_refit(model.chosen_, n_estimators=rounds, early_stopping=False)
+    same = GradientBoostingClassifier(
+        preset="classic", random_state=3, categorical_encoding="ordered", **values
+    ).fit(X, y, weights)
+    assert dumps(same.ensemble_) == dumps(model.ensemble_)
+    assert_array_equal(same.predict_proba(X), model.predict_proba(X))
+
+
+def test_a_refit_has_the_rounds_that_were_best_on_a_part_of_the_rows():
+    X, y = rows(500)
+    model = GradientBoostingClassifier(random_state=3).fit(X, y)
+    search = GradientBoostingClassifier(random_state=3, refit=False).fit(X, y)
+    assert_array_equal(model.validation_score_, search.validation_score_)
+    assert_array_equal(model.train_score_, search.train_score_)
+    assert len(search.validation_score_) == search.n_iter_ + 1 > search.best_iteration_ + 1
+    assert model.n_iter_ == round(search.best_iteration_ / 0.8)
+    assert model.do_early_stopping_
+    assert (refit_rounds(3, 10, 8, 100), refit_rounds(90, 10, 8, 100), refit_rounds(1, 9, 8, 9)) == (
+        4,
+        100,
+        1,
+    )
+
+
+def test_there_is_no_refit_where_no_rows_were_held_out():
+    X, y = rows()
+    for model in (
+        quick().fit(X[:300], y[:300], eval_set=(X[300:], y[300:])),
+        quick(validation_fraction=None).fit(X, y),
+        quick(early_stopping=False, refit=True).fit(X, y),
+        quick(refit=False).fit(X, y),
+    ):
+        assert "refit_rounds" not in model.chosen_
+    assert "refit_rounds" in quick(preset="classic", early_stopping=True, refit=True).fit(X, y).chosen_
+
+
+def test_a_refit_has_a_ledger_of_its_own_rounds():
+    X, y = rows()
+    model = quick(ledger="full").fit(X, y)
+    assert len(model.ledger_) == model.n_iter_ + 1
+    assert np.isnan(model.ledger_.validation_loss).all()
+    assert model.ledger_.train_loss[-1] == pytest.approx(
+        model.loss_.mean_value(y.astype(float), model.decision_function(X), None)
+    )
+    assert model.ledger_.chosen_parameters == model.chosen_
+    assert dumps(loads(dumps(model))) == dumps(model)
+
+
+# ---- members ----
+
+
+@pytest.mark.parametrize("refit", [True, False])
+def test_members_are_averaged(refit):
+    X, y = rows(n_classes=3)
+    parts = {}
+
+    def keep(round):
+        parts[round.member, round.phase] = round.model()
+
+    model = quick(n_members=3, refit=refit, ledger=True).fit(X, y, callbacks=keep)
+    members = [parts[i, "refit" if refit else "fit"] for i in range(3)]
+    assert_allclose(model.decision_function(X), np.mean([m.decision_function(X) for m in members], axis=0))
+    assert model.n_iter_ == model.best_iteration_ == sum(m.best_iteration_ for m in members)
+    assert len({m.predict_proba(X).tobytes() for m in members}) == 3
+    if refit:
+        assert model.chosen_["refit_rounds"] == tuple(m.n_iter_ for m in members)
+    assert_array_equal(members[0].predict_proba(X), quick(refit=refit).fit(X, y).predict_proba(X))
+    assert_array_equal(model.train_score_, quick(refit=refit).fit(X, y).train_score_)
+    assert len(model.ledger_) == model.n_iter_ + 1
+    assert_array_equal(list(model.staged_predict_proba(X))[-1], model.predict_proba(X))
+    again = loads(dumps(model))
+    assert dumps(again) == dumps(model)
+    assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_strong_has_five_members():
+    X, y = rows(120)
+    model = GradientBoostingRegressor(preset="strong", n_estimators=10, random_state=0).fit(X, y * 1.0)
+    assert len(model.chosen_["refit_rounds"]) == model.chosen_["n_members"] == defaults.N_MEMBERS_STRONG
+    assert model.score(X, y) > 0.3
+
+
+def test_members_with_other_target_statistics_are_refused():
+    X, y = rows()
+    model = quick(n_members=2, categorical_encoding="ordered", n_estimators=3)
+    model.fit(with_text(X), y)
+    with pytest.raises(ValueError, match=r"target statistics differ.*refit=True"):
+        clone(model).set_params(refit=False).fit(with_text(X), y)
+
+
+def test_a_member_that_a_callback_stops_is_left_out():
+    X, y = rows()
+    one = quick().fit(X, y)
+    stopped = quick(n_members=3).fit(X, y, callbacks=lambda round: round.member == 1 and round.number == 3)
+    assert_array_equal(stopped.predict_proba(X), one.predict_proba(X))
+    first = quick(n_members=3).fit(X, y, callbacks=lambda round: round.number == 3)
+    assert first.n_iter_ <= 3 and "refit_rounds" not in first.chosen_
+
+
+# ---- going on ----
+
+
+def test_rounds_are_added_to_a_refit_on_all_rows():
+    X, y = rows()
+    model = quick(warm_start=True).fit(X, y)
+    before, scores, n_before = dict(model.chosen_), model.validation_score_, model.n_iter_
+    model.set_params(n_estimators=60).fit(X, y)
+    assert (model.n_iter_, model.chosen_) == (60, before)
+    assert_array_equal(model.validation_score_, scores)
+    values = without_refit(before, n_estimators=60, early_stopping=False, n_iter_no_change=8)
+    whole = GradientBoostingClassifier(preset="classic", random_state=3, **values).fit(X, y)
+    assert_array_equal(whole.predict_proba(X), model.predict_proba(X))
+    assert dumps(loads(dumps(model))) == dumps(model)
+    by_eval_set = quick(warm_start=True).fit(X, y)
+    by_eval_set.set_params(n_estimators=90).fit(X, y, eval_set=(X[:100], y[:100]))
+    assert np.isnan(by_eval_set.validation_score_[:n_before]).all()
+    assert len(by_eval_set.validation_score_) == by_eval_set.n_iter_ + 1 > n_before + 1
+
+
+def test_nothing_is_added_unless_rounds_are_asked_for():
+    X, y = rows()
+    model = GradientBoostingClassifier(warm_start=True, random_state=0).fit(X, y)
+    expected = dumps(model)
+    assert dumps(model.fit(X, y)) == expected
+    members = quick(n_members=2, warm_start=True).fit(X, y)
+    with pytest.raises(ValueError, match="several members cannot be continued"):
+        members.set_params(n_estimators=90).fit(X, y)
+
+
+def test_an_older_file_keeps_the_classic_defaults():
+    X, y = rows()
+    old = GradientBoostingClassifier(preset="classic", n_estimators=5, warm_start=True, random_state=0).fit(
+        X, y
+    )
+    document = decode(dumps(old))
+    state = document["state"]
+    for name in ("preset", "refit", "n_members"):
+        del state["params"][name]
+    del state["fitted"]["chosen_"]
+    loaded = loads(encode(document))
+    assert loaded.preset == "classic"
+    assert_array_equal(loaded.predict_proba(X), old.predict_proba(X))
+    longer = clone(old).set_params(n_estimators=9).fit(X, y)
+    assert_array_equal(loaded.set_params(n_estimators=9).fit(X, y).predict_proba(X), longer.predict_proba(X))
+
+
+class DeathError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("n_members", [1, 2])
+@pytest.mark.parametrize("phase, number", [("search", 1), ("search", 12), ("refit", 1), ("refit", 6)])
+def test_a_fit_is_resumed_in_any_pass(phase, number, n_members, tmp_path):
+    X, y = rows(300)
+    X = with_text(X)
+    settings = {"n_members": n_members, "ledger": True, "categorical_encoding": "ordered", "n_estimators": 16}
+    whole = quick(**settings).fit(X, y)
+    path = tmp_path / "run.spinney"
+
+    def die(round):
+        if (round.member, round.phase, round.number) == (n_members - 1, phase, number):
+            raise DeathError
+
+    with pytest.raises(DeathError):
+        quick(**settings).fit(X, y, callbacks=[Checkpoint(path, every=1), die])
+    kept = sp.load(path)
+    assert kept.n_iter_ == number and kept.predict(X).shape == (300,)
+    assert dumps(GradientBoostingClassifier.resume(path, X, y)) == dumps(whole)
+
+
+# ---- what is told ----
+
+
+def test_a_fitted_model_shows_what_was_chosen():
+    X, y = rows(60)
+    model = quick(learning_rate=0.1)
+    assert "chosen" not in repr(model)
+    model.fit(X, y)
+    shown = repr(model)
+    assert shown.startswith("GradientBoostingClassifier(") and "\n# chosen: " in shown
+    assert f"refit_rounds={model.chosen_['refit_rounds']}" in shown and "min_samples_leaf=1," in shown
+    assert eval(shown).get_params() == model.get_params()
+    assert "# chosen" not in repr(make_pipeline(model))
+
+
+def test_a_rising_training_loss_is_told():
+    X, y = rows()
+    with pytest.warns(TrainingLossWarning, match="Lower learning_rate"):
+        GradientBoostingRegressor(
+            preset="classic", learning_rate=2.5, n_estimators=10, ledger=True, random_state=0
+        ).fit(X, y * 1.0)
+    with pytest.warns(TrainingLossWarning):
+        GradientBoostingRegressor(learning_rate=2.5, n_estimators=10, random_state=0).fit(X, y * 1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for n_classes in (2, 3):
+            GradientBoostingClassifier(random_state=0).fit(*rows(300, n_classes))
+        GradientBoostingRegressor(random_state=0).fit(X, np.random.default_rng(0).normal(size=len(X)))
+        GradientBoostingRegressor(random_state=0).fit(X, np.ones(len(X)))
