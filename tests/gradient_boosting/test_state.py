@@ -1,11 +1,14 @@
 """A file whose parts do not agree with each other is refused, whatever part it is."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from contracts.learners import mixed_data
 from spinney import GradientBoostingClassifier, GradientBoostingRegressor
 from spinney.gradient_boosting.ledger import GradientLedger
+from spinney.gradient_boosting.passes import Position, TrainedRounds
 from spinney.io import ModelFileError, dumps, loads
 from spinney.losses.losses import SquaredLoss
 
@@ -14,6 +17,15 @@ def model(**params):
     X, y, _ = mixed_data("classifier")
     settings = {"n_estimators": 4, "random_state": 0, "early_stopping": True, "ledger": True} | params
     return GradientBoostingClassifier(**settings, preset="classic").fit(X, y)
+
+
+def rounds(n_features=None, base_score=None):
+    """Make the rounds of a finished member, damaged in one part."""
+    found = TrainedRounds.of(vars(model()))
+    if n_features is not None:
+        other = GradientBoostingRegressor(n_estimators=1).fit([[0.0], [1.0]], [0.0, 1.0])
+        return replace(found, ensemble=other.ensemble_)
+    return found if base_score is None else replace(found, base_score=base_score)
 
 
 ONE_TREE = model(n_estimators=1).ensemble_
@@ -43,12 +55,34 @@ DAMAGES = {
     },
     "fingerprint of a number": {"_fingerprint": 3},
     "statistics of text": {"statistics_": "high"},
+    "choices of text": {"chosen_": "much"},
+    "a choice of a list": {"chosen_": {"learning_rate": [0.1]}},
+    "a choice of no finite rounds": {"chosen_": {"refit_rounds": (1.5,)}},
+    "no members": {"_n_members": 0},
+    "members of text": {"_n_members": "two"},
+    "scores of members of text": {"_n_members": 2, "train_score_": ["high"]},
+    "a position of text": {"_position": "first"},
+    "a member of other features": {"_position": Position(member=1, finished=(rounds(n_features=1),))},
+    "a member of fewer classes": {
+        "_position": Position(member=1, finished=(rounds(base_score=np.zeros(1)),))
+    },
 }
 
 
 def test_an_honest_file_is_read():
     found = model()
     assert dumps(loads(dumps(found))) == dumps(found)
+    found.__dict__["_position"] = Position(member=1, finished=(rounds(),))
+    assert dumps(loads(dumps(found))) == dumps(found)
+
+
+def test_unsound_positions_are_refused():
+    for wrong in ({"phase": "third"}, {"member": 1}, {"n_rounds": 0}, {"finished": ["none"]}):
+        with pytest.raises(ModelFileError):
+            Position(**wrong)
+    for wrong in ({"ensemble": "oak"}, {"train_score": [0.0]}, {"refit_rounds": "many"}, {"ledger": "much"}):
+        with pytest.raises(ModelFileError):
+            replace(rounds(), **wrong)
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
