@@ -70,33 +70,35 @@ void add_tasks(std::vector<std::vector<double>>& parts) {
 
 void gram_matrix(double* gram, double* cross, const MatrixView& x, const double* shift, const double* weights,
                  const double* residuals, Size n_residuals, int n_threads, Interrupt& interrupt) {
-    const Size p = x.n_columns, width = padded(p + 1);
-    const Size tall = gram ? (p + 1 + kTile - 1) / kTile * kTile : 0;
-    // Left: w·z and the residuals as columns; right: z. The lower triangle of the products is enough.
-    const Size left_width = tall + (n_residuals + kTile - 1) / kTile * kTile;
-    const RowChunks chunks(x.n_rows, width + (weights ? left_width : 0), left_width * width);
+    const Size p = x.n_columns, width = padded(p + 1), tall = gram ? (p + kTile) / kTile * kTile : 0;
+    const Size extra = (n_residuals + kTile - 1) / kTile * kTile;
+    const RowChunks chunks(x.n_rows, weights && gram ? 2 * width : width, (tall + extra) * width);
     std::vector<std::vector<double>> sums(chunks.n_tasks);
     chunks.for_each(n_threads, interrupt, [&](Size task, Size begin, Size n) {
-        thread_local std::vector<double> right, left;
-        right.assign(chunks.chunk * width, 0.0);
-        left.assign(chunks.chunk * left_width, 0.0);
-        if (sums[task].empty()) sums[task].assign(left_width * width, 0.0);
-        pack_rows(right.data(), width, x, begin, n, shift);
+        thread_local std::vector<double> rows, weighted, rest;
+        rows.resize(chunks.chunk * width);
+        weighted.resize(weights ? chunks.chunk * width : 0);
+        rest.resize(chunks.chunk * extra);
+        if (sums[task].empty()) sums[task].assign((tall + extra) * width, 0.0);
+        pack_rows(rows.data(), width, x, begin, n, shift);
         for (Size r = 0; r < n; ++r) {
-            double* z = right.data() + r * width;
+            double* z = rows.data() + r * width;
             z[p] = 1.0;
-            double* a = left.data() + r * left_width;
-            const double weight = weights ? weights[begin + r] : 1.0;
-            if (gram)
-                for (Size j = 0; j <= p; ++j) a[j] = weight * z[j];
-            for (Size k = 0; k < n_residuals; ++k) a[tall + k] = residuals[(begin + r) * n_residuals + k];
+            std::fill(z + p + 1, z + width, 0.0);
+            if (weights && gram)
+                for (Size j = 0; j < width; ++j) weighted[r * width + j] = weights[begin + r] * z[j];
+            for (Size k = 0; k < extra; ++k)
+                rest[r * extra + k] = k < n_residuals ? residuals[(begin + r) * n_residuals + k] : 0.0;
         }
-        for (Size i = 0; i < left_width; i += kTile) {
-            const Size n_columns =
-                i < tall ? std::min(width, (i + kTile + kRegister - 1) / kRegister * kRegister) : width;
-            add_rows<kTile>(sums[task].data() + i * width, width, left.data() + i, left_width, 1,
-                            right.data(), width, n, n_columns);
+        double* out = sums[task].data();
+        const double* left = weights ? weighted.data() : rows.data();
+        for (Size i = 0; i < tall; i += kTile) {  // the lower triangle is enough
+            const Size n_columns = std::min(width, (i + kTile + kRegister - 1) / kRegister * kRegister);
+            add_rows<kTile>(out + i * width, width, left + i, width, 1, rows.data(), width, n, n_columns);
         }
+        for (Size k = 0; k < extra; k += kTile)
+            add_rows<kTile>(out + (tall + k) * width, width, rest.data() + k, extra, 1, rows.data(), width, n,
+                            width);
     });
     add_tasks(sums);
     const double* total = sums[0].data();

@@ -20,6 +20,12 @@ MODELS: list[Any] = [
     sp.LinearRegression(),
     sp.Ridge(),
     sp.RidgeCV(),
+    sp.Lasso(),
+    sp.ElasticNet(alpha=0.1),
+    sp.MultiTaskLasso(),
+    sp.MultiTaskElasticNet(alpha=0.1),
+    sp.LassoCV(alphas=10, tol=1e-12, max_iter=100_000),
+    sp.ElasticNetCV(alphas=10, ledger=True, tol=1e-12),
     sp.LogisticRegression(),
     sp.LogisticRegression(l1_ratio=0.5),
     sp.LogisticRegressionCV(Cs=3, cv=2),
@@ -199,7 +205,7 @@ BAD = {
     "alpha": [-1.0, "strong", np.nan],
     "max_iter": [0, 1.5],
     "solver": ["magic", 3],
-    "alphas": ["many", [-1.0], []],
+    "alphas": ["many", [-1.0], [], -3],
     "gcv_mode": ["fast"],
     "store_cv_results": ["yes"],
     "alpha_per_target": [1],
@@ -214,6 +220,10 @@ BAD = {
     "Cs": [0, "many", [-1.0]],
     "l1_ratios": [2.0, [1.5], []],
     "refit": ["yes"],
+    "precompute": ["yes", 3],
+    "selection": ["greedy"],
+    "eps": [0.0, "small"],
+    "ledger": ["full", 1],
 }
 NO_RULE = ("random_state", "scoring", "cv", "verbose")
 

@@ -1,6 +1,21 @@
 """Linear models: least squares, ridge, lasso, generalized linear models, logistic regression, linear SVMs."""
 
+from spinney.linear.lasso import ElasticNet, Lasso, MultiTaskElasticNet, MultiTaskLasso
+from spinney.linear.lasso_cv import ElasticNetCV, LassoCV, PathLedger
 from spinney.linear.least_squares import LinearRegression, Ridge, RidgeCV
 from spinney.linear.logistic import LogisticRegression, LogisticRegressionCV
 
-__all__ = ["LinearRegression", "LogisticRegression", "LogisticRegressionCV", "Ridge", "RidgeCV"]
+__all__ = [
+    "ElasticNet",
+    "ElasticNetCV",
+    "Lasso",
+    "LassoCV",
+    "LinearRegression",
+    "LogisticRegression",
+    "LogisticRegressionCV",
+    "MultiTaskElasticNet",
+    "MultiTaskLasso",
+    "PathLedger",
+    "Ridge",
+    "RidgeCV",
+]

@@ -132,6 +132,23 @@ class Design:
         """Return the matrix of some columns."""
         return Design(self.values[:, chosen], self.n_threads)
 
+    def column_products(
+        self, left: NDArray[np.intp], right: NDArray[np.intp], weights: Floats, mean: Floats
+    ) -> Floats:
+        """Return Σ w (x_l − mean_l)(x_r − mean_r) for chosen columns l and r.  -> (len(left), len(right))
+
+        weights (n_rows,), mean (n_columns,): weighted means, or zeros.
+        """
+        if self.is_sparse:
+            other = self.csr[:, right].multiply(weights[:, None]).tocsr()
+            total = weights.sum() * np.outer(mean[left], mean[right])
+            return np.asarray((self.csr[:, left].T @ other).toarray() - total)
+        other = (self.dense[:, right] - mean[right]) * weights[:, None]
+        columns = np.ascontiguousarray(self.dense[:, left])
+        shift = np.ascontiguousarray(mean[left])
+        products = core.cross_products(columns, shift, np.ascontiguousarray(other), self.n_threads)
+        return np.ascontiguousarray(products[:, :-1].T)
+
     def rows(self, chosen: NDArray[Any]) -> Design:
         """Return the matrix of some rows."""
         return Design(self.values[chosen], self.n_threads)
@@ -182,7 +199,7 @@ class Moments:
     def from_sums(
         cls, gram: Floats, cross: Floats, shift: Floats, y_mean: Floats, y_squares: Floats, intercept: bool
     ) -> Moments:
-        """Center what `Design.gram` returned; the targets are centered already."""
+        """Center what `Design.gram` returned for targets minus ``y_mean``."""
         p, total = len(shift), float(gram[-1, -1])
         check_finite(gram, cross)
         if not intercept:
@@ -190,7 +207,9 @@ class Moments:
             return cls(gram[:p, :p].copy(), cross[:, :p].copy(), zeros, y_mean, y_squares, total)
         rest = gram[p, :p] / total
         centered = gram[:p, :p] - total * np.outer(rest, rest)
+        y_rest = cross[:, p] / total
         cross = cross[:, :p] - cross[:, p:] * rest
+        y_mean, y_squares = y_mean + y_rest, y_squares - total * y_rest**2
         mean = shift + rest
         constant = np.diag(centered) <= total * (ROUNDING * mean) ** 2
         if constant.any():

@@ -378,13 +378,16 @@ class RidgeCV(RegressorMixin, MultiOutputMixin, LinearRegressor):  # type: ignor
         """
         training = self._read_values(X, y, sample_weight)
         alphas = self._checked_alphas()
+        moments = None
+        if normal_equations.is_narrow(training.design):
+            moments = Moments.of(training.design, training.y, training.weights, self.fit_intercept)
         if self.cv is None:
-            alpha, known = self._leave_one_out(training, alphas)
+            alpha, known = self._leave_one_out(training, alphas, moments)
         else:
             alpha, known = self._search(X, y, sample_weight, alphas)
         per_target = np.broadcast_to(alpha, training.y.shape[1])
         found = normal_equations.ridge(
-            training.design, training.y, training.weights, per_target, self.fit_intercept
+            training.design, training.y, training.weights, per_target, self.fit_intercept, moments
         )
         return self._set_fitted(**target_shaped(training, *found), **known, **training.read_as)
 
@@ -398,11 +401,13 @@ class RidgeCV(RegressorMixin, MultiOutputMixin, LinearRegressor):  # type: ignor
             raise InputError("store_cv_results and alpha_per_target need cv=None (leave-one-out).")
         return alphas
 
-    def _leave_one_out(self, training: Training, alphas: Floats) -> tuple[Any, dict[str, Any]]:
+    def _leave_one_out(
+        self, training: Training, alphas: Floats, moments: Moments | None
+    ) -> tuple[Any, dict[str, Any]]:
         """Return the best alpha, or one per target, and what to keep."""
         keep = self.store_cv_results or self.scoring is not None
         args = (training.design, training.y, training.weights, alphas, self.fit_intercept, keep)
-        left = normal_equations.leave_one_out(*args)
+        left = normal_equations.leave_one_out(*args, moments)
         known: dict[str, Any] = {}
         kept = None
         if self.scoring is None:

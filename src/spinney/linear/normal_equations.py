@@ -139,10 +139,20 @@ def non_negative(moments: Moments, tol: float, max_iter: int | None, alpha: floa
 # ---- ridge ----
 
 
-def ridge(design: Design, y: Floats, weights: Floats | None, alphas: Floats, intercept: bool) -> Solution:
-    """Return the ridge solution; alphas (n_targets,) penalize ½ α ‖w‖² beside ½ Σ w (y − ŷ)²."""
+def ridge(
+    design: Design,
+    y: Floats,
+    weights: Floats | None,
+    alphas: Floats,
+    intercept: bool,
+    moments: Moments | None = None,
+) -> Solution:
+    """Return the ridge solution; alphas (n_targets,) penalize ½ α ‖w‖² beside ½ Σ w (y − ŷ)².
+
+    Moments are computed if they are not given and the Gram matrix is the way.
+    """
     if is_narrow(design):
-        moments = Moments.of(design, y, weights, intercept)
+        moments = moments or Moments.of(design, y, weights, intercept)
         coef = ridge_from_moments(moments, alphas)
         if coef is not None:
             return _solution(coef, moments.x_mean, moments.y_mean)
@@ -240,7 +250,13 @@ class LeftOut(NamedTuple):
 
 
 def leave_one_out(
-    design: Design, y: Floats, weights: Floats | None, alphas: Floats, intercept: bool, keep: bool
+    design: Design,
+    y: Floats,
+    weights: Floats | None,
+    alphas: Floats,
+    intercept: bool,
+    keep: bool,
+    moments: Moments | None = None,
 ) -> LeftOut:
     """Leave-one-out errors of ridge regression for several alphas, from one eigendecomposition.
 
@@ -248,7 +264,8 @@ def leave_one_out(
     of every row. Sums are weighted.
     """
     if is_narrow(design):
-        return _left_out_narrow(design, y, weights, alphas, intercept, keep)
+        moments = moments or Moments.of(design, y, weights, intercept)
+        return _left_out_narrow(design, y, weights, moments, alphas, intercept, keep)
     dual = Dual.of(design, y, weights, intercept)
     values, vectors = linalg.eigh(dual.kernel, check_finite=False)
     values = np.maximum(values, 0.0)
@@ -267,9 +284,14 @@ def leave_one_out(
 
 
 def _left_out_narrow(
-    design: Design, y: Floats, weights: Floats | None, alphas: Floats, intercept: bool, keep: bool
+    design: Design,
+    y: Floats,
+    weights: Floats | None,
+    moments: Moments,
+    alphas: Floats,
+    intercept: bool,
+    keep: bool,
 ) -> LeftOut:
-    moments = Moments.of(design, y, weights, intercept)
     if _is_badly_scaled(moments.gram):
         # The small eigenvalues would be rounding of the large ones: a factor per alpha, with unit diagonal.
         parts = [

@@ -154,7 +154,9 @@ class SquaredHingeLoss(RowLoss):
         """Return the derivatives at scores (n_rows, n_outputs)."""
         gap: Floats = np.maximum(1.0 - self.y * scores[:, 0], 0.0)
         gradient = self._weigh(np.asarray(-2.0 * self.y * gap, np.float64))
-        return Derivatives(self._sum(gap * gap), gradient[:, None], _OneScore(self._weigh(2.0 * (gap > 0))))
+        return Derivatives(
+            self._sum(gap * gap), gradient[:, None], _OneScore(self._weigh(np.where(gap > 0, 2.0, 0.0)))
+        )
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,9 @@ class SquaredTubeLoss(RowLoss):
         rest = scores[:, 0] - self.y
         gap = np.maximum(np.abs(rest) - self.epsilon, 0.0)
         gradient = self._weigh(2.0 * np.sign(rest) * gap)
-        return Derivatives(self._sum(gap * gap), gradient[:, None], _OneScore(self._weigh(2.0 * (gap > 0))))
+        return Derivatives(
+            self._sum(gap * gap), gradient[:, None], _OneScore(self._weigh(np.where(gap > 0, 2.0, 0.0)))
+        )
 
     def start(self) -> Floats:
         """Return the best constant score."""
