@@ -210,6 +210,19 @@ class BoostingPass:
         scores = self._add_earlier(table, scores)
         return EvalSetRows(rows.X, table, rows.y, rows.weights, scores, self.training.n_threads)
 
+    @property
+    def best_iteration(self) -> int:
+        """The best round of early stopping."""
+        return best_round(self.loop.stopping_scores)
+
+    @property
+    def scores(self) -> tuple[Floats, Floats]:
+        """Scores of the training and of the validation rows."""
+        loop = self.loop
+        return np.array(loop.train_scores, dtype=np.float64), np.array(
+            loop.validation_scores, dtype=np.float64
+        )
+
     def fitted(self, chosen: Mapping[str, Value]) -> Fitted:
         """Return the fitted attributes after the rounds so far."""
         loop, training = self.loop, self.training
@@ -226,9 +239,9 @@ class BoostingPass:
             "base_score_": self.base_score,
             "classes_": training.class_labels,
             "statistics_": training.statistics,
-            "best_iteration_": best_round(loop.stopping_scores) if self.stops_early else n_rounds,
-            "train_score_": np.array(loop.train_scores, dtype=np.float64),
-            "validation_score_": np.array(loop.validation_scores, dtype=np.float64),
+            "best_iteration_": self.best_iteration if self.stops_early else n_rounds,
+            "train_score_": self.scores[0],
+            "validation_score_": self.scores[1],
             "do_early_stopping_": self.stops_early,
             "ledger_": None if loop.ledger is None else loop.ledger.finish(chosen),
             "chosen_": dict(chosen),
@@ -314,12 +327,11 @@ class BoostingFit:
             )
             at = replace(at, phase="search" if self.refits else "fit", n_rounds=self.settings["n_estimators"])
             stopped = self._run(search, at, lambda: search.fitted(self.chosen))
-            found = search.fitted(self.chosen)
             if stopped or not self.refits:
-                return found, stopped
-            scores, earlier = (found["train_score_"], found["validation_score_"]), None
+                return search.fitted(self.chosen), stopped
+            scores, earlier = search.scores, None
             n_trained = search.training.n_weighted
-            n_rounds = refit_rounds(found["best_iteration_"], training.n_weighted, n_trained, at.n_rounds)
+            n_rounds = refit_rounds(search.best_iteration, training.n_weighted, n_trained, at.n_rounds)
         again = BoostingPass(training, self.settings, earlier)
         chosen = self.chosen | {"refit_rounds": n_rounds}
 
