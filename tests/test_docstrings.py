@@ -33,6 +33,7 @@ PACKAGES = (
     "spinney.online",
     "spinney.perturb",
     "spinney.plotting",
+    "spinney.svm",
     "spinney.trees",
 )
 

@@ -8,6 +8,7 @@
 #include "bindings/register.hpp"
 #include "moments/class_moments.hpp"
 #include "online/epoch.hpp"
+#include "svm/smo.hpp"
 
 using spinney::Interrupt;
 using spinney::Size;
@@ -252,9 +253,114 @@ void register_online(nb::module_& m) {
           "Return a permutation of row numbers that depends on the seed only.");
 }
 
+// ---- support vector machines ----
+
+using AnyBlock = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
+
+/// Rows of a dense or sparse matrix, with the arrays that they borrow.
+struct SvmRows {
+    AnyBlock values;
+    Indices indices;
+    Begins begin;
+    spinney::FeatureRows rows;
+};
+
+void construct_rows(SvmRows* self, AnyBlock values, Indices indices, Begins begin, Size n_features) {
+    const auto rows = feature_rows(values, indices, begin, n_features);
+    require(rows.n_rows < std::numeric_limits<std::uint32_t>::max(), "too many rows");
+    new (self) SvmRows{std::move(values), std::move(indices), std::move(begin), rows};
+}
+
+spinney::Kernel make_kernel(int type, double gamma, double coef0, int degree) {
+    require(type >= 0 && type <= 5, "no such kernel");
+    return {static_cast<spinney::KernelType>(type), gamma, coef0, degree};
+}
+
+auto solve_dual(const SvmRows& data, const spinney::Kernel& kernel, const Vector<double>& linear,
+                const Vector<double>& lower, const Vector<double>& upper, const Vector<double>& start,
+                double kink, double tol, double cache_megabytes, bool shrinking, std::int64_t max_iter,
+                std::int64_t record_every, int n_threads) {
+    const Size n = data.rows.n_rows;
+    for (const auto* part : {&linear, &lower, &upper, &start})
+        require(part->size() == n, "all arrays must have one entry per row");
+    const bool precomputed = kernel.type == spinney::KernelType::precomputed;
+    require(n > 0 && (!precomputed || (data.rows.n_features == n && !data.rows.is_sparse())),
+            "a precomputed kernel is a square matrix");
+    const spinney::SmoOptions options{
+        tol, static_cast<Size>(cache_megabytes * 1048576.0), shrinking, max_iter, record_every, n_threads};
+    spinney::SmoSolution found;
+    run_interruptible([&](Interrupt& interrupt) {
+        const auto matrix = spinney::make_kernel_matrix(data.rows, kernel);
+        const auto span = [n](const Vector<double>& v) { return std::span(v.data(), n); };
+        spinney::DualProblem problem{*matrix,     span(linear),
+                                     span(lower), span(upper),
+                                     kink,        std::vector<double>(start.data(), start.data() + n)};
+        found = spinney::solve_dual(std::move(problem), options, interrupt);
+    });
+    NewArray<double> records({found.records.size(), 4});
+    for (Size i = 0; i < found.records.size(); ++i) {
+        const auto& r = found.records[i];
+        const double row[] = {static_cast<double>(r.iteration), static_cast<double>(r.n_active), r.gap,
+                              r.objective};
+        std::copy(row, row + 4, records.data + 4 * i);
+    }
+    return nb::make_tuple(to_array(std::move(found.beta)), found.intercept, found.objective, found.gap,
+                          found.n_iter, static_cast<int>(found.status), records.array);
+}
+
+auto kernel_sums(const SvmRows& data, const SvmRows& support, const spinney::Kernel& kernel,
+                 const Block<std::int64_t>& terms, const Vector<double>& coef,
+                 const Vector<double>& intercept, int n_threads) {
+    const bool precomputed = kernel.type == spinney::KernelType::precomputed;
+    const Size n_support = precomputed ? data.rows.n_features : support.rows.n_rows;
+    require(terms.shape(1) == 4, "a term is output, begin, end and first coefficient");
+    require(precomputed || (data.rows.n_features == support.rows.n_features &&
+                            data.rows.is_sparse() == support.rows.is_sparse()),
+            "rows and support vectors must be of one kind");
+    require(!precomputed || !data.rows.is_sparse(), "a precomputed kernel is dense");
+    std::vector<spinney::KernelTerm> list;
+    for (Size t = 0; t < terms.shape(0); ++t) {
+        const std::int64_t* term = terms.data() + 4 * t;
+        require(term[0] >= 0 && static_cast<Size>(term[0]) < intercept.size() && term[1] >= 0 &&
+                    term[1] <= term[2] && static_cast<Size>(term[2]) <= n_support && term[3] >= 0 &&
+                    static_cast<Size>(term[3] + term[2] - term[1]) <= coef.size(),
+                "a term is out of range");
+        list.push_back({static_cast<std::int32_t>(term[0]), term[1], term[2], term[3]});
+    }
+    NewArray<double> out({data.rows.n_rows, intercept.size()});
+    run_interruptible([&](Interrupt& interrupt) {
+        spinney::kernel_sums({out.data, data.rows.n_rows * intercept.size()}, data.rows, support.rows, kernel,
+                             list, {coef.data(), coef.size()}, {intercept.data(), intercept.size()},
+                             n_threads, interrupt);
+    });
+    return out.array;
+}
+
+void register_svm(nb::module_& m) {
+    nb::class_<SvmRows>(m, "SvmRows", "Rows of a dense matrix, or of a sparse one in CSR format.")
+        .def("__init__", &construct_rows, nb::arg("values"), nb::arg("indices").none(),
+             nb::arg("begin").none(), nb::arg("n_features"));
+    nb::class_<spinney::Kernel>(m, "Kernel", "A kernel function and its parameters.")
+        .def(
+            "__init__",
+            [](spinney::Kernel* self, int type, double gamma, double coef0, int degree) {
+                new (self) spinney::Kernel(make_kernel(type, gamma, coef0, degree));
+            },
+            nb::arg("type"), nb::arg("gamma"), nb::arg("coef0"), nb::arg("degree"));
+    m.def("solve_dual", &solve_dual, nb::arg("rows"), nb::arg("kernel"), nb::arg("linear"), nb::arg("lower"),
+          nb::arg("upper"), nb::arg("start"), nb::arg("kink"), nb::arg("tol"), nb::arg("cache_megabytes"),
+          nb::arg("shrinking"), nb::arg("max_iter"), nb::arg("record_every"), nb::arg("n_threads"),
+          "Solve the dual problem by SMO; return coefficients, intercept, objective, gap, iterations, status "
+          "and records.");
+    m.def("kernel_sums", &kernel_sums, nb::arg("rows"), nb::arg("support"), nb::arg("kernel"),
+          nb::arg("terms"), nb::arg("coef"), nb::arg("intercept"), nb::arg("n_threads"),
+          "Return sums of coefficients times kernel values (n_rows, n_outputs).");
+}
+
 }  // namespace
 
 void register_learners(nb::module_& m) {
     register_moments(m);
     register_online(m);
+    register_svm(m);
 }

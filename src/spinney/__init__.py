@@ -47,6 +47,7 @@ from spinney.perturb import (
     OutputFlippingClassifier,
     OutputSmearingRegressor,
 )
+from spinney.svm import SVC, SVR, OneClassSVM
 from spinney.trees import (
     C45Classifier,
     DecisionTreeClassifier,
@@ -62,6 +63,8 @@ except PackageNotFoundError:  # the source tree, not installed
     __version__ = "unknown"
 
 __all__ = [
+    "SVC",
+    "SVR",
     "AdaBoostClassifier",
     "AdaBoostRegressor",
     "BaggingClassifier",
@@ -94,6 +97,7 @@ __all__ = [
     "NegativeCorrelationRegressor",
     "ObliqueTreeClassifier",
     "ObliqueTreeRegressor",
+    "OneClassSVM",
     "OutputCodeClassifier",
     "OutputFlippingClassifier",
     "OutputSmearingRegressor",

@@ -27,6 +27,11 @@ MATRIX_LEARNERS = [
     _learner(sp.PassiveAggressiveClassifier, "average", average=5, loss="squared_hinge", random_state=1),
     _learner(sp.PassiveAggressiveRegressor, random_state=0),
     _learner(sp.PassiveAggressiveRegressor, "ledger", C=float("inf"), ledger=True, random_state=0),
+    # At the default tolerance, two solutions differ by more than a weight and a repeated row may.
+    _learner(sp.SVC, tol=1e-11),
+    _learner(sp.SVC, "linear", kernel="linear", probability=True, random_state=0, ledger=True),
+    _learner(sp.SVR, tol=1e-11),
+    _learner(sp.SVR, "laplacian", kernel="laplacian", C=10.0, ledger=True),
 ]
 
 

@@ -326,6 +326,43 @@ class Booster:
 
 def room(n_bytes: int) -> NDArray[np.uint8]: ...
 
+class SvmRows:
+    """Rows of a dense matrix, or of a sparse one in CSR format."""
+
+    def __init__(
+        self, values: _Floats, indices: _Int32s | None, begin: _Int64s | None, n_features: int
+    ) -> None: ...
+
+class Kernel:
+    """A kernel function and its parameters."""
+
+    def __init__(self, type: int, gamma: float, coef0: float, degree: int) -> None: ...
+
+def solve_dual(
+    rows: SvmRows,
+    kernel: Kernel,
+    linear: _Floats,
+    lower: _Floats,
+    upper: _Floats,
+    start: _Floats,
+    kink: float,
+    tol: float,
+    cache_megabytes: float,
+    shrinking: bool,
+    max_iter: int,
+    record_every: int,
+    n_threads: int,
+) -> tuple[_Floats, float, float, float, int, int, _Floats]: ...
+def kernel_sums(
+    rows: SvmRows,
+    support: SvmRows,
+    kernel: Kernel,
+    terms: _Int64s,
+    coef: _Floats,
+    intercept: _Floats,
+    n_threads: int,
+) -> _Floats: ...
+
 class OnlineLearner:
     """A perceptron or passive-aggressive learner, epoch by epoch."""
 
