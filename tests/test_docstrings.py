@@ -30,6 +30,7 @@ PACKAGES = (
     "spinney.io",
     "spinney.linear",
     "spinney.losses",
+    "spinney.multiclass",
     "spinney.online",
     "spinney.perturb",
     "spinney.plotting",

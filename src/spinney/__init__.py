@@ -39,6 +39,7 @@ from spinney.linear import (
     Ridge,
     RidgeCV,
 )
+from spinney.multiclass import ClassifierChain, OneVsOneClassifier, OneVsRestClassifier
 from spinney.online import PassiveAggressiveClassifier, PassiveAggressiveRegressor, Perceptron
 from spinney.perturb import (
     NegativeCorrelationClassifier,
@@ -72,6 +73,7 @@ __all__ = [
     "BernoulliNB",
     "C45Classifier",
     "CategoricalNB",
+    "ClassifierChain",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
     "ElasticNet",
@@ -98,6 +100,8 @@ __all__ = [
     "ObliqueTreeClassifier",
     "ObliqueTreeRegressor",
     "OneClassSVM",
+    "OneVsOneClassifier",
+    "OneVsRestClassifier",
     "OutputCodeClassifier",
     "OutputFlippingClassifier",
     "OutputSmearingRegressor",

@@ -145,6 +145,8 @@ ENSEMBLES = [
         early_stopping=True,
         random_state=0,
     ),
+    _learner(sp.OneVsRestClassifier, estimator=sp.GradientBoostingClassifier(n_estimators=4, random_state=0)),
+    _learner(sp.OneVsOneClassifier, estimator=sp.DecisionTreeClassifier(max_depth=4)),
     _learner(sp.AdaBoostClassifier),
     _learner(
         sp.AdaBoostClassifier, "depth", estimator=sp.DecisionTreeClassifier(max_depth=2), n_estimators=8
