@@ -23,6 +23,7 @@ MATRIX_LEARNERS = [
     _learner(sp.LinearDiscriminantAnalysis, "lsqr", solver="lsqr", store_covariance=True),
     _learner(sp.Perceptron),
     _learner(sp.Perceptron, "elastic", penalty="elasticnet", ledger=True, early_stopping=True),
+    _learner(sp.Perceptron, "dual", form="dual", kernel="rbf", max_iter=20, tol=None),
     _learner(sp.PassiveAggressiveClassifier, random_state=0),
     _learner(sp.PassiveAggressiveClassifier, "average", average=5, loss="squared_hinge", random_state=1),
     _learner(sp.PassiveAggressiveRegressor, random_state=0),

@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import spinney as sp
 from loops import for_each
+from spinney.io import dumps, loads
 
 X, Y = make_classification(300, 12, n_informative=6, n_classes=3, random_state=0)
 
@@ -111,3 +112,34 @@ def test_early_stopping_and_the_warning_about_too_few_epochs():
     assert model.n_iter_ < 1000 and model.score(X, Y) > 0.5
     with pytest.warns(ConvergenceWarning, match="max_iter"):
         sp.Perceptron(max_iter=2).fit(X, Y)
+
+
+@for_each("n_classes", [2, 3])
+def test_the_dual_form_is_the_same_hyperplane(n_classes):
+    rows = n_classes > Y
+    primal = sp.Perceptron(random_state=4, ledger=True).fit(X[rows], Y[rows])
+    dual = sp.Perceptron(random_state=4, ledger=True, form="dual").fit(X[rows], Y[rows])
+    assert_allclose(dual.coef_, primal.coef_, rtol=1e-9, atol=1e-9)
+    assert_allclose(dual.intercept_, primal.intercept_, rtol=1e-9, atol=1e-9)
+    assert_array_equal(dual.n_mistakes_, primal.n_mistakes_)
+    assert_array_equal(dual.ledger_.n_mistakes, primal.ledger_.n_mistakes)
+    assert_allclose(dual.ledger_.loss, primal.ledger_.loss, rtol=1e-9)
+    assert_allclose(dual.margin_, primal.margin_, rtol=1e-9)
+    assert_allclose(dual.radius_, primal.radius_, rtol=1e-12)
+    # Without weights, a coefficient is y times the number of mistakes on a row.
+    assert_array_equal(np.abs(dual.dual_coef_).sum(axis=1), dual.n_mistakes_)
+
+
+def test_a_kernel_separates_what_no_line_does():
+    xor = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    curved = sp.Perceptron(form="dual", kernel="rbf", gamma=1.0, tol=None, max_iter=50)
+    curved.fit(xor, [1, 1, 0, 0])
+    assert curved.score(xor, [1, 1, 0, 0]) == 1.0
+    assert curved.n_mistakes_[0] <= curved.mistake_bound_[0] < np.inf
+    assert not hasattr(curved, "coef_")
+    loaded = loads(dumps(curved))
+    assert_array_equal(loaded.decision_function(xor), curved.decision_function(xor))
+    with pytest.raises(ValueError, match="primal"):
+        sp.Perceptron(form="dual").partial_fit(X, Y, classes=[0, 1, 2])
+    with pytest.raises(ValueError, match="penalty"):
+        sp.Perceptron(form="dual", penalty="l2").fit(X, Y)

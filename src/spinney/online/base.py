@@ -53,8 +53,8 @@ CLASS_WEIGHT_RULE: tuple[Rule, ...] = (NONE, OneOf("balanced"), Kind("a dict by 
 class OnlineModel(MatrixEstimator, persistent_name=""):
     """Base class of linear models that are trained row by row."""
 
-    _required_attributes: ClassVar[tuple[str, ...]] = ("coef_", "intercept_", "n_iter_", "t_")
-    _state_attributes: ClassVar[tuple[str, ...]] = ("ledger_",)
+    _required_attributes: ClassVar[tuple[str, ...]] = ("intercept_", "n_iter_", "t_")
+    _state_attributes: ClassVar[tuple[str, ...]] = ("coef_", "ledger_")
 
     coef_: Floats
     intercept_: Floats
@@ -123,6 +123,7 @@ class OnlineModel(MatrixEstimator, persistent_name=""):
 
     def _check_weights_of_fit(self) -> int:
         """Return the number of problems; raise CorruptModelFile if the weights are damaged."""
+        require("coef_" in vars(self), "there are no weights")
         coef = np.atleast_2d(self.coef_)
         valid = isinstance(self.coef_, np.ndarray) and is_array(
             coef, np.float64, len(coef), self.n_features_in_

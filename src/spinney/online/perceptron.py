@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from spinney.core.arrays import Floats
-from spinney.core.parameters import NONE, OneOf, Real, Rule
+from spinney.core.errors import InputError
+from spinney.core.parameters import NONE, Integer, OneOf, Real, Rule, thread_count
 from spinney.data.matrix import Matrix
+from spinney.data.target import encode_labels
 from spinney.io import require
+from spinney.members.tables import is_array
 from spinney.native import core
 from spinney.online.base import CLASS_WEIGHT_RULE, ONLINE_RULES, OnlineClassifier
-from spinney.online.training import PERCEPTRON, Learned, UpdateRule
+from spinney.online.dual import DualPerceptron
+from spinney.online.training import PERCEPTRON, Learned, MistakeLedger, UpdateRule, sides
+from spinney.svm.kernels import KERNELS, KernelFunction, kernel_sums, resolve_gamma
 
 
 class Perceptron(OnlineClassifier):
@@ -24,6 +29,9 @@ class Perceptron(OnlineClassifier):
     If a hyperplane separates the rows with the margin γ and no row is longer than R, there are at most
     (R/γ)² mistakes over all epochs (Novikoff, 1962). The fitted model reports its number of mistakes and
     the bound for the margin that it has itself. More than two classes are separated one against the rest.
+
+    The dual form has a coefficient per row, which counts its mistakes: w = Σ c_j φ(x_j). It gives the same
+    hyperplane, and with a kernel a curved border.
 
     Parameters
     ----------
@@ -61,13 +69,30 @@ class Perceptron(OnlineClassifier):
         Whether to start from the weights of the last fit.
     ledger : bool, default=False
         Whether to record mistakes, updates and loss of every epoch in ``ledger_``.
+    form : {"primal", "dual"}, default="primal"
+        Weights of features, or coefficients of rows. The dual form has no penalty, `partial_fit`, early
+        stopping or warm start.
+    kernel : {"linear", "poly", "rbf", "laplacian", "sigmoid"}, default="linear"
+        Kernel of the dual form, as in :class:`~spinney.SVC`.
+    degree : int, default=3
+        Degree of kernel="poly".
+    gamma : {"scale", "auto"} or float, default="scale"
+        γ of the kernel.
+    coef0 : float, default=0.0
+        Constant of kernel="poly" and "sigmoid".
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Class labels.
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Weights.
+        Weights; not with a kernel other than "linear".
+    dual_coef_ : ndarray of shape (1, n_support) or (n_classes, n_support)
+        Coefficients of the rows that were mistaken, if form="dual".
+    support_ : ndarray of shape (n_support,)
+        Rows that were mistaken, if form="dual".
+    support_vectors_ : ndarray of shape (n_support, n_features)
+        Those rows, if form="dual".
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts.
     n_iter_ : int
@@ -105,13 +130,23 @@ class Perceptron(OnlineClassifier):
         "l1_ratio": (Real(0.0, 1.0),),
         "eta0": (Real(0.0, open_ends="("),),
         "class_weight": CLASS_WEIGHT_RULE,
+        "form": (OneOf("primal", "dual"),),
+        "kernel": (OneOf("linear", "poly", "rbf", "laplacian", "sigmoid"),),
+        "degree": (Integer(0),),
+        "gamma": (OneOf("scale", "auto"), Real(0.0)),
+        "coef0": (Real(-np.inf),),
     }
+    _state_attributes = ("dual_coef_", "support_", "support_vectors_", "_gamma")
     _required_attributes = ("n_mistakes_", "margin_", "radius_", "mistake_bound_")
 
     n_mistakes_: Any
     margin_: Floats
     mistake_bound_: Floats
     radius_: float
+    dual_coef_: Floats
+    support_: NDArray[np.int64]
+    support_vectors_: Floats
+    _gamma: float
 
     def __init__(
         self,
@@ -133,6 +168,11 @@ class Perceptron(OnlineClassifier):
         class_weight: Any = None,
         warm_start: bool = False,
         ledger: bool = False,
+        form: Literal["primal", "dual"] = "primal",
+        kernel: Literal["linear", "poly", "rbf", "laplacian", "sigmoid"] = "linear",
+        degree: int = 3,
+        gamma: float | Literal["scale", "auto"] = "scale",
+        coef0: float = 0.0,
     ) -> None:
         self._store_params(locals())
 
@@ -164,7 +204,105 @@ class Perceptron(OnlineClassifier):
         self
             The fitted classifier.
         """
+        if self.form == "dual":
+            return self._fit_dual(X, y, coef_init is None and intercept_init is None, sample_weight)
         return self._fit(X, y, coef_init, intercept_init, sample_weight)
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Visit the rows of a batch once; primal form only.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Rows of the batch.
+        y : array-like of shape (n_rows,)
+            Class labels.
+        classes : array-like of shape (n_classes,), default=None
+            All labels that will be seen; required in the first call.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Row weights; each is a factor of the update.
+
+        Returns
+        -------
+        self
+            The updated classifier.
+        """
+        if self.form == "dual":
+            raise InputError("The dual form of Perceptron has no partial_fit", fix="Use form='primal'.")
+        return super().partial_fit(X, y, classes, sample_weight)
+
+    # ---- the dual form ----
+
+    def _fit_dual(self, X: Any, y: Any, from_zero: bool, sample_weight: Any) -> Self:
+        """Count mistakes by row."""
+        self._check_params()
+        if self.penalty is not None or self.early_stopping or self.warm_start or not from_zero:
+            raise InputError(
+                "form='dual' has no penalty, early_stopping, warm_start or initial weights",
+                fix="Leave them out, or use form='primal'.",
+            )
+        matrix, described = self._read_training_matrix(X)
+        codes, classes = encode_labels(y, matrix.shape[0])
+        if len(classes) < 2:
+            raise InputError("The number of classes has to be greater than one; got 1 class")
+        weights = self._row_weights(codes, classes, sample_weight)
+        gamma = resolve_gamma(self.gamma, matrix, None)
+        dual = DualPerceptron(matrix, self._kernel(gamma), float(self.fit_intercept))
+        schedule, targets = self._schedule(one_epoch=False), sides(codes, len(classes))
+        learned = [
+            dual.train(target, one, float(self.eta0), schedule)
+            for target, one in zip(targets, weights, strict=True)
+        ]
+        margin = np.array([one.least_margin / one.length if one.length > 0 else 0.0 for one in learned])
+        applies = sample_weight is None and self.class_weight is None
+        n_iter = max(len(one.epochs) for one in learned)
+        return self._set_fitted(
+            classes_=classes,
+            intercept_=np.array([one.intercept for one in learned]),
+            n_iter_=n_iter,
+            t_=float(1 + n_iter * matrix.shape[0]),
+            ledger_=MistakeLedger.of(learned) if self.ledger else None,
+            _gamma=gamma,
+            **self._support(matrix, np.stack([one.coef for one in learned])),
+            **self._mistakes(learned, margin, dual.radius(), applies),
+            **described,
+        )
+
+    def _support(self, matrix: Any, coef: Floats) -> dict[str, Any]:
+        """Return the rows with a coefficient, and the weights of features that a linear kernel has."""
+        support = np.flatnonzero(coef.any(axis=0))
+        chosen = matrix[support]
+        vectors = np.asarray(chosen.toarray() if isinstance(chosen, sparse.csr_matrix) else chosen)
+        dual_coef = np.ascontiguousarray(coef[:, support])
+        linear = np.einsum("ks,sj->kj", dual_coef, vectors) if self.kernel == "linear" else None
+        return {
+            "coef_": linear,
+            "dual_coef_": dual_coef,
+            "support_": support,
+            "support_vectors_": vectors,
+        }
+
+    def _kernel(self, gamma: float) -> KernelFunction:
+        return KernelFunction(KERNELS.index(self.kernel), gamma, float(self.coef0), int(self.degree))
+
+    def _linear(self, X: Any) -> Floats:
+        if not hasattr(self, "dual_coef_") or self.kernel == "linear":
+            return super()._linear(X)
+        n_problems, n = self.dual_coef_.shape
+        terms = np.array([[k, 0, n, k * n] for k in range(n_problems)], dtype=np.int64)
+        return kernel_sums(
+            self._kernel(self._gamma),
+            self._read_matrix(X),
+            self.support_vectors_,
+            terms,
+            self.dual_coef_.ravel(),
+            self.intercept_,
+            thread_count(self.n_jobs),
+        )
+
+    # ---- the primal form ----
 
     def _update_rule(self) -> UpdateRule:
         strength = float(self.eta0) * float(self.alpha)
@@ -193,6 +331,11 @@ class Perceptron(OnlineClassifier):
         signed = np.array([(target * scores[:, k]).min() for k, target in enumerate(targets)])
         margin = np.divide(signed, length, out=np.zeros_like(signed), where=length > 0)
         applies = valid and self.penalty is None and self.class_weight is None and not self.early_stopping
+        return self._mistakes(learned, margin, radius, applies)
+
+    @staticmethod
+    def _mistakes(learned: Sequence[Learned], margin: Floats, radius: float, applies: bool) -> dict[str, Any]:
+        """Return mistakes, margin, radius, and the bound where the theorem applies."""
         bound = np.full(len(margin), np.inf)
         if applies:
             np.divide(radius, margin, out=bound, where=margin > 0)
@@ -202,6 +345,16 @@ class Perceptron(OnlineClassifier):
             "radius_": radius,
             "mistake_bound_": bound**2,
         }
+
+    def _check_weights_of_fit(self) -> int:
+        if "dual_coef_" not in vars(self):
+            return super()._check_weights_of_fit()
+        n = len(self.support_) if isinstance(self.support_, np.ndarray) else -1
+        n_problems = len(self.intercept_)
+        valid = is_array(self.dual_coef_, np.float64, n_problems, n) and type(self._gamma) is float
+        valid = valid and is_array(self.support_vectors_, np.float64, n, self.n_features_in_)
+        require(valid, "the coefficients do not fit the support vectors")
+        return super()._check_weights_of_fit() if "coef_" in vars(self) else n_problems
 
     def _check_fitted(self) -> None:
         super()._check_fitted()

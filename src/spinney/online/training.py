@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from spinney.core.seeds import draw_word
 from spinney.data.matrix import Matrix
 from spinney.io import Persistent
 from spinney.native import core
+
+EpochRecord: TypeAlias = tuple[float, int, int]
+"""Sum of the losses, number of updates, and number of mistakes of one epoch."""
 
 # Rule of updates in the core.
 PERCEPTRON, PASSIVE, PASSIVE_SLACK = range(3)
@@ -52,11 +55,11 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Learned:
-    """Weights of one problem after training, and one record (loss, updates, mistakes) per epoch."""
+    """Weights of one problem after training, and one record per epoch."""
 
     coef: Floats
     intercept: float
-    epochs: list[tuple[float, int, int]]
+    epochs: list[EpochRecord]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -164,33 +167,50 @@ def train(
         np.ascontiguousarray(start[0], dtype=np.float64),
         float(start[1]),
     )
-    order, epochs = rows.visited, []
+
+    def visit(order: NDArray[np.uint32]) -> EpochRecord:
+        return learner.run_epoch(*rows.arrays, target, weights, order)
+
+    def held_out_cost() -> float:
+        coef, intercept = learner.learned()
+        return -rows.score(coef, intercept, target, rule.regression)
+
+    epochs = run_epochs(visit, rows.visited, schedule, None if rows.judged is None else held_out_cost)
+    coef, intercept = learner.learned()
+    return Learned(coef, intercept, epochs)
+
+
+def run_epochs(
+    visit: Callable[[NDArray[np.uint32]], EpochRecord],
+    rows: NDArray[np.uint32],
+    schedule: Schedule,
+    held_out_cost: Callable[[], float] | None,
+) -> list[EpochRecord]:
+    """Visit rows epoch by epoch until the loss, or the cost of rows held out, does not improve any more."""
+    order, epochs = rows, []
     best, since_best = np.inf, 0
     for epoch in range(schedule.max_iter):
         if schedule.shuffle:
             order = core.shuffled_rows(order, draw_word(schedule.seed, _ORDER + epoch))
-        epochs.append(learner.run_epoch(*rows.arrays, target, weights, order))
+        epochs.append(visit(order))
         if schedule.tol is None:
             continue
-        if rows.judged is None:
+        if held_out_cost is None:
             cost, slack = epochs[-1][0], schedule.tol * len(order)
         else:
-            coef, intercept = learner.learned()
-            cost, slack = -rows.score(coef, intercept, target, rule.regression), schedule.tol
+            cost, slack = held_out_cost(), schedule.tol
         since_best = since_best + 1 if cost > best - slack else 0
         best = min(best, cost)
         if since_best >= schedule.n_iter_no_change:
-            break
-    else:
-        if schedule.tol is not None and schedule.max_iter > 1:
-            warnings.warn(
-                "Maximum number of iteration reached before convergence. Consider increasing max_iter to "
-                "improve the fit.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-    coef, intercept = learner.learned()
-    return Learned(coef, intercept, epochs)
+            return epochs
+    if schedule.tol is not None and schedule.max_iter > 1:
+        warnings.warn(
+            "Maximum number of iteration reached before convergence. Consider increasing max_iter to improve "
+            "the fit.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return epochs
 
 
 def sides(codes: NDArray[np.int32], n_classes: int) -> list[Floats]:
