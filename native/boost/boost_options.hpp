@@ -13,11 +13,11 @@
 
 namespace spinney {
 
-enum class Growth : std::uint8_t { leaf_wise, level_wise };
+enum class Growth : std::uint8_t { leaf_wise, level_wise, symmetric };
 enum class Sampling : std::uint8_t { none, uniform, goss, mvs };
 
 template <>
-inline constexpr std::array spellings<Growth>{"leaf-wise", "level-wise"};
+inline constexpr std::array spellings<Growth>{"leaf-wise", "level-wise", "symmetric"};
 template <>
 inline constexpr std::array spellings<Sampling>{"none", "uniform", "goss", "mvs"};
 
@@ -44,6 +44,7 @@ struct BoostOptions {
     bool ledger = false;  // record the split candidates
 
     bool level_wise() const { return growth == Growth::level_wise; }
+    bool symmetric() const { return growth == Growth::symmetric; }
     bool limits_interactions() const { return !interaction_cst.empty(); }
 
     static constexpr auto fields() {

@@ -40,18 +40,10 @@ class BoostedGrower::Impl {
         tree_.fragment.add(1, 0);
         columns_.draw(address);
         add_root(address);
-        std::vector<Node> open;
-        enqueue(open, 0);
-        Size n_leaves = 1;
-        while (!open.empty() && n_leaves < o_.max_leaf_nodes) {
-            interrupt.poll();
-            const Node id = pop_best(open);
-            const Node first = split_node(id);
-            ++n_leaves;
-            if (n_leaves < o_.max_leaf_nodes) search_children(id, first);
-            for (const Node child : {first, first + 1}) enqueue(open, child);
-        }
-        for (const Node id : open) finalize_leaf(id);
+        if (o_.symmetric())
+            grow_symmetric(interrupt);
+        else
+            grow_nodes(interrupt);
         for (LedgerRow& row : tree_.fragment.ledger)  // the candidates of a leaf were not chosen
             row.chosen = row.chosen && tree_.fragment.nodes[static_cast<Size>(row.node)].n_children > 0;
         return std::move(tree_);
@@ -60,6 +52,7 @@ class BoostedGrower::Impl {
   private:
     struct Scratch {
         NewtonSearch search;
+        LevelSearch level;
         std::unique_ptr<Stat[]> histogram;  // all zero between nodes
         RowBuffer buffer;
         std::array<Stat, kBundleBins> lines, weights{};
@@ -73,6 +66,39 @@ class BoostedGrower::Impl {
     ChunkRange* ranges(Node id) { return tree_.ranges.data() + static_cast<Size>(id) * n_chunks_; }
     int threads_for(Size rows) const { return rows < kSmall ? 1 : o_.n_threads; }
     Scratch& scratch(int thread) { return scratch_[static_cast<Size>(thread)]; }
+
+    // --- growth ---
+
+    void grow_nodes(Interrupt& interrupt) {
+        std::vector<Node> open;
+        enqueue(open, 0);
+        Size n_leaves = 1;
+        while (!open.empty() && n_leaves < o_.max_leaf_nodes) {
+            interrupt.poll();
+            const Node id = pop_best(open);
+            const Node first = split_node(id);
+            ++n_leaves;
+            if (n_leaves < o_.max_leaf_nodes) search_children(id, first);
+            for (const Node child : {first, first + 1}) enqueue(open, child);
+        }
+        for (const Node id : open) finalize_leaf(id);
+    }
+
+    /// Symmetric (oblivious) trees, as in CatBoost: the nodes of a level share one split, the one with the
+    /// largest sum of gains. A node that it does not divide stays whole. Without limits on leaves: a level
+    /// has few nodes, and its splits are supported by all rows.
+    void grow_symmetric(Interrupt& interrupt) {
+        std::vector<Node> level{0};
+        for (int depth = 0; within_depth(node(0)) && depth < o_.max_depth; ++depth) {
+            if (2 * level.size() > o_.max_leaf_nodes) break;
+            interrupt.poll();
+            const std::int32_t f = times_.time(Phase::split, [&] { return search_level(level, depth); });
+            if (f < 0) break;
+            level = split_level(level, f, depth + 1 < o_.max_depth);
+        }
+        for (const Node id : level) finalize_leaf(id);
+        pool_.release(std::move(level_histogram_));
+    }
 
     // --- nodes ---
 
@@ -91,7 +117,10 @@ class BoostedGrower::Impl {
         if (within_depth(root)) {
             root.histogram = pool_.acquire();
             times_.time(Phase::histogram, [&] { build(root); });
-            times_.time(Phase::split, [&] { merge_and_search(nullptr, &root, nullptr); });
+            if (o_.symmetric())
+                start_levels(root);
+            else
+                times_.time(Phase::split, [&] { merge_and_search(nullptr, &root, nullptr); });
         }
     }
 
@@ -193,6 +222,108 @@ class BoostedGrower::Impl {
         thread_parts_ = false;
         for (Size i = 0; i < 2; ++i)
             if (searched[i]) choose_split(i, *pair[i], facts[i]);
+    }
+
+    /// Sum the root and keep a copy of its histogram, which is that of all nodes of a level together.
+    void start_levels(BoostNode& root) {
+        sum_root(root);
+        finish_histograms(nullptr, root, nullptr);
+        level_histogram_ = pool_.acquire();
+        std::copy_n(root.histogram.get(), table_.histogram_size(), level_histogram_.get());
+    }
+
+    /// Merge the threads' parts of `built`, and obtain the other child's histogram by subtraction.
+    void finish_histograms(BoostNode* parent, BoostNode& built, BoostNode* other) {
+        if (parent && other) other->histogram = std::move(parent->histogram);
+        for (Size s = 0; s < table_.bundles.bundles.size(); ++s) {
+            if (thread_parts_) merge(built, s);
+            if (other) subtract(*other, built, s);
+        }
+        thread_parts_ = false;
+    }
+
+    /// Find the split of a level: sum each feature's gains over the nodes. Return its feature, −1: none.
+    std::int32_t search_level(const std::vector<Node>& level, int depth) {
+        BoostNode place;  // draws the level's columns
+        place.address = mix(node(0).address, static_cast<std::uint64_t>(depth) + 1);
+        columns_.allow(allowed_[0], place);
+        const NewtonNode facts = describe(node(0));
+        const Size n_bundles = table_.bundles.bundles.size();
+        const int n_threads = level.size() * n_bundles < kManyBundles ? 1 : o_.n_threads;
+        Pool::shared().parallel_for(n_threads, n_bundles, [&](Size s, int thread) {
+            const Bundle& bundle = table_.bundles.bundles[s];
+            LevelSearch& search = scratch(thread).level;
+            for (Size place = 0; place < bundle.features.size(); ++place) {
+                const std::uint32_t f = bundle.features[place];
+                if (!allowed_[0][f]) continue;
+                const auto bins = [&](const Stat* histogram) {
+                    return column_bins(bundle, place, histogram + s * kBundleBins, thread);
+                };
+                const CodeColumn& column = table_.x.columns[f];
+                search.start(bins(level_histogram_.get()), column.n_bins,
+                             column.kind == ColumnKind::categorical, facts);
+                for (const Node id : level) search.add(bins(node(id).histogram.get()), node(id).total);
+                found_[0][f] = search.best();
+            }
+        });
+        std::int32_t best = -1;
+        for (const std::uint32_t f : columns_.drawn()) {
+            if (!allowed_[0][f] || !found_[0][f].found() || !worth(found_[0][f], facts)) continue;
+            const auto better = [&](std::int32_t b) {
+                return replaces(found_[0][f].gain, found_[0][static_cast<Size>(b)].gain, [&] {
+                    const auto path = static_cast<std::uint64_t>(depth);
+                    return mix(path, f) < mix(path, static_cast<std::uint64_t>(b));
+                });
+            };
+            if (best < 0 || better(best)) best = static_cast<std::int32_t>(f);
+        }
+        if (o_.ledger)
+            for (const Node id : level) {
+                node(id).feature = best;
+                write_ledger(0, node(id), rows_->units.gain());
+                node(id).feature = -1;
+            }
+        return best;
+    }
+
+    /// Split all nodes of a level; return the nodes of the next one.
+    std::vector<Node> split_level(const std::vector<Node>& level, std::int32_t f, bool more) {
+        const auto feature = static_cast<Size>(f);
+        const NewtonSplit cut = found_[0][feature];
+        const auto [s, place] = table_.bundles.place_of[feature];
+        const CodeColumn& column = table_.x.columns[feature];
+        const bool categorical = column.kind == ColumnKind::categorical;
+        std::vector<Node> next;
+        for (const Node id : level) {
+            const Stat* bins =
+                column_bins(table_.bundles.bundles[s], place, node(id).histogram.get() + s * kBundleBins, 0);
+            const Stat left = LevelSearch::left_sum(cut, bins, column.n_bins, categorical);
+            if (left == 0 || left == node(id).total) {
+                next.push_back(id);
+                continue;
+            }
+            node(id).best = cut;
+            node(id).best.left = left;
+            node(id).feature = f;
+            const double gain = LevelSearch::gain_of(left, node(id).total, describe(node(0)).l2);
+            node(id).gain = std::max(0.0, gain * rows_->units.gain());
+            const Node first = split_node(id);
+            if (more) build_children(id, first);
+            release(node(id));
+            next.insert(next.end(), {first, first + 1});
+        }
+        return next;
+    }
+
+    void build_children(Node id, Node first) {
+        BoostNode &parent = node(id), &left = node(first), &right = node(first + 1);
+        BoostNode& small = left.n_rows < right.n_rows ? left : right;
+        BoostNode& large = left.n_rows < right.n_rows ? right : left;
+        small.histogram = pool_.acquire();
+        times_.time(Phase::histogram, [&] {
+            build(small);
+            finish_histograms(&parent, small, &large);
+        });
     }
 
     void merge(BoostNode& n, Size s) {
@@ -531,7 +662,8 @@ class BoostedGrower::Impl {
     std::vector<Scratch> scratch_;
     detail::HistogramPool pool_;
     bool keeps_histograms_ = true;
-    bool thread_parts_ = false;  // the histogram just built is spread over threads
+    std::unique_ptr<Stat[]> level_histogram_;  // symmetric growth: of all rows
+    bool thread_parts_ = false;                // the histogram just built is spread over threads
     ColumnSampler columns_;
     std::array<std::vector<NewtonSplit>, 2> found_;
     std::array<std::vector<std::uint8_t>, 2> allowed_;

@@ -18,7 +18,7 @@ class BoostedGrower {
     BoostedGrower(const BoostTable& table, const BoostOptions& options, PhaseTimes& times);
     ~BoostedGrower();
 
-    /// Grow one tree, leaf-wise or level-wise.  address: of its random draws
+    /// Grow one tree, leaf-wise, level-wise or symmetric.  address: of its random draws
     BoostedTree grow(BoostRows& rows, std::uint64_t address, Interrupt& interrupt);
 
   private:

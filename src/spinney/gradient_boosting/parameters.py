@@ -70,7 +70,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "unseen": TREE_RULES["unseen"],
     "monotonic_cst": TREE_RULES["monotonic_cst"],
     "interaction_cst": (NONE, OneOf("pairwise", "no_interactions"), ArrayLike()),
-    "growth": (OneOf("leaf-wise", "level-wise"),),
+    "growth": (OneOf("leaf-wise", "level-wise", "symmetric"),),
     "sampling": (OneOf("auto", "uniform", "goss", "mvs"),),
     "subsample": (NONE, _FRACTION),
     "colsample_bytree": (_FRACTION,),

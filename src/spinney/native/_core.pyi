@@ -266,7 +266,7 @@ class BoostOptions:
         n_threads: int = ...,
         seed: int = ...,
         first_round: int = ...,
-        growth: Literal["leaf-wise", "level-wise"] = ...,
+        growth: Literal["leaf-wise", "level-wise", "symmetric"] = ...,
         max_leaf_nodes: int | None = ...,
         max_depth: int | None = ...,
         min_samples_leaf: float = ...,
