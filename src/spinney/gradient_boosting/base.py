@@ -28,7 +28,7 @@ from spinney.gradient_boosting.callbacks import (
 from spinney.gradient_boosting.categories import TargetStatistics
 from spinney.gradient_boosting.defaults import Facts, Kind, Value, check_chosen, choose, is_auto
 from spinney.gradient_boosting.ledger import GradientLedger
-from spinney.gradient_boosting.parameters import BoostingParameters
+from spinney.gradient_boosting.parameters import BoostingParameters, check_growth
 from spinney.gradient_boosting.passes import BoostingFit, Fitted, Position, TrainedRounds
 from spinney.gradient_boosting.rounds import Scorer, make_scorer
 from spinney.gradient_boosting.training_set import BoostingSet, ValidationRows, read_init_score, start_scores
@@ -252,7 +252,9 @@ class _BaseGradientBoosting(BoostingParameters, TableEstimator):
         kind: Kind = "regression" if not n_classes else "binary" if n_classes <= 2 else "multiclass"
         by_loss = isinstance(self.scoring, str) and self.scoring == "loss"
         has_score = training.loss.has_value or not by_loss
-        chosen = choose(vars(self), Facts(training.n_weighted, kind, has_eval_set, has_score))
+        constrained = self.monotonic_cst is not None or self.interaction_cst is not None
+        facts = Facts(training.n_weighted, kind, has_eval_set, has_score, constrained or self.warm_start)
+        chosen = choose(vars(self), facts)
         if warm:
             earlier = vars(self).get("chosen_", {})
             chosen = {
@@ -265,6 +267,7 @@ class _BaseGradientBoosting(BoostingParameters, TableEstimator):
         """Return all parameters, with the chosen ones; raise if they do not allow to continue the model."""
         settings: dict[str, Any] = self.get_params(deep=False) | chosen
         check_parameters(type(self).__name__, settings, self._parameter_rules)  # a file may have other values
+        check_growth(settings)
         if not continues:
             return settings
         if is_auto(self.n_estimators) and "refit_rounds" in self.chosen_:

@@ -91,21 +91,27 @@ class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):  # typ
     n_iter_no_change : int or "auto", default="auto"
         Number of rounds without improvement after which training stops. Predictions then use the best round,
         `best_iteration_`. "auto" is 60. Classic: 10.
-    tol : float, default=1e-7
-        Minimum increase of the score that counts as an improvement.
+    tol : float or "auto", default="auto"
+        Minimum increase of the score that counts as an improvement. "auto" is 0. Classic: 1e-7.
     refit : bool or "auto", default="auto"
         After early stopping on rows that were held out, fit again from scratch on all rows, with the best
         number of rounds times the ratio of the numbers of rows, at most `n_estimators`. "auto" is True.
         Classic: False.
     n_members : int or "auto", default="auto"
-        Number of models, each with its own seed and validation rows, whose raw scores are averaged. "auto" is
-        1, and 5 with ``preset="strong"``.
+        Number of models whose raw scores are averaged. Each has its own seed and validation rows; with
+        ``growth="mixed"`` two of them share both, and a member whose validation loss exceeds the least one by
+        more than 5 % is left out. "auto" is 2 for mixed growth, else 1; 6 with ``preset="strong"``.
     verbose : int, default=0
         Show a progress bar if positive.
     random_state : int, RandomState, Generator or None, default=None
         Seed of all random draws: rows, columns, rows held out, and the order of target statistics.
-    growth : {"leaf-wise", "level-wise"}, default="leaf-wise"
-        Split the leaf with the largest gain first, or grow level by level.
+    growth : {"auto", "leaf-wise", "level-wise", "symmetric", "mixed"}, default="auto"
+        Split the leaf with the largest gain first; grow level by level; grow symmetric (oblivious) trees, in
+        which all nodes of a level share one split, as in CatBoost; or "mixed": members alternate between
+        leaf-wise and symmetric trees. Symmetric trees have depth 6 if `max_depth` is None; `max_leaf_nodes`,
+        `min_samples_leaf` and `min_hessian` do not apply to them, and they support no constraints. "auto" is
+        "mixed" for two classes and "symmetric" for more; "leaf-wise" with constraints, with `warm_start`, or below 50 rows. Classic:
+        "leaf-wise".
     min_gain : float, default=0.0
         Minimum gain of a split (γ in XGBoost).
     min_hessian : float, default=1e-3
@@ -421,21 +427,27 @@ class GradientBoostingRegressor(RegressorMixin, _BaseGradientBoosting):  # type:
     n_iter_no_change : int or "auto", default="auto"
         Number of rounds without improvement after which training stops. Predictions then use the best round,
         `best_iteration_`. "auto" is 60. Classic: 10.
-    tol : float, default=1e-7
-        Minimum increase of the score that counts as an improvement.
+    tol : float or "auto", default="auto"
+        Minimum increase of the score that counts as an improvement. "auto" is 0. Classic: 1e-7.
     refit : bool or "auto", default="auto"
         After early stopping on rows that were held out, fit again from scratch on all rows, with the best
         number of rounds times the ratio of the numbers of rows, at most `n_estimators`. "auto" is True.
         Classic: False.
     n_members : int or "auto", default="auto"
-        Number of models, each with its own seed and validation rows, whose raw scores are averaged. "auto" is
-        1, and 5 with ``preset="strong"``.
+        Number of models whose raw scores are averaged. Each has its own seed and validation rows; with
+        ``growth="mixed"`` two of them share both, and a member whose validation loss exceeds the least one by
+        more than 5 % is left out. "auto" is 2 for mixed growth, else 1; 6 with ``preset="strong"``.
     verbose : int, default=0
         Show a progress bar if positive.
     random_state : int, RandomState, Generator or None, default=None
         Seed of all random draws: rows, columns, rows held out, and the order of target statistics.
-    growth : {"leaf-wise", "level-wise"}, default="leaf-wise"
-        Split the leaf with the largest gain first, or grow level by level.
+    growth : {"auto", "leaf-wise", "level-wise", "symmetric", "mixed"}, default="auto"
+        Split the leaf with the largest gain first; grow level by level; grow symmetric (oblivious) trees, in
+        which all nodes of a level share one split, as in CatBoost; or "mixed": members alternate between
+        leaf-wise and symmetric trees. Symmetric trees have depth 7 if `max_depth` is None; `max_leaf_nodes`,
+        `min_samples_leaf` and `min_hessian` do not apply to them, and they support no constraints. "auto" is
+        "mixed"; "leaf-wise" with constraints, with `warm_start`, or below 50 rows. Classic:
+        "leaf-wise".
     min_gain : float, default=0.0
         Minimum gain of a split (γ in XGBoost).
     min_hessian : float, default=1e-3

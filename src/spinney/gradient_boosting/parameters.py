@@ -70,7 +70,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "unseen": TREE_RULES["unseen"],
     "monotonic_cst": TREE_RULES["monotonic_cst"],
     "interaction_cst": (NONE, OneOf("pairwise", "no_interactions"), ArrayLike()),
-    "growth": (OneOf("leaf-wise", "level-wise", "symmetric"),),
+    "growth": (OneOf("auto", "leaf-wise", "level-wise", "symmetric", "mixed"),),
     "sampling": (OneOf("auto", "uniform", "goss", "mvs"),),
     "subsample": (NONE, _FRACTION),
     "colsample_bytree": (_FRACTION,),
@@ -82,7 +82,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
         _AUTO,
         Integer(1),
     ),
-    "tol": (Real(0.0),),
+    "tol": (_AUTO, Real(0.0)),
     "ledger": (OneOf(False, True, "full"),),
     "verbose": (Integer(0), FLAG),
 }
@@ -119,12 +119,12 @@ class BoostingParameters:
     scoring: str | Callable[..., float] | None = "loss"
     validation_fraction: int | float | Auto | None = "auto"
     n_iter_no_change: int | Auto = "auto"
-    tol: float = 1e-7
+    tol: float | Auto = "auto"
     refit: bool | Auto = "auto"
     n_members: int | Auto = "auto"
     verbose: int = 0
     random_state: Any = None
-    growth: Literal["leaf-wise", "level-wise"] = "leaf-wise"
+    growth: Literal["auto", "leaf-wise", "level-wise", "symmetric", "mixed"] = "auto"
     min_gain: float = 0.0
     min_hessian: float = 1e-3
     sampling: Literal["auto", "uniform", "goss", "mvs"] = "auto"
@@ -137,6 +137,18 @@ class BoostingParameters:
     unseen: Literal["missing", "error"] = "missing"
     ledger: bool | Literal["full"] = False
     n_jobs: int | None = None
+
+
+def check_growth(params: Mapping[str, Any]) -> None:
+    """Raise InputError if constraints are set that symmetric trees do not keep."""
+    if params["growth"] not in ("symmetric", "mixed"):
+        return
+    for name in ("monotonic_cst", "interaction_cst"):
+        if params[name] is not None:
+            raise InputError(
+                f'growth="{params["growth"]}" does not support {name}',
+                fix='Set growth="leaf-wise", or leave the constraint out.',
+            )
 
 
 def check_loss_parameters(owner: str, params: Mapping[str, Any]) -> None:

@@ -16,12 +16,13 @@ from spinney.core.seeds import draw_word
 from spinney.data.schema import Table
 from spinney.gradient_boosting.callbacks import Callbacks
 from spinney.gradient_boosting.categories import TargetStatistics, features_to_encode
-from spinney.gradient_boosting.defaults import Value, refit_rounds
+from spinney.gradient_boosting.defaults import MAX_MEMBER_LOSS, MIXED_GROWTH, Value, refit_rounds
 from spinney.gradient_boosting.ledger import GradientLedger, LedgerBuilder, join_ledgers
 from spinney.gradient_boosting.rounds import (
     BoosterRows,
     BoostingLoop,
     EvalSetRows,
+    LossScorer,
     Phase,
     Scorer,
     best_round,
@@ -313,13 +314,13 @@ class BoostingFit:
 
     def _fit_member(self, at: Position, earlier: TrainedRounds | None) -> tuple[Fitted, bool]:
         """Run the passes of one member; return its fitted attributes, and whether a callback stopped it."""
-        training, n_rounds = self._seeded(at.member), at.n_rounds
+        training, settings, n_rounds = self._seeded(at.member), self._member_settings(at.member), at.n_rounds
         if at.phase == "refit" and earlier is not None:
             scores = earlier.train_score, earlier.validation_score
         else:
             search = BoostingPass(
                 training,
-                self.settings,
+                settings,
                 earlier,
                 stops_early=self.stops_early,
                 scorer=self.scorer,
@@ -332,7 +333,7 @@ class BoostingFit:
             scores, earlier = search.scores, None
             n_trained = search.training.n_weighted
             n_rounds = refit_rounds(search.best_iteration, training.n_weighted, n_trained, at.n_rounds)
-        again = BoostingPass(training, self.settings, earlier)
+        again = BoostingPass(training, settings, earlier)
         chosen = self.chosen | {"refit_rounds": n_rounds}
 
         def fitted() -> Fitted:
@@ -350,13 +351,40 @@ class BoostingFit:
         )
 
     def _seeded(self, member: int) -> BoostingSet:
-        """Return the training rows with the seed of a member."""
+        """Return the training rows with the seed of a member; both trees of a mixed pair have the same."""
+        if self._is_mixed:
+            member //= len(MIXED_GROWTH)
         if member == 0:
             return self.training
         return replace(self.training, seed=draw_word(draw_word(self.training.seed, _MEMBER_STREAM), member))
 
+    @property
+    def _is_mixed(self) -> bool:
+        return bool(self.settings["growth"] == "mixed")
+
+    def _member_settings(self, member: int) -> Mapping[str, Any]:
+        """Return the parameters of a member."""
+        if not self._is_mixed:
+            return self.settings
+        return {**self.settings, "growth": MIXED_GROWTH[member % len(MIXED_GROWTH)]}
+
+    def _is_kept(self, members: Sequence[TrainedRounds]) -> list[bool]:
+        """Return whether each member is part of the average: not if its validation loss is far from the
+        least one."""
+        by_loss = isinstance(self.scorer, LossScorer) and all(
+            len(one.validation_score) > 1 for one in members
+        )
+        if not (self._is_mixed and by_loss):
+            return [True] * len(members)
+        losses = [-float(np.nanmax(one.validation_score[1:])) for one in members]
+        least = min(losses)
+        return [loss <= least + MAX_MEMBER_LOSS * abs(least) for loss in losses]
+
     def _average(self, last: Fitted, members: Sequence[TrainedRounds]) -> Fitted:
         """Return one model whose raw scores are the mean of those of the members."""
+        kept = self._is_kept(members)
+        growth = tuple(self._member_settings(i)["growth"] for i, keep in enumerate(kept) if keep)
+        members = [one for one, keep in zip(members, kept, strict=True) if keep]
         first, n = members[0], len(members)
         for one in members:
             same = one.statistics is first.statistics is None or (
@@ -372,6 +400,7 @@ class BoostingFit:
         ensemble = reduce(TreeEnsemble.extend, [one.ensemble for one in members])
         rounds = tuple(one.refit_rounds for one in members)
         chosen = self.chosen | ({"refit_rounds": rounds} if any(rounds) else {})
+        chosen |= {"members": growth} if self._is_mixed else {}
         ledgers = [one.ledger for one in members if one.ledger is not None]
         return last | {
             "ensemble_": replace(ensemble, value=ensemble.value / n),

@@ -18,6 +18,7 @@ from spinney.core.seeds import stream
 from spinney.data.schema import Schema, Table
 from spinney.gradient_boosting.callbacks import Callbacks, Round
 from spinney.gradient_boosting.categories import TargetStatistics
+from spinney.gradient_boosting.defaults import SYMMETRIC_DEPTH
 from spinney.gradient_boosting.ledger import LedgerBuilder
 from spinney.gradient_boosting.parameters import read_interactions
 from spinney.losses.losses import Loss
@@ -205,10 +206,14 @@ def booster_options(
         interactions = read_interactions(interactions, schema, origin)
     sampling, subsample = params["sampling"], params["subsample"]
     fraction = _SUBSAMPLE[sampling] if subsample is None else float(subsample)
+    growth, max_leaf_nodes, max_depth = (params[k] for k in ("growth", "max_leaf_nodes", "max_depth"))
+    if growth == "symmetric":
+        max_leaf_nodes = None  # a level is split as a whole
+        max_depth = max_depth or SYMMETRIC_DEPTH["classification" if n_classes else "regression"]
     return core.BoostOptions(
-        growth=params["growth"],
-        max_leaf_nodes=params["max_leaf_nodes"],
-        max_depth=params["max_depth"],
+        growth=growth,
+        max_leaf_nodes=max_leaf_nodes,
+        max_depth=max_depth,
         min_samples_leaf=unit * rows_or_share(params["min_samples_leaf"], n_rows),
         min_hessian=unit * params["min_hessian"],
         l2_regularization=float(params["l2_regularization"]),
