@@ -154,7 +154,7 @@ def test_what_cannot_be_called_is_refused():
 
 
 def two_passes(**params):
-    defaults = {"n_estimators": 12, "random_state": 0}
+    defaults = {"n_estimators": 12, "growth": "leaf-wise", "random_state": 0}
     return GradientBoostingRegressor(**defaults | params)
 
 

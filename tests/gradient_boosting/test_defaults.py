@@ -35,7 +35,7 @@ def with_text(X):
 
 def quick(**params):
     return GradientBoostingClassifier(
-        **{"n_estimators": 40, "n_iter_no_change": 8, "random_state": 3} | params
+        **{"n_estimators": 40, "n_iter_no_change": 8, "growth": "leaf-wise", "random_state": 3} | params
     )
 
 
@@ -50,7 +50,7 @@ def test_the_preset_chooses_all_that_is_auto_and_no_more():
     X, y = rows(60)
     for preset in defaults.PRESETS:
         chosen = GradientBoostingClassifier(preset=preset, random_state=0).fit(X, y).chosen_
-        assert AUTO <= set(chosen) <= AUTO | {"subsample", "refit_rounds"}
+        assert AUTO <= set(chosen) <= AUTO | {"subsample", "refit_rounds", "members"}
     given = {"learning_rate": 0.2, "max_features": None, "sampling": "goss", "early_stopping": False}
     chosen = quick(**given).fit(X, y).chosen_
     assert not set(chosen) & {*given, "n_estimators", "subsample"}
@@ -128,7 +128,7 @@ def test_a_loss_without_value_is_not_stopped_early():
             return np.ones(len(y))
 
     X, y = rows()
-    model = GradientBoostingRegressor(Derivatives(), random_state=0).fit(X, y * 1.0)
+    model = GradientBoostingRegressor(Derivatives(), growth="symmetric", random_state=0).fit(X, y * 1.0)
     assert (model.do_early_stopping_, model.n_iter_) == (False, defaults.FIXED_ROUNDS)
     by_name = GradientBoostingRegressor(Derivatives(), scoring="r2", random_state=0).fit(X, y * 1.0)
     assert by_name.do_early_stopping_
@@ -164,31 +164,28 @@ def test_a_refit_is_the_fit_of_the_chosen_values(n_classes):
     X, y = rows(n_classes=n_classes)
     X = with_text(X)
     weights = np.random.default_rng(1).integers(0, 3, len(y)) * 0.5
-    model = GradientBoostingClassifier(random_state=3, categorical_encoding="ordered").fit(X, y, weights)
+    one = {"random_state": 3, "categorical_encoding": "ordered", "growth": "symmetric"}
+    model = GradientBoostingClassifier(**one).fit(X, y, weights)
     rounds = model.chosen_["refit_rounds"]
     assert model.n_iter_ == model.best_iteration_ == rounds
     values = without_refit(model.chosen_, n_estimators=rounds, early_stopping=False)
-    same = GradientBoostingClassifier(
-        preset="classic", random_state=3, categorical_encoding="ordered", **values
-    ).fit(X, y, weights)
+    same = GradientBoostingClassifier(preset="classic", **one, **values).fit(X, y, weights)
     assert dumps(same.ensemble_) == dumps(model.ensemble_)
     assert_array_equal(same.predict_proba(X), model.predict_proba(X))
 
 
 def test_a_refit_has_the_rounds_that_were_best_on_a_part_of_the_rows():
     X, y = rows(500)
-    model = GradientBoostingClassifier(random_state=3).fit(X, y)
-    search = GradientBoostingClassifier(random_state=3, refit=False).fit(X, y)
+    model = GradientBoostingClassifier(growth="leaf-wise", random_state=3).fit(X, y)
+    search = GradientBoostingClassifier(growth="leaf-wise", random_state=3, refit=False).fit(X, y)
     assert_array_equal(model.validation_score_, search.validation_score_)
     assert_array_equal(model.train_score_, search.train_score_)
     assert len(search.validation_score_) == search.n_iter_ + 1 > search.best_iteration_ + 1
     assert model.n_iter_ == round(search.best_iteration_ / 0.8)
     assert model.do_early_stopping_
-    assert (refit_rounds(3, 10, 8, 100), refit_rounds(90, 10, 8, 100), refit_rounds(1, 9, 8, 9)) == (
-        4,
-        100,
-        1,
-    )
+    assert (refit_rounds(3, 10, 8), refit_rounds(90, 10, 8), refit_rounds(1, 9, 8)) == (4, 112, 1)
+    limited = GradientBoostingClassifier(n_estimators=5, growth="leaf-wise", random_state=3).fit(X, y)
+    assert limited.n_iter_ == 5
 
 
 def test_there_is_no_refit_where_no_rows_were_held_out():
@@ -242,11 +239,44 @@ def test_members_are_averaged(refit):
     assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
-def test_strong_has_five_members():
+def test_strong_has_several_pairs_of_members():
     X, y = rows(120)
     model = GradientBoostingRegressor(preset="strong", n_estimators=10, random_state=0).fit(X, y * 1.0)
-    assert len(model.chosen_["refit_rounds"]) == model.chosen_["n_members"] == defaults.N_MEMBERS_STRONG
+    assert model.chosen_["n_members"] == defaults.N_MEMBERS_STRONG and model.chosen_["growth"] == "mixed"
+    assert 1 <= len(model.chosen_["refit_rounds"]) == len(model.chosen_["members"]) <= 6
     assert model.score(X, y) > 0.3
+
+
+@pytest.mark.parametrize("refit", [True, False])
+def test_mixed_members_share_seed_and_validation_rows(refit):
+    X, y = rows(600)
+    settings = {"random_state": 1, "refit": refit, "n_estimators": 60}
+    model = GradientBoostingClassifier(**settings).fit(X, y)
+    assert (model.chosen_["growth"], model.chosen_["n_members"]) == ("mixed", 2)
+    pair = [GradientBoostingClassifier(growth=name, **settings).fit(X, y) for name in defaults.MIXED_GROWTH]
+    losses = np.array([-one.validation_score_.max() for one in pair])
+    kept = losses <= losses.min() * (1 + defaults.MAX_MEMBER_LOSS)
+    assert model.chosen_["members"] == tuple(np.array(defaults.MIXED_GROWTH)[kept])
+    scores = [one.decision_function(X) for one, keep in zip(pair, kept, strict=True) if keep]
+    assert_allclose(model.decision_function(X), np.mean(scores, axis=0), rtol=1e-12)
+
+
+def test_a_member_that_is_much_worse_is_left_out():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, size=(800, 3))
+    y = np.where(X[:, 0] == 1, X[:, 1], X[:, 2]) * 10.0 + 0.01 * rng.normal(size=800)
+    model = GradientBoostingRegressor(n_estimators=15, max_leaf_nodes=2, random_state=0).fit(X, y)
+    assert model.chosen_["members"] == ("symmetric",)  # stumps cannot learn an interaction
+
+
+def test_constraints_and_added_rounds_keep_growth_leaf_wise():
+    X, y = rows(200)
+    for more in ({"monotonic_cst": [1, 0, 0, 0]}, {"interaction_cst": "pairwise"}, {"warm_start": True}):
+        model = GradientBoostingClassifier(n_estimators=3, **more).fit(X, y)
+        assert (model.chosen_["growth"], model.chosen_["n_members"]) == ("leaf-wise", 1)
+    for name in ("symmetric", "mixed"):
+        with pytest.raises(ValueError, match="does not support monotonic_cst"):
+            GradientBoostingClassifier(growth=name, monotonic_cst=[1, 0, 0, 0]).fit(X, y)
 
 
 def test_members_with_other_target_statistics_are_refused():

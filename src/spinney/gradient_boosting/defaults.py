@@ -156,13 +156,13 @@ def check_chosen(chosen: object) -> None:
             raise ModelFileError("A chosen parameter is not a plain value.")
 
 
-def refit_rounds(best: int, n_rows: int, n_trained: int, n_estimators: int) -> int:
+def refit_rounds(best: int, n_rows: int, n_trained: int) -> int:
     """Return the number of rounds on all rows, after the best round on a part of them is known.
 
-    >>> refit_rounds(100, n_rows=1000, n_trained=800, n_estimators=1500)
+    >>> refit_rounds(100, n_rows=1000, n_trained=800)
     125
     """
-    return min(max(1, round(best * n_rows / n_trained)), n_estimators)
+    return max(1, round(best * n_rows / n_trained))
 
 
 def _classic(given: Mapping[str, Any], facts: Facts) -> dict[str, Value]:

@@ -95,7 +95,8 @@ class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):  # typ
         Minimum increase of the score that counts as an improvement. "auto" is 0. Classic: 1e-7.
     refit : bool or "auto", default="auto"
         After early stopping on rows that were held out, fit again from scratch on all rows, with the best
-        number of rounds times the ratio of the numbers of rows, at most `n_estimators`. "auto" is True.
+        number of rounds times the ratio of the numbers of rows, at most `n_estimators` if that is set. "auto"
+        is True.
         Classic: False.
     n_members : int or "auto", default="auto"
         Number of models whose raw scores are averaged. Each has its own seed and validation rows; with
@@ -110,8 +111,8 @@ class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):  # typ
         which all nodes of a level share one split, as in CatBoost; or "mixed": members alternate between
         leaf-wise and symmetric trees. Symmetric trees have depth 6 if `max_depth` is None; `max_leaf_nodes`,
         `min_samples_leaf` and `min_hessian` do not apply to them, and they support no constraints. "auto" is
-        "mixed" for two classes and "symmetric" for more; "leaf-wise" with constraints, with `warm_start`, or below 50 rows. Classic:
-        "leaf-wise".
+        "mixed" for two classes and "symmetric" for more; "leaf-wise" with constraints, with `warm_start`, or
+        below 50 rows. Classic: "leaf-wise".
     min_gain : float, default=0.0
         Minimum gain of a split (γ in XGBoost).
     min_hessian : float, default=1e-3
@@ -431,7 +432,8 @@ class GradientBoostingRegressor(RegressorMixin, _BaseGradientBoosting):  # type:
         Minimum increase of the score that counts as an improvement. "auto" is 0. Classic: 1e-7.
     refit : bool or "auto", default="auto"
         After early stopping on rows that were held out, fit again from scratch on all rows, with the best
-        number of rounds times the ratio of the numbers of rows, at most `n_estimators`. "auto" is True.
+        number of rounds times the ratio of the numbers of rows, at most `n_estimators` if that is set. "auto"
+        is True.
         Classic: False.
     n_members : int or "auto", default="auto"
         Number of models whose raw scores are averaged. Each has its own seed and validation rows; with

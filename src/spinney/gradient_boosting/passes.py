@@ -332,7 +332,9 @@ class BoostingFit:
                 return search.fitted(self.chosen), stopped
             scores, earlier = search.scores, None
             n_trained = search.training.n_weighted
-            n_rounds = refit_rounds(search.best_iteration, training.n_weighted, n_trained, at.n_rounds)
+            n_rounds = refit_rounds(search.best_iteration, training.n_weighted, n_trained)
+            if "n_estimators" not in self.chosen:
+                n_rounds = min(n_rounds, at.n_rounds)
         again = BoostingPass(training, settings, earlier)
         chosen = self.chosen | {"refit_rounds": n_rounds}
 
@@ -369,12 +371,9 @@ class BoostingFit:
         return {**self.settings, "growth": MIXED_GROWTH[member % len(MIXED_GROWTH)]}
 
     def _is_kept(self, members: Sequence[TrainedRounds]) -> list[bool]:
-        """Return whether each member is part of the average: not if its validation loss is far from the
-        least one."""
-        by_loss = isinstance(self.scorer, LossScorer) and all(
-            len(one.validation_score) > 1 for one in members
-        )
-        if not (self._is_mixed and by_loss):
+        """Return whether each member is averaged: not if its validation loss is far from the least one."""
+        is_scored = isinstance(self.scorer, LossScorer) and self._is_mixed
+        if not is_scored or any(len(one.validation_score) < 2 for one in members):
             return [True] * len(members)
         losses = [-float(np.nanmax(one.validation_score[1:])) for one in members]
         least = min(losses)
