@@ -13,8 +13,15 @@ import pytest
 import spinney
 
 HERE = Path(spinney.__file__).parent
+
+
+def classic_boosting() -> spinney.GradientBoostingClassifier:
+    return spinney.GradientBoostingClassifier(preset="classic")
+
+
 LIMITS = {
-    spinney.GradientBoostingClassifier: 21,  # with early stopping and a second fit
+    spinney.GradientBoostingClassifier: 19,  # with early stopping, a second fit and two members
+    classic_boosting: 16,
     spinney.RandomForestClassifier: 15,
     spinney.AdaBoostClassifier: 15,
     spinney.C45Classifier: 13,

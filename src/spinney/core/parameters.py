@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -221,3 +222,26 @@ def draw_seed(random_state: Any) -> int:
         )
     # Hashed, so that 1 and 2 are as different as any two seeds.
     return int(np.random.SeedSequence(int(random_state)).generate_state(1, np.uint64)[0])
+
+
+def rows_or_share(value: float, n_rows: int) -> int:
+    """Return a number of rows; a fraction is a share of all rows, rounded up.
+
+    >>> rows_or_share(0.1, 25), rows_or_share(7, 25)
+    (3, 7)
+    """
+    return int(value) if Integer(0).allows(value) else math.ceil(value * n_rows)
+
+
+def features_to_try(max_features: int | float | str | None, n_features: int) -> int:
+    """Return how many features are considered per node.
+
+    >>> features_to_try("sqrt", 16), features_to_try(0.5, 5), features_to_try(None, 5)
+    (4, 2, 5)
+    """
+    if max_features is None:
+        return n_features
+    if isinstance(max_features, str):
+        root = math.sqrt(n_features) if max_features == "sqrt" else math.log2(n_features)
+        return max(1, int(root))
+    return int(max_features) if Integer(1).allows(max_features) else max(1, int(max_features * n_features))

@@ -6,6 +6,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,18 +20,17 @@ from spinney.data.schema import Table, read_table
 from spinney.data.training_set import Task
 from spinney.gradient_boosting.callbacks import (
     Callback,
-    Callbacks,
     Progress,
     check_callbacks,
     check_same_rows,
     fingerprint,
 )
 from spinney.gradient_boosting.categories import TargetStatistics
-from spinney.gradient_boosting.defaults import Facts, Kind, Value, check_chosen, choose, is_auto
+from spinney.gradient_boosting.defaults import Facts, Kind, Value, check_chosen, check_growth, choose, is_auto
 from spinney.gradient_boosting.ledger import GradientLedger
-from spinney.gradient_boosting.parameters import BoostingParameters, check_growth
+from spinney.gradient_boosting.parameters import BoostingParameters
 from spinney.gradient_boosting.passes import BoostingFit, Fitted, Position, TrainedRounds
-from spinney.gradient_boosting.rounds import Scorer, make_scorer
+from spinney.gradient_boosting.rounds import Callbacks, Scorer, make_scorer
 from spinney.gradient_boosting.training_set import BoostingSet, ValidationRows, read_init_score, start_scores
 from spinney.io import load, require
 from spinney.losses.losses import Loss
@@ -208,9 +208,9 @@ class _BaseGradientBoosting(BoostingParameters, TableEstimator):
         if eval_set is not None:
             owner = type(self).__name__
             validation = ValidationRows.read(eval_set, training, self.unseen, self.class_weight, owner)
-        rows = _fingerprint(training, validation)
+        rows = partial(_fingerprint, training, validation)
         if checkpoint is not None:
-            check_same_rows(vars(self).get("_fingerprint"), rows, checkpoint)
+            check_same_rows(vars(self).get("_fingerprint"), rows(), checkpoint)
         chosen = self._choose(training, validation is not None, warm)
         settings = self._settings(chosen, warm and checkpoint is None)
         earlier, start, continues = self._earlier(warm, checkpoint is not None)
@@ -220,7 +220,7 @@ class _BaseGradientBoosting(BoostingParameters, TableEstimator):
 
         def snapshot(fitted: Fitted, position: Position) -> _BaseGradientBoosting:
             known = {name: value for name, value in fitted.items() if value is not None}
-            known |= {"_seed": training.seed, "_fingerprint": rows, "_position": position}
+            known |= {"_seed": training.seed, "_fingerprint": rows(), "_position": position}
             return self._copy_for_scoring(**known, **self._derived(known))
 
         n_done = self.n_iter_ if warm else 0

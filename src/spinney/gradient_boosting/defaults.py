@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from spinney.core.errors import ModelFileError
+from spinney.core.errors import InputError, ModelFileError
 
 Kind = Literal["binary", "multiclass", "regression"]
 Value: TypeAlias = bool | int | float | str | tuple[int, ...] | tuple[str, ...] | None
@@ -144,6 +144,18 @@ def choose(given: Mapping[str, Any], facts: Facts) -> dict[str, Value]:
     if given["subsample"] is None and "sampling" in chosen and "subsample" in values:
         chosen["subsample"] = values["subsample"]
     return chosen
+
+
+def check_growth(params: Mapping[str, Any]) -> None:
+    """Raise InputError if constraints are set that symmetric trees do not keep."""
+    if params["growth"] not in ("symmetric", "mixed"):
+        return
+    for name in ("monotonic_cst", "interaction_cst"):
+        if params[name] is not None:
+            raise InputError(
+                f'growth="{params["growth"]}" does not support {name}',
+                fix='Set growth="leaf-wise", or leave the constraint out.',
+            )
 
 
 def check_chosen(chosen: object) -> None:

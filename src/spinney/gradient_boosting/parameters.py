@@ -139,18 +139,6 @@ class BoostingParameters:
     n_jobs: int | None = None
 
 
-def check_growth(params: Mapping[str, Any]) -> None:
-    """Raise InputError if constraints are set that symmetric trees do not keep."""
-    if params["growth"] not in ("symmetric", "mixed"):
-        return
-    for name in ("monotonic_cst", "interaction_cst"):
-        if params[name] is not None:
-            raise InputError(
-                f'growth="{params["growth"]}" does not support {name}',
-                fix='Set growth="leaf-wise", or leave the constraint out.',
-            )
-
-
 def check_loss_parameters(owner: str, params: Mapping[str, Any]) -> None:
     """Raise InputError if a parameter of one loss is set and another loss is used."""
     for loss, name, default in LOSS_PARAMETERS:

@@ -14,13 +14,13 @@ from spinney.core.early_stopping import EarlyStopping
 from spinney.core.errors import InputError, ModelFileError
 from spinney.core.seeds import draw_word
 from spinney.data.schema import Table
-from spinney.gradient_boosting.callbacks import Callbacks
 from spinney.gradient_boosting.categories import TargetStatistics, features_to_encode
 from spinney.gradient_boosting.defaults import MAX_MEMBER_LOSS, MIXED_GROWTH, Value, refit_rounds
 from spinney.gradient_boosting.ledger import GradientLedger, LedgerBuilder, join_ledgers
 from spinney.gradient_boosting.rounds import (
     BoosterRows,
     BoostingLoop,
+    Callbacks,
     EvalSetRows,
     LossScorer,
     Phase,

@@ -14,9 +14,10 @@ from sklearn.metrics import check_scoring
 
 from spinney.core.early_stopping import EarlyStopping
 from spinney.core.errors import InputError
+from spinney.core.parameters import features_to_try, rows_or_share
 from spinney.core.seeds import stream
 from spinney.data.schema import Schema, Table
-from spinney.gradient_boosting.callbacks import Callbacks, Round
+from spinney.gradient_boosting.callbacks import Callback, Round
 from spinney.gradient_boosting.categories import TargetStatistics
 from spinney.gradient_boosting.defaults import SYMMETRIC_DEPTH
 from spinney.gradient_boosting.ledger import LedgerBuilder
@@ -28,7 +29,7 @@ from spinney.tree.ensemble import TreeEnsemble
 from spinney.tree.grower import Grown
 from spinney.tree.predictor import Predictor
 from spinney.tree.tree_arrays import TreeArrays
-from spinney.trees.parameters import features_to_try, read_monotone, rows_or_share
+from spinney.trees.parameters import read_monotone
 
 Floats = NDArray[np.float64]
 
@@ -198,7 +199,9 @@ def booster_options(
     # taken relative to their mean.
     unit = min(1.0, float(weights.sum()) / n_rows)
     n_tried = features_to_try(params["max_features"], len(origin))
-    monotone = read_monotone(params["monotonic_cst"], schema, 1, (n_classes,) if n_classes else ())
+    monotone = None
+    if params["monotonic_cst"] is not None:
+        monotone = read_monotone(params["monotonic_cst"], schema, 1, (n_classes,) if n_classes else ())
     if monotone is not None:
         monotone = np.concatenate([monotone, np.zeros(len(origin) - len(monotone), dtype=np.int8)])
     interactions = params["interaction_cst"]
@@ -235,6 +238,44 @@ def booster_options(
 
 
 # ---- the loop ----
+
+
+class Callbacks:
+    """Several callbacks as one; a context manager that calls their ``begin`` and ``end``.
+
+    >>> with Callbacks([lambda round: round.number == 2], n_done=0, n_rounds=5) as call:
+    ...     [call(Round(number, 5, None, None, lambda: None)) for number in (1, 2)]
+    [False, True]
+    """
+
+    def __init__(self, callbacks: Sequence[Callback], n_done: int, n_rounds: int) -> None:
+        self._callbacks, self._n_done, self._n_rounds = callbacks, n_done, n_rounds
+        self._begun: list[Callback] = []
+
+    def __enter__(self) -> Callbacks:
+        try:
+            for callback in self._callbacks:
+                self._begun.append(callback)
+                if hasattr(callback, "begin"):
+                    callback.begin(self._n_done, self._n_rounds)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for callback in self._begun:
+            if hasattr(callback, "end"):
+                callback.end()
+
+    def __len__(self) -> int:
+        return len(self._callbacks)
+
+    def __call__(self, round: Round) -> bool:
+        """Call every callback; return True if any of them stops training."""
+        # All are called first: a callback that stops must not keep the ones after it from being called.
+        results = [callback(round) for callback in self._callbacks]
+        return any(map(bool, results))
 
 
 def best_round(scores: Sequence[float]) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal
@@ -13,7 +12,18 @@ from numpy.typing import NDArray
 from spinney.base import parameters
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError, show_value, show_values, suggest_columns
-from spinney.core.parameters import FLAG, NONE, ArrayLike, Integer, Kind, OneOf, Real, Rule
+from spinney.core.parameters import (
+    FLAG,
+    NONE,
+    ArrayLike,
+    Integer,
+    Kind,
+    OneOf,
+    Real,
+    Rule,
+    features_to_try,
+    rows_or_share,
+)
 from spinney.data.schema import Schema
 from spinney.data.training_set import Task, TrainingSet
 from spinney.losses.criteria import CRITERIA, impurity_scale
@@ -211,8 +221,8 @@ min_impurity_decrease, monotonic_cst, feature_costs, cost_rule, cost_omega, ledg
             use_categories_once=self.categorical_split == "multiway",
             oblique_directions=self.n_directions,
             max_depth=limit(self.max_depth),
-            min_samples_split=max(2, rows_or_share(self.min_samples_split, n_rows)),
-            min_samples_leaf=max(1, rows_or_share(self.min_samples_leaf, n_rows)),
+            min_samples_split=max(2, limit(rows_or_share(self.min_samples_split, n_rows))),
+            min_samples_leaf=max(1, limit(rows_or_share(self.min_samples_leaf, n_rows))),
             min_weight_leaf=self.min_weight_fraction_leaf * total,
             min_impurity_decrease=float(self.min_impurity_decrease),
             min_gain=self._min_gain(training),
@@ -246,29 +256,6 @@ def limit(value: int | None) -> int:
     3
     """
     return NO_LIMIT if value is None else min(int(value), NO_LIMIT)
-
-
-def rows_or_share(value: float, n_rows: int) -> int:
-    """Return a number of rows; a fraction is a share of all rows, rounded up.
-
-    >>> rows_or_share(0.1, 25), rows_or_share(7, 25)
-    (3, 7)
-    """
-    return limit(int(value) if Integer(0).allows(value) else math.ceil(value * n_rows))
-
-
-def features_to_try(max_features: int | float | str | None, n_features: int) -> int:
-    """Return how many features are considered per node.
-
-    >>> features_to_try("sqrt", 16), features_to_try(0.5, 5), features_to_try(None, 5)
-    (4, 2, 5)
-    """
-    if max_features is None:
-        return n_features
-    if isinstance(max_features, str):
-        root = math.sqrt(n_features) if max_features == "sqrt" else math.log2(n_features)
-        return max(1, int(root))
-    return int(max_features) if Integer(1).allows(max_features) else max(1, int(max_features * n_features))
 
 
 def read_costs(feature_costs: Any, cost_rule: str, schema: Schema) -> Floats | None:
