@@ -13,6 +13,7 @@
 #include "bindings/register.hpp"
 #include "linear/cholesky.hpp"
 #include "linear/coordinate_descent.hpp"
+#include "linear/dual_descent.hpp"
 #include "linear/products.hpp"
 #include "linear/row_losses.hpp"
 
@@ -24,6 +25,8 @@ namespace {
 
 using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Codes = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Offsets = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using SparseRows = std::tuple<Vector, Codes, Offsets>;  // data, indices and indptr of CSR
 using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 MatrixView view_of(const Buffer& buffer) {
@@ -183,6 +186,39 @@ auto cholesky_solve(const Matrix& matrix, const Matrix& right) {
     return std::pair(out.array, pivot);
 }
 
+auto dual_descent(const std::optional<Matrix>& dense, const std::optional<SparseRows>& rows, Size n_columns,
+                  const Vector& y, const Vector& low, const Vector& high, const Vector& diagonal,
+                  double epsilon, double bias, double tolerance, Size max_sweeps, std::uint64_t seed) {
+    spinney::RowView x{nullptr, nullptr, nullptr, y.size(), n_columns};
+    require(dense.has_value() != rows.has_value(), "either dense or sparse rows");
+    if (dense) {
+        require(dense->shape(0) == y.size() && dense->shape(1) == n_columns, "one row per target");
+        x.values = dense->data();
+    } else {
+        const auto& [data, indices, indptr] = *rows;
+        require(indptr.size() == y.size() + 1 && indices.size() == data.size() && indptr.data()[0] == 0 &&
+                    static_cast<Size>(indptr.data()[y.size()]) <= data.size(),
+                "the sparse rows are not valid");
+        for (Size i = 0; i < y.size(); ++i) require(indptr.data()[i] <= indptr.data()[i + 1], "rows overlap");
+        for (Size k = 0; k < indices.size(); ++k)
+            require(indices.data()[k] >= 0 && static_cast<Size>(indices.data()[k]) < n_columns,
+                    "a column is out of range");
+        x.values = data.data();
+        x.columns = indices.data();
+        x.indptr = indptr.data();
+    }
+    require(low.size() == y.size() && high.size() == y.size() && diagonal.size() == y.size(),
+            "bounds must have one entry per row");
+    NewArray<double> w({n_columns + 1}), b({y.size()});
+    std::fill_n(b.data, y.size(), 0.0);
+    const spinney::DualProblem problem{x, y.data(), low.data(), high.data(), diagonal.data(), epsilon, bias};
+    spinney::DualResult result{};
+    run_interruptible([&](Interrupt& interrupt) {
+        result = spinney::dual_descent(w.data, b.data, problem, tolerance, max_sweeps, seed, interrupt);
+    });
+    return std::tuple(w.array, b.array, result.sweeps, result.violation);
+}
+
 }  // namespace
 
 void register_linear(nb::module_& m) {
@@ -202,6 +238,10 @@ void register_linear(nb::module_& m) {
     m.def("coordinate_descent", &coordinate_descent, nb::arg("gram"), nb::arg("linear"), nb::arg("l1"),
           nb::arg("l2"), nb::arg("start"), nb::arg("tolerances"), nb::arg("max_sweeps"), nb::arg("positive"),
           "Return the coefficients and sweeps of a path of quadratic problems with L1 penalties.");
+    m.def("dual_descent", &dual_descent, nb::arg("dense").none(), nb::arg("rows").none(),
+          nb::arg("n_columns"), nb::arg("y"), nb::arg("low"), nb::arg("high"), nb::arg("diagonal"),
+          nb::arg("epsilon"), nb::arg("bias"), nb::arg("tolerance"), nb::arg("max_sweeps"), nb::arg("seed"),
+          "Return coefficients and intercept, dual coefficients, sweeps and violation of a linear SVM.");
     m.def("logistic_loss", &logistic_loss, nb::arg("scores"), nb::arg("y"), nb::arg("weights").none(),
           nb::arg("n_threads"), "Return the summed logistic loss, its gradient and its curvature.");
     m.def("softmax_loss", &softmax_loss, nb::arg("scores"), nb::arg("classes"), nb::arg("weights").none(),

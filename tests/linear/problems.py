@@ -36,7 +36,7 @@ def regression_problems(seeds: Iterable[int], *, scales: bool = True) -> Iterato
             X *= 10.0 ** rng.integers(-5, 6, p)
         elif kind == "offset":
             X += 100.0 * rng.normal(size=p)
-        size = X.std(axis=0) + (X.std(axis=0) == 0)
+        size = np.where(np.ptp(X, axis=0) > 0, X.std(axis=0), 1.0)
         y = X @ (rng.normal(size=X.shape[1]) / size) + 0.5 * rng.normal(size=n) + 3.0
         weights = rng.random(n) * 2 + 0.1 if seed % 4 == 1 else None
         intercept = seed % 5 != 3 or kind == "offset"

@@ -26,6 +26,10 @@ MODELS: list[Any] = [
     sp.MultiTaskElasticNet(alpha=0.1),
     sp.LassoCV(alphas=10, tol=1e-12, max_iter=100_000),
     sp.ElasticNetCV(alphas=10, ledger=True, tol=1e-12),
+    sp.GeneralizedLinearRegressor(tol=1e-8),
+    sp.GeneralizedLinearRegressor("poisson", alpha=0.1, tol=1e-8),
+    sp.LinearSVC(random_state=0),
+    sp.LinearSVR(loss="squared_epsilon_insensitive", tol=1e-6),
     sp.LogisticRegression(),
     sp.LogisticRegression(l1_ratio=0.5),
     sp.LogisticRegressionCV(Cs=3, cv=2),
@@ -55,7 +59,7 @@ def target(model, y):
         return np.digitize(y, np.quantile(y, [0.4]))
     if "MultiTask" in type(model).__name__:
         return np.column_stack([y, -y])
-    return y
+    return np.abs(y) if getattr(model, "family", None) == "poisson" else y
 
 
 def coded(model, **params):
@@ -156,8 +160,6 @@ def test_sparse_and_dense_agree(model):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(80, 6)) * (rng.random((80, 6)) < 0.5)
     y = target(model, X[:, 0] - X[:, 1] + rng.normal(size=80))
-    if getattr(model, "family", None) not in (None, "normal"):
-        y = np.abs(y)
     dense = copy.deepcopy(model).fit(X, y)
     for kind in (sparse.csr_array, sparse.csc_matrix):
         thin = copy.deepcopy(model).fit(kind(X), y)
@@ -220,6 +222,11 @@ BAD = {
     "Cs": [0, "many", [-1.0]],
     "l1_ratios": [2.0, [1.5], []],
     "refit": ["yes"],
+    "family": ["cauchy", None],
+    "link": ["probit", None],
+    "power": [0.5, "half"],
+    "loss": ["absolute", None],
+    "epsilon": [-0.1, "wide"],
     "precompute": ["yes", 3],
     "selection": ["greedy"],
     "eps": [0.0, "small"],

@@ -175,7 +175,7 @@ class ElasticNet(RegressorMixin, MultiOutputMixin, PenalizedRegressor):  # type:
     >>> from spinney import ElasticNet
     >>> X = [[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 0.0]]
     >>> ElasticNet(alpha=0.1).fit(X, [0.0, 1.0, 2.0, 3.0]).coef_.round(4).tolist()
-    [0.9, -0.0]
+    [0.9231, 0.0]
     """
 
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = RULES
@@ -374,7 +374,7 @@ class MultiTaskElasticNet(RegressorMixin, MultiOutputMixin, PenalizedRegressor):
     >>> X, Y = [[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]], [[0, 0], [1, 1], [2, 2]]
     >>> model = MultiTaskElasticNet(alpha=0.1).fit(X, Y)
     >>> model.coef_.round(3).tolist()
-    [[0.455, 0.455], [0.455, 0.455]]
+    [[0.456, 0.456], [0.456, 0.456]]
     """
 
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = RULES

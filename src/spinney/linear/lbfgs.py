@@ -16,6 +16,8 @@ _MEMORY = 10
 _MAX_TRIALS = 30
 # The Wolfe conditions: sufficient decrease, and how much of the slope may be left.
 _DECREASE, _CURVATURE = 1e-4, 0.5
+# Up to this many coefficients a Hessian is factorized.
+MAX_NEWTON = 1000
 # Columns of the first working set.
 _FIRST_COLUMNS = 100
 
@@ -52,7 +54,7 @@ class LbfgsSolver:
     >>> from spinney.linear.row_losses import LogisticLoss
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0.0, 1.0, 0.0, 1.0])
     >>> LbfgsSolver(Design(X), LogisticLoss(y), Penalty(l2=1.0), 1e-9, 50).solve().coef.round(4).tolist()
-    [[0.5217]]
+    [[0.4529]]
     """
 
     def __init__(self, design: Design, loss: RowLoss, penalty: Penalty, tol: float, max_iter: int) -> None:
@@ -196,3 +198,24 @@ def solve_by_working_sets(
     converged = found is not None and found.converged
     objective = at.value + penalty.value(theta)
     return Minimum(theta[:, :-1], theta[:, -1].copy(), max(n_iter, 1), converged, objective)
+
+
+def minimize(
+    design: Design,
+    loss: RowLoss,
+    penalty: Penalty,
+    tol: float,
+    max_iter: int,
+    start: Floats | None = None,
+    solver: str = "auto",
+) -> Minimum:
+    """Minimize by the solver that fits the penalty and the number of coefficients.
+
+    ``solver`` "lbfgs" and "newton-cholesky" are taken at their word where there is no L1 penalty.
+    """
+    large = loss.n_outputs * design.n_columns > MAX_NEWTON
+    if penalty.l1 > 0 and large:
+        return solve_by_working_sets(design, loss, penalty, tol, max_iter, start)
+    if penalty.l1 == 0 and (solver == "lbfgs" or (large and solver != "newton-cholesky")):
+        return LbfgsSolver(design, loss, penalty, tol, max_iter).solve(start)
+    return NewtonSolver(design, loss, penalty, tol, max_iter).solve(start)

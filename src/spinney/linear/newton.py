@@ -106,7 +106,7 @@ class NewtonSolver:
     >>> from spinney.linear.row_losses import LogisticLoss
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0.0, 1.0, 0.0, 1.0])
     >>> NewtonSolver(Design(X), LogisticLoss(y), Penalty(l2=1.0), 1e-8, 50).solve().coef.round(4).tolist()
-    [[0.5217]]
+    [[0.4529]]
     """
 
     def __init__(self, design: Design, loss: RowLoss, penalty: Penalty, tol: float, max_iter: int) -> None:

@@ -34,10 +34,13 @@ class Curvature(ABC):
 
 
 @dataclass(frozen=True)
-class _OneScore(Curvature):
+class OneScore(Curvature):
+    """Second derivatives (n_rows,) of a loss of one score."""
+
     values: Floats
 
     def __call__(self, k: int, m: int) -> Floats:
+        """Return the second derivatives; there is one score."""
         return self.values
 
 
@@ -118,7 +121,7 @@ class LogisticLoss(RowLoss):
         y = np.ascontiguousarray(self.y, np.float64)
         weights = None if self.weights is None else np.ascontiguousarray(self.weights)
         value, gradient, curvature = core.logistic_loss(self._added(scores), y, weights, self.n_threads)
-        return Derivatives(value, gradient[:, None], _OneScore(curvature))
+        return Derivatives(value, gradient[:, None], OneScore(curvature))
 
     def start(self) -> Floats:
         """Return the best constant score."""
@@ -155,7 +158,7 @@ class SquaredHingeLoss(RowLoss):
         gap: Floats = np.maximum(1.0 - self.y * scores[:, 0], 0.0)
         gradient = self._weigh(np.asarray(-2.0 * self.y * gap, np.float64))
         return Derivatives(
-            self._sum(gap * gap), gradient[:, None], _OneScore(self._weigh(np.where(gap > 0, 2.0, 0.0)))
+            self._sum(gap * gap), gradient[:, None], OneScore(self._weigh(np.where(gap > 0, 2.0, 0.0)))
         )
 
 
@@ -171,7 +174,7 @@ class SquaredTubeLoss(RowLoss):
         gap = np.maximum(np.abs(rest) - self.epsilon, 0.0)
         gradient = self._weigh(2.0 * np.sign(rest) * gap)
         return Derivatives(
-            self._sum(gap * gap), gradient[:, None], _OneScore(self._weigh(np.where(gap > 0, 2.0, 0.0)))
+            self._sum(gap * gap), gradient[:, None], OneScore(self._weigh(np.where(gap > 0, 2.0, 0.0)))
         )
 
     def start(self) -> Floats:

@@ -457,3 +457,17 @@ def softmax_loss(
     scores: _Floats, classes: _Int32s, weights: _Floats | None, n_threads: int
 ) -> tuple[float, _Floats, _Floats]: ...
 def cholesky_solve(matrix: _Floats, right: _Floats) -> tuple[_Floats, float]: ...
+def dual_descent(
+    dense: _Floats | None,
+    rows: tuple[_Floats, _Int32s, _Int64s] | None,
+    n_columns: int,
+    y: _Floats,
+    low: _Floats,
+    high: _Floats,
+    diagonal: _Floats,
+    epsilon: float,
+    bias: float,
+    tolerance: float,
+    max_sweeps: int,
+    seed: int,
+) -> tuple[_Floats, _Floats, int, float]: ...
