@@ -8,7 +8,8 @@ from rich.console import Console
 
 from spinney import GradientBoostingClassifier, GradientBoostingRegressor
 from spinney.gradient_boosting import Progress, Round, StopAfter
-from spinney.gradient_boosting.callbacks import Callbacks, check_callbacks
+from spinney.gradient_boosting.callbacks import check_callbacks
+from spinney.gradient_boosting.rounds import Callbacks
 from spinney.io import dumps
 
 X = np.random.default_rng(0).normal(size=(200, 3))
