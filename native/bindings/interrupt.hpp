@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "bindings/interpreter_lock.hpp"
 #include "core/thread_pool.hpp"
 
 /// Call work(interrupt) on this thread with the lock released. A signal that Python turns into an exception
@@ -14,11 +15,11 @@ void run_interruptible(F&& work) {
     namespace nb = nanobind;
     spinney::make_room_to_throw();
     spinney::Interrupt interrupt([] {
-        nb::gil_scoped_acquire lock;
-        return PyErr_CheckSignals() != 0;
+        TakeInterpreterLock lock;
+        return wait_for_interpreter([] { return PyErr_CheckSignals() != 0; });
     });
     try {
-        nb::gil_scoped_release unlock;
+        ReleaseInterpreterLock unlock;
         std::forward<F>(work)(interrupt);
     } catch (...) {
         if (PyErr_Occurred()) throw nb::python_error();

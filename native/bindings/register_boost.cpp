@@ -40,7 +40,7 @@ class BoundBooster {
     BoundBooster(const CodeMatrix& matrix, BoostOptions o) : n_features_(matrix.columns.size()) {
         o.n_threads = std::min(o.n_threads, Pool::max_threads);
         check(matrix, o);
-        nb::gil_scoped_release unlock;
+        ReleaseInterpreterLock unlock;
         booster_ = std::make_unique<Booster>(matrix, std::move(o));
     }
 
@@ -95,7 +95,7 @@ class BoundBooster {
             throw nb::value_error("weights must have one entry for each row of the matrix");
         const LossName name = checked(loss);
         const double* given = weights ? weights->data() : nullptr;
-        nb::gil_scoped_release unlock;
+        ReleaseInterpreterLock unlock;
         return booster_->mean_loss({name, parameter}, given);
     }
 

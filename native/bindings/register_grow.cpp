@@ -20,6 +20,14 @@ using ClassArray = Matrix<std::int32_t>;
 using ValueArray = Matrix<double>;
 using Seeds = Vector<std::uint64_t>;
 
+/// Call a Python function with the lock held; its result is not used.
+void call(const nb::callable& function, const nb::object& argument) {
+    PyObject* result =
+        wait_for_interpreter([&] { return PyObject_CallOneArg(function.ptr(), argument.ptr()); });
+    if (!result) throw nb::python_error();
+    Py_DECREF(result);
+}
+
 Target read_target(const std::optional<ClassArray>& classes, std::vector<int> n_classes,
                    const std::optional<ValueArray>& values, const std::optional<Vector<double>>& weights) {
     Target t;
@@ -94,8 +102,8 @@ class Grower {
         run_interruptible([&](Interrupt& interrupt) {
             spinney::grow_forest(grower_, job.target, job.options, false, plan, interrupt,
                                  [&](FlatTree&& tree) {
-                                     nb::gil_scoped_acquire lock;
-                                     take(GrownTree{std::move(tree), x_.columns.size()});
+                                     TakeInterpreterLock lock;
+                                     call(take, nb::cast(GrownTree{std::move(tree), x_.columns.size()}));
                                  });
         });
     }
@@ -167,7 +175,7 @@ BootstrapSampler make_sampler(Size n_rows, Size n_draw, bool bootstrap,
 auto draw(const BootstrapSampler& sampler, std::uint64_t seed) {
     std::vector<std::uint32_t> counts;
     {
-        nb::gil_scoped_release unlock;
+        ReleaseInterpreterLock unlock;
         sampler.draw(counts, seed);
     }
     return to_array(std::vector<std::int64_t>(counts.begin(), counts.end()));

@@ -59,6 +59,10 @@ def test_weights_are_read_and_wrong_ones_are_named_by_row():
         ([1, 1], "expected"),
         ([[1], [1], [1]], "1D"),
         (["a", "b", "c"], "numbers"),
+        (np.ones(3, complex), "Complex"),
+        ([1, 1j, 1], "Complex"),
+        (np.array([1, 1j, 1], object), "numbers"),
+        (1j, "Complex"),
     ]:
         with pytest.raises(InputError, match=words):
             check_weights(bad, 3)

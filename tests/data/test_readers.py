@@ -159,7 +159,7 @@ def test_nothing_is_written_to_the_input():
         (np.float64(3), "Expected 2D array, got scalar array"),
         (None, "Expected 2D array, got scalar array"),
         ("text", "Expected 2D array, got scalar array"),
-        ({"a": [1]}, "Expected 2D array, got scalar array"),
+        ({"a"}, "Expected 2D array, got scalar array"),
         (np.ones((2, 2, 2)), "dim 3"),
         ([[[1.0]]], "dim 3"),
         (

@@ -167,3 +167,92 @@ def test_loading_imports_and_executes_nothing(tmp_path: Path) -> None:
     ]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout.strip()) == (0, "loaded"), result.stderr
+
+
+class Trickle(io.RawIOBase):
+    """A raw file that takes and gives few bytes at each call, as pipes and sockets do."""
+
+    def __init__(self, data: bytes = b"") -> None:
+        self.data, self.position = bytearray(data), 0
+
+    def writable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return True
+
+    def write(self, part) -> int:  # type: ignore[no-untyped-def, override]
+        self.data += bytes(part[:7])
+        return min(len(part), 7)
+
+    def readinto(self, buffer) -> int:  # type: ignore[no-untyped-def, override]
+        part = self.data[self.position : self.position + min(len(buffer), 5)]
+        buffer[: len(part)] = part
+        self.position += len(part)
+        return len(part)
+
+
+def test_short_writes_and_reads_go_on_until_all_is_done() -> None:
+    model = fitted_toy()
+    raw = Trickle()
+    save(model, raw)  # type: ignore[arg-type]
+    assert bytes(raw.data) == dumps(model)
+    assert dumps(load(Trickle(dumps(model)))) == dumps(model)  # type: ignore[arg-type]
+    with pytest.raises(CorruptModelFile, match="added to"):
+        load(Trickle(dumps(model) + b"more"))  # type: ignore[arg-type]
+    with pytest.raises(CorruptModelFile, match="incomplete"):
+        load(Trickle(dumps(model)[:-1]))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("taken", "error"), [(0, OSError), (-1, OSError), (10**9, OSError), (None, BlockingIOError)]
+)
+def test_a_file_that_takes_nothing_is_an_error(taken: int | None, error: type[Exception]) -> None:
+    class Full(io.RawIOBase):
+        def write(self, _part) -> int | None:  # type: ignore[no-untyped-def, override]
+            return taken
+
+    with pytest.raises(error):
+        save(Free(), Full())  # type: ignore[arg-type]
+
+
+def test_text_files_are_refused_by_save(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="text mode"), (tmp_path / "text").open("w") as stream:
+        save(Free(), stream)  # type: ignore[arg-type]
+
+
+def test_what_a_killed_process_left_is_removed_at_the_next_save(tmp_path: Path) -> None:
+    pytest.importorskip("fcntl")
+    path, other = tmp_path / "model.spinney", tmp_path / "other.spinney"
+    script = f"""
+        import os, sys
+        sys.path.insert(0, {str(Path(__file__).parents[1])!r})
+        from persistence.toys import Free
+        from spinney.io import save
+        os.fsync = lambda descriptor: os._exit(9)
+        save(Free(value=2), sys.argv[1])
+    """
+    for target in (path, other):
+        done = subprocess.run([sys.executable, "-c", textwrap.dedent(script), str(target)], check=False)
+        assert done.returncode == 9
+    assert len(list(tmp_path.glob(".spinney-*.tmp"))) == 2
+    save(Free(value=1), path)
+    assert len(list(tmp_path.glob(".spinney-*.tmp"))) == 1  # that of the other file
+    save(Free(value=1), other)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["model.spinney", "other.spinney"]
+
+
+def test_a_save_under_way_is_not_disturbed_by_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, fsync = tmp_path / "model.spinney", os.fsync
+
+    def save_within(descriptor: int) -> None:
+        monkeypatch.setattr(os, "fsync", fsync)
+        save(Free(value="inner"), path)
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", save_within)
+    save(Free(value="outer"), path)
+    assert load(path).value == "outer"
+    assert len(list(tmp_path.iterdir())) == 1

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import joblib
@@ -18,6 +17,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 
 from spinney.adaboost.algorithms import Algorithm, Logit, RowWeights, zero_scores
 from spinney.base import describe_features
+from spinney.core.cached_attribute import cached_attribute
 from spinney.core.errors import InputError
 from spinney.core.parameters import draw_seed
 from spinney.data.schema import Schema, Table
@@ -120,7 +120,7 @@ class SharedTrees:
         """Code the table; bins have about equal initial weight."""
         self.training = replace(self.training, weights=weights).coded(self.estimator.max_bins)
 
-    @cached_property
+    @cached_attribute
     def grower(self) -> Grower:
         """The grower of all members; stumps may be found without one."""
         return Grower(self.training.codes)

@@ -6,7 +6,6 @@ import hashlib
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from spinney.base import Estimator, parameters
+from spinney.core.cached_attribute import cached_attribute
 from spinney.core.errors import InputError
 from spinney.core.parameters import Integer, draw_seed
 from spinney.core.seeds import draw_seeds, draw_word, draw_words, stream
@@ -150,7 +150,7 @@ class BootstrapSamples(Persistent):
         if not self.bootstrap and self.n_draw > sample_size(None, True, self.n_rows, self.weights):
             raise ValueError("more rows are to be drawn than there are")
 
-    @cached_property
+    @cached_attribute
     def sampler(self) -> core.BootstrapSampler:
         """The native sampler: ``sampler.draw(seed)`` returns how often each row is drawn, (n_rows,)."""
         copies, chances = None, None

@@ -314,6 +314,8 @@ class Source:
         Returns the whole input as one checked array, if that takes no filling in of zeros.
     lazy : bool
         Whether to make a column at each use rather than to keep it.
+    unordered : bool
+        Whether the order of the columns means nothing, as in a dict.
     """
 
     shape: tuple[int, int]
@@ -322,6 +324,17 @@ class Source:
     number_dtype: np.dtype[Any] | None = None
     block: Callable[[], Floats] | None = None
     lazy: bool = False
+    unordered: bool = False
+
+    def in_order(self, names: Sequence[str]) -> Source:
+        """Return the columns in the order of the names, if they are those and have no order of their own."""
+        if not self.unordered or self.names is None or self.names == tuple(names):
+            return self
+        if set(self.names) != set(names):
+            return self
+        position = {name: j for j, name in enumerate(self.names)}
+        order = [position[name] for name in names]
+        return Source(self.shape, tuple(names), lambda j: self.column(order[j]))
 
 
 def column_label(names: Sequence[str] | None, j: int) -> str | int:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spinney.core.cached_attribute import cached_attribute
 from spinney.core.errors import show_value
 from spinney.data.columns import Category, default_names
 from spinney.io.errors import require
@@ -50,7 +50,7 @@ class Feature:
     dtype: str
     has_missing: bool = False
 
-    @cached_property
+    @cached_attribute
     def code_of(self) -> Mapping[Category, int]:
         """The code of each category; equal numbers are one key, so 1, 1.0 and True have the same code."""
         return {category: code for code, category in enumerate(self.categories)}

@@ -12,6 +12,7 @@ from sklearn.utils.validation import validate_data
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
 from spinney.data.columns import column_label, open_source
+from spinney.data.sparse import checked_sparse
 
 Matrix: TypeAlias = Floats | sparse.csr_matrix
 """Rows × features: a C-contiguous float64 array, or a CSR matrix of float64."""
@@ -58,6 +59,8 @@ def read_matrix(
     >>> read_matrix(BaseEstimator(), [[1, 2], [3, 4]], reset=True, allow_sparse=False).tolist()
     [[1.0, 2.0], [3.0, 4.0]]
     """
+    if allow_sparse and sparse.issparse(X):
+        X = checked_sparse(X)
     try:
         matrix: Any = validate_data(
             estimator,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from itertools import chain
 from typing import Any, Literal
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from spinney.core.errors import InputError, InputTypeError, show_value
+from spinney.data.arrow import with_plain_types
 from spinney.data.columns import (
     RESHAPE,
     Category,
@@ -33,6 +34,7 @@ from spinney.data.columns import (
     raise_temporal,
     to_native_floats,
 )
+from spinney.data.sparse import checked_sparse
 
 
 def open_other(X: Any, known: bool) -> Source:
@@ -41,6 +43,10 @@ def open_other(X: Any, known: bool) -> Source:
         return open_array(np.asarray(X.data), np.ma.getmaskarray(X))
     if sparse.issparse(X):
         return _open_sparse(X)
+    if isinstance(X, Mapping):
+        return _open_columns(X) if _has_columns(X) else _open_records([X])
+    if isinstance(X, list | tuple) and X and all(isinstance(row, Mapping) for row in X):
+        return _open_records(X)
     frame = _as_frame(X)
     if frame is not None:
         return _open_frame(frame, known)
@@ -62,7 +68,7 @@ def _open_sparse(X: Any) -> Source:
     check_kind(X.dtype)
     if X.dtype.kind not in "fiub":
         raise InputError(f"A sparse matrix must hold numbers, not {X.dtype}")
-    csc = X.tocsc()
+    csc = checked_sparse(X).tocsc()
     if not csc.has_canonical_format:
         # Entries may be stored twice and then count as their sum; the user's own matrix stays as it is.
         csc = csc.copy() if csc is X else csc
@@ -80,6 +86,62 @@ def _open_sparse(X: Any) -> Source:
 
     number_dtype = None if data.dtype.kind == "b" else float_dtype(data.dtype)
     return Source((csc.shape[0], csc.shape[1]), None, column, number_dtype=number_dtype, lazy=True)
+
+
+# --- dicts ------------------------------------------------------------------------------------------------
+
+
+def _has_columns(X: Mapping[Any, Any]) -> bool:
+    """Return whether a dict holds columns, False if it is one row; raise InputError if it is neither."""
+    scalar = [isinstance(value, str | bytes) or np.ndim(value) == 0 for value in X.values()]
+    if any(scalar) and not all(scalar):
+        names = list(X)
+        raise InputError(
+            f"X is a dict in which {show_value(names[scalar.index(True)])} is one value and "
+            f"{show_value(names[scalar.index(False)])} is a column",
+            fix="Pass a value of each feature, for one row, or a column of each.",
+        )
+    return not all(scalar)
+
+
+def _open_columns(X: Mapping[Any, Any]) -> Source:
+    """Open a dict of columns of equal length."""
+    names = _string_names(list(X))
+    columns = [_listed_column(values, column_label(names, j)) for j, values in enumerate(X.values())]
+    lengths = [len(values) for values in X.values()]
+    if len(set(lengths)) > 1:
+        j = next(j for j, n in enumerate(lengths) if n != lengths[0])
+        raise InputError(
+            f"The columns of X differ in length: {lengths[j]} values where the first has {lengths[0]}",
+            column=column_label(names, j),
+        )
+    return Source((lengths[0], len(columns)), names, columns.__getitem__, unordered=True)
+
+
+def _listed_column(values: Any, column: str | int) -> RawColumn:
+    """Open the values of one column, a list, an array or a series."""
+    if nw.dependencies.is_into_series(values):
+        return _series_column(nw.from_native(values, series_only=True), column)
+    if isinstance(values, list | tuple):
+        objects = np.empty(len(values), dtype=object)
+        objects[:] = values
+        return ObjectColumn(objects, column)
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise InputError(f"A column of X has {array.ndim} axes, and should have one", column=column)
+    check_kind(array.dtype, column)
+    return (NumberColumn if array.dtype.kind in "fiub" else ObjectColumn)(array, column)
+
+
+def _open_records(rows: Sequence[Mapping[Any, Any]]) -> Source:
+    """Open rows that are dicts; a feature which a row does not have is missing there."""
+    keys = list(dict.fromkeys(chain.from_iterable(rows)))
+    names = _string_names(keys)
+
+    def column(j: int) -> RawColumn:
+        return _listed_column([row.get(keys[j]) for row in rows], column_label(names, j))
+
+    return Source((len(rows), len(keys)), names, column, unordered=True)
 
 
 # --- data frames -------------------------------------------------------------------------------------------
@@ -107,6 +169,8 @@ def _as_frame(X: Any) -> Any | None:
 
 def _open_frame(X: Any, known: bool) -> Source:
     native = nw.to_native(X, pass_through=True)
+    if nw.dependencies.is_pandas_dataframe(native):
+        native = with_plain_types(native)
     listed = native.column_names if hasattr(native, "column_names") else native.columns
     keys = listed.tolist() if hasattr(listed, "tolist") else list(listed)
     names, shape = _string_names(keys), (len(native), len(keys))

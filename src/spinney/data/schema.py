@@ -6,12 +6,12 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Literal, NoReturn, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spinney.core.cached_attribute import cached_attribute
 from spinney.core.errors import InputError, show_value
 from spinney.data.categories import chosen_columns, code_categories, learn_categories
 from spinney.data.columns import (
@@ -58,26 +58,26 @@ class Schema:
         """Number of columns."""
         return len(self.features)
 
-    @cached_property
+    @cached_attribute
     def names(self) -> tuple[str, ...]:
         """Names of the columns; "x0", "x1", … if the input has no names."""
         return tuple(feature.name for feature in self.features)
 
-    @cached_property
+    @cached_attribute
     def categorical(self) -> NDArray[np.bool_]:
         """Mask of the categorical columns.  (n_features,)"""
         return np.array([feature.kind == "categorical" for feature in self.features])
 
-    @cached_property
+    @cached_attribute
     def has_missing(self) -> bool:
         """Whether any feature had missing values in training."""
         return any(feature.has_missing for feature in self.features)
 
-    @cached_property
+    @cached_attribute
     def _all_numeric(self) -> bool:
         return not self.categorical.any()
 
-    @cached_property
+    @cached_attribute
     def _plain_width(self) -> int:
         """Width of plain arrays that need no conversion, -1 if there are none."""
         return -1 if self.has_names or not self._all_numeric else self.n_features
@@ -118,7 +118,7 @@ class Schema:
                 return Table(self, n_rows, X)
         if unseen not in ("missing", "error"):
             raise InputError(f'unseen must be "missing" or "error", not {show_value(unseen)}')
-        source = open_source(X, known=True)
+        source = open_source(X, known=True).in_order(self.names)
         self._check_names(source.names, estimator_name)
         check_not_empty(source.shape)
         if source.shape[1] != self.n_features:

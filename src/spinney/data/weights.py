@@ -35,7 +35,11 @@ def check_weights(sample_weight: Any, n_rows: int) -> Floats | None:
     if sample_weight is None:
         return None
     try:
+        if np.iscomplexobj(sample_weight):  # the conversion would drop the imaginary parts
+            raise InputError("Complex data not supported: sample_weight must hold real numbers.")
         weights = np.asarray(sample_weight, dtype=np.float64)
+    except InputError:
+        raise
     except (TypeError, ValueError) as error:
         raise InputError(f"sample_weight must hold numbers ({error}).") from None
     if weights.ndim == 0:

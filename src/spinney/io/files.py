@@ -1,12 +1,24 @@
 """Saving a model to a file, all or nothing, and loading it."""
 
+import io
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
 from spinney.io.container import HEADER, BytesLike, decode, encode, read_header
 from spinney.io.values import pack_model, unpack_model
+
+_CHUNK = 1 << 24
+"""Bytes read at a time: the length in a header is not to be trusted with one allocation."""
 
 
 def dumps(model: object) -> bytes:
@@ -74,14 +86,15 @@ def save(model: object, path: str | os.PathLike[str] | BinaryIO) -> None:
     """Save a model to a file.
 
     The file is complete or not there: it is written under a temporary name in the same directory, flushed to
-    disk and renamed. A file that was at the path before stays until then.
+    disk and renamed. A file that was at the path before stays until then. What a killed process left behind
+    is removed at the next save to the same path.
 
     Parameters
     ----------
     model : object
         A fitted or unfitted model of Spinney, or an object of a subclass of `Persistent`.
     path : str, path or binary file
-        Where to save it: a path, or a file opened with mode ``"wb"``.
+        Where to save it: a path, or a file opened with mode ``"wb"``, buffered or not.
 
     Raises
     ------
@@ -101,7 +114,7 @@ def save(model: object, path: str | os.PathLike[str] | BinaryIO) -> None:
     if isinstance(path, str | os.PathLike):
         _replace(Path(path).resolve(), data)
     elif hasattr(path, "write"):
-        path.write(data)
+        _write(path, data)
     else:
         raise TypeError(f"save() takes a path or a file opened in binary mode, not {type(path).__name__}.")
 
@@ -144,12 +157,43 @@ def load(source: str | os.PathLike[str] | BytesLike | BinaryIO) -> Any:
     )
 
 
+def _write(stream: BinaryIO, data: bytes) -> None:
+    """Write all bytes; an unbuffered file, such as a pipe or socket, may take a part of them at each call."""
+    if isinstance(stream, io.TextIOBase):
+        raise TypeError("The file was opened in text mode; open it with mode 'wb'.")
+    left = memoryview(data)
+    while left:
+        n: int | None = stream.write(left)
+        if n is None:
+            if isinstance(stream, io.RawIOBase):
+                raise BlockingIOError("The file takes no more bytes now: open it in blocking mode.")
+            return  # writers that do not count what they write write all of it
+        if not 0 < n <= len(left):
+            raise OSError(f"The file took {n} of {len(left)} bytes: the model is not saved completely.")
+        left = left[n:]
+
+
 def _read(stream: BinaryIO) -> bytes:
-    start = stream.read(HEADER.size)
-    if not isinstance(start, bytes):
-        raise TypeError("The file was opened in text mode; open it with mode 'rb'.")
-    read_header(start)  # a large file of another kind is refused before it is read
-    return start + stream.read()
+    """Read a model file to its end, and one byte beyond it, which a valid file does not have."""
+    start = _read_up_to(stream, HEADER.size)
+    header = read_header(start)  # a large file of another kind is refused before it is read
+    return start + _read_up_to(stream, max(header.length - len(start), 0) + 1)
+
+
+def _read_up_to(stream: BinaryIO, n: int) -> bytes:
+    """Read n bytes, or fewer if the stream ends; a call may return fewer without being at the end."""
+    parts, left = [], n
+    while left:
+        part = stream.read(min(left, _CHUNK))
+        if part is None:
+            raise BlockingIOError("The file has no bytes now: open it in blocking mode.")
+        if not isinstance(part, bytes):
+            raise TypeError("The file was opened in text mode; open it with mode 'rb'.")
+        if not part:
+            break
+        parts.append(part)
+        left -= len(part)
+    return b"".join(parts)
 
 
 def _replace(path: Path, data: bytes) -> None:
@@ -159,20 +203,74 @@ def _replace(path: Path, data: bytes) -> None:
         raise FileNotFoundError(f"Cannot save to {path}: there is no directory {directory}. Create it first.")
     if path.is_dir():
         raise IsADirectoryError(f"Cannot save to {path}: it is a directory. Add a file name to it.")
-    temporary = directory / f".spinney-{secrets.token_hex(8)}.tmp"
+    prefix = f".spinney-{blake2b(os.fsencode(path.name), digest_size=8).hexdigest()}-"
+    _remove_stale(directory, prefix)
     mode = path.stat().st_mode & 0o777 if path.exists() else None
+    temporary = directory / f"{prefix}{secrets.token_hex(8)}.tmp"
     try:
-        with temporary.open("xb") as stream:
-            stream.write(data)
-            stream.flush()
-            if mode is not None:
-                temporary.chmod(mode)
-            os.fsync(stream.fileno())
-        temporary.replace(path)
+        with _locked(temporary):
+            with temporary.open("r+b") as stream:
+                _write(stream, data)
+                stream.flush()
+                if mode is not None:
+                    temporary.chmod(mode)
+                os.fsync(stream.fileno())
+            temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
     _sync_directory(directory)
+
+
+@contextmanager
+def _locked(temporary: Path) -> Iterator[None]:
+    """Create a file and hold a lock on it, which the system releases when the process ends, however it does.
+
+    Without `fcntl` there is no lock, and nobody removes stale files either.
+    """
+    if fcntl is None:
+        temporary.open("xb").close()
+        yield
+        return
+    while True:
+        descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        try:
+            _lock(descriptor, fcntl.LOCK_EX)
+            if os.fstat(descriptor).st_nlink:
+                yield
+                return
+        finally:
+            os.close(descriptor)
+        # Another process took the file for a stale one before it was locked: create it again.
+
+
+def _lock(descriptor: int, operation: int) -> bool:
+    """Lock a file; False if another process has locked it, or where the file system has no locks."""
+    try:
+        fcntl.flock(descriptor, operation)
+    except OSError:
+        return False
+    return True
+
+
+def _remove_stale(directory: Path, prefix: str) -> None:
+    """Remove temporary files whose process was killed: those that no process has locked."""
+    if fcntl is None:
+        return
+    with os.scandir(directory) as entries:
+        names = [entry.name for entry in entries if entry.name.startswith(prefix)]
+    for name in names:
+        try:
+            descriptor = os.open(directory / name, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except OSError:  # finished meanwhile, or of another user
+            continue
+        try:
+            if _lock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB) and os.fstat(descriptor).st_nlink:
+                (directory / name).unlink(missing_ok=True)
+        except OSError:  # the next save tries again
+            pass
+        finally:
+            os.close(descriptor)
 
 
 def _sync_directory(directory: Path) -> None:

@@ -13,6 +13,9 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from spinney.core.errors import InputError, InputTypeError
+from spinney.data.arrow import with_plain_types
+from spinney.data.columns import column_label, open_source
+from spinney.data.sparse import checked_sparse
 from spinney.data.target import by_output
 from spinney.io import CorruptModelFile, require
 
@@ -26,6 +29,8 @@ def count_rows(X: Any) -> int:
     3
     """
     # One scipy.sparse format (dok) is a dict.
+    if _is_dicts(X):
+        return open_source(X).shape[0]
     if isinstance(X, str | bytes | Mapping | Set) and not _is_sparse(X):
         raise InputTypeError(f"Expected 2D array, or another table, got {type(X).__name__} instead.")
     try:
@@ -57,7 +62,9 @@ def take_rows(X: Any, rows: ArrayLike) -> Any:
     positions = _positions(rows)
     if _is_sparse(X):
         return X.tocsr()[positions]  # not every sparse format supports indexing
-    return _safe_indexing(_indexable(X), positions)
+    if isinstance(X, Mapping):
+        return {name: take_rows(values, positions) for name, values in X.items()}
+    return _safe_indexing(_indexable(with_plain_types(X)), positions)
 
 
 def take_columns(X: Any, columns: ArrayLike) -> Any:
@@ -67,6 +74,12 @@ def take_columns(X: Any, columns: ArrayLike) -> Any:
     [[1, 3], [4, 6]]
     """
     positions = _positions(columns)
+    if _is_dicts(X):
+        source = open_source(X)
+        names = [column_label(source.names, int(j)) for j in positions]
+        if isinstance(X, Mapping):
+            return {name: X[name] for name in names}
+        return [{name: row.get(name) for name in names} for row in X]
     if isinstance(X, list | tuple):
         return [[row[j] for j in positions] for row in X]
     if _is_sparse(X):
@@ -76,6 +89,19 @@ def take_columns(X: Any, columns: ArrayLike) -> Any:
 
 def _is_sparse(X: Any) -> bool:
     return bool(sparse.issparse(X))
+
+
+def _is_dicts(X: Any) -> bool:
+    """Return whether X is a dict of columns, a dict that is one row, or rows that are dicts."""
+    if isinstance(X, list | tuple):
+        return bool(X) and isinstance(X[0], Mapping)
+    return isinstance(X, Mapping) and not _is_sparse(X) and len(X) > 0
+
+
+def _check_sparse(X: Any) -> None:
+    """Raise InputError for a sparse matrix with invalid index arrays, before rows are taken from it."""
+    if _is_sparse(X):
+        checked_sparse(X)
 
 
 def _indexable(X: Any) -> Any:
@@ -98,6 +124,11 @@ def describe_input(X: Any) -> dict[str, Any]:
     >>> describe_input([[1, 2, 3]])
     {'n_features_in_': 3}
     """
+    _check_sparse(X)
+    if _is_dicts(X):
+        source = open_source(X)
+        names = {} if source.names is None else {"feature_names_in_": np.array(source.names, dtype=object)}
+        return {"n_features_in_": source.shape[1], **names}
     described = BaseEstimator()
     validate_data(described, X, skip_check_array=True, reset=True)
     return dict(vars(described))
@@ -106,6 +137,9 @@ def describe_input(X: Any) -> dict[str, Any]:
 def check_input(estimator: Any, X: Any) -> None:
     """Raise an error if the estimator is not fitted, or was fitted to other features than those of X."""
     check_is_fitted(estimator)
+    _check_sparse(X)
+    if _is_dicts(X):
+        return  # the members look the features up by name
     try:
         validate_data(estimator, X, skip_check_array=True, reset=False)
     except ValueError as error:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spinney.core.arrays import Floats, array_types
+from spinney.core.cached_attribute import cached_attribute
 from spinney.core.errors import ModelFileError
 from spinney.io import Persistent
 from spinney.native import core
@@ -109,7 +109,7 @@ class TreeEnsemble(Persistent):
         """Largest number of classes of an output, 1 in regression."""
         return int(self.value.shape[2])
 
-    @cached_property
+    @cached_attribute
     def _splits_before(self) -> dict[str, NDArray[np.int64]]:
         """Number of splits of the kind of each pool before each tree.  (n_trees + 1,)"""
         return {

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spinney.core.arrays import Floats, array_types
+from spinney.core.cached_attribute import cached_attribute
 from spinney.native import core
 from spinney.tree.structure import (
     CATEGORY_SET,
@@ -115,7 +115,7 @@ class TreeArrays:
         """Number of nodes, leaves included."""
         return len(self.kind)
 
-    @cached_property
+    @cached_attribute
     def is_leaf(self) -> NDArray[np.bool_]:
         """Mask of the leaves.  (n_nodes,)"""
         return _frozen(self.kind == LEAF)
@@ -125,14 +125,14 @@ class TreeArrays:
         """Number of leaves."""
         return int(np.count_nonzero(self.is_leaf))
 
-    @cached_property
+    @cached_attribute
     def parent(self) -> NDArray[np.int32]:
         """Parent of each node, −1 for the root.  (n_nodes,)"""
         nodes = np.arange(self.node_count, dtype=np.int32)
         # Breadth-first: the nodes 1, 2, 3, … are the children of node 0, then those of node 1, and so on.
         return _frozen(np.concatenate([np.array([-1], dtype=np.int32), np.repeat(nodes, self.n_children)]))
 
-    @cached_property
+    @cached_attribute
     def levels(self) -> list[tuple[int, int]]:
         """Range of nodes [begin, end) at each depth."""
         nodes_before = (1 + np.cumsum(self.n_children, dtype=np.int64)).tolist()  # 1 + children of nodes 0..t
@@ -141,7 +141,7 @@ class TreeArrays:
             ranges.append((ranges[-1][1], following))
         return ranges
 
-    @cached_property
+    @cached_attribute
     def depth(self) -> NDArray[np.int32]:
         """Depth of each node, 0 for the root.  (n_nodes,)"""
         sizes = [end - begin for begin, end in self.levels]

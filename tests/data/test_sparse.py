@@ -1,0 +1,87 @@
+"""Sparse matrices whose index arrays do not fit their shape are refused before compiled code follows them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import spinney as sp
+from spinney.core.errors import InputError
+from spinney.data.sparse import checked_sparse
+
+DENSE = np.array([[1.0, 0, 2], [0, 3, 0], [4, 0, 5], [0, 0, 6]])
+Y = [0, 1, 0, 1]
+
+
+def indices(matrix: Any, value: int) -> None:
+    matrix.indices[0] = value
+
+
+def ends(matrix: Any) -> None:
+    matrix.indptr[-1] = 10**9
+
+
+def falls(matrix: Any) -> None:
+    matrix.indptr[1] = matrix.indptr[2] + 1
+
+
+def begins(matrix: Any) -> None:
+    matrix.indptr[0] = -5
+
+
+def too_few_starts(matrix: Any) -> None:
+    matrix.indptr = matrix.indptr[:-1]
+
+
+def too_few_values(matrix: Any) -> None:
+    matrix.data = matrix.data[:2]
+
+
+DAMAGE: dict[str, tuple[str, Callable[[Any], None]]] = {
+    f"{form}-{name}": (form, damage)
+    for form in ("csr", "csc", "bsr")
+    for name, damage in {
+        "large index": lambda m: indices(m, 10**8),
+        "negative index": lambda m: indices(m, -1),
+        "end": ends,
+        "order": falls,
+        "begin": begins,
+        "starts": too_few_starts,
+        "values": too_few_values,
+    }.items()
+}
+DAMAGE["coo-index"] = ("coo", lambda m: m.coords[1].__setitem__(0, 10**8))
+DAMAGE["coo-negative"] = ("coo", lambda m: m.coords[0].__setitem__(0, -1))
+DAMAGE["lil-index"] = ("lil", lambda m: m.rows[0].__setitem__(0, 10**8))
+DAMAGE["dok-index"] = ("dok", lambda m: m._dict.__setitem__((0, 10**8), 1.0))
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_a_damaged_matrix_is_refused(name: str) -> None:
+    form, damage = DAMAGE[name]
+    matrix = sparse.csr_array(DENSE).asformat(form)
+    damage(matrix)
+    with pytest.raises(InputError, match="sparse matrix X is not valid"):
+        checked_sparse(matrix)
+    for model in (sp.DecisionTreeClassifier(), sp.BaggingClassifier(n_estimators=2), sp.GaussianNB()):
+        with pytest.raises((InputError, TypeError)):
+            model.fit(matrix, Y)
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "bsr", "coo", "lil", "dok", "dia"])
+@pytest.mark.parametrize("make", [sparse.csr_array, sparse.csr_matrix])
+def test_valid_matrices_of_every_format_pass(form: str, make: Any) -> None:
+    matrix = make(DENSE).asformat(form)
+    assert np.array_equal(checked_sparse(matrix).toarray(), DENSE)
+    empty = make((4, 3)).asformat(form)
+    assert checked_sparse(empty).shape == (4, 3)
+
+
+def test_a_damaged_matrix_is_refused_at_predict() -> None:
+    model = sp.BaggingClassifier(n_estimators=2, random_state=0).fit(DENSE, Y)
+    matrix = sparse.csr_array(DENSE)
+    matrix.indices[0] = 10**8
+    with pytest.raises(InputError, match="not valid"):
+        model.predict(matrix)
