@@ -57,29 +57,23 @@ struct BoundPredictor {
 };
 
 auto sum(BoundPredictor& self, nb::handle input, int n_threads, Size n_rows, Size first_tree, Size n_trees,
-         Size n_stages, const std::optional<Numbers>& weights, const std::optional<Numbers>& start) {
+         Size n_stages, const std::optional<Numbers>& start) {
     Predictor& predictor = self.predictor;
     PredictCall call(predictor, input, n_rows);
     if (first_tree + n_trees > predictor.n_trees() || n_stages == 0 || n_trees % n_stages != 0)
         throw nb::value_error("the range of trees is out of bounds, or not divided by n_stages");
-    if (weights && weights->size() < first_tree + n_trees)
-        throw nb::value_error("weights must have one entry per tree");
     if (start && start->size() != call.n_rows() * predictor.n_columns())
         throw nb::value_error("start must have one entry per row and output");
-    const SumPlan plan{first_tree, n_trees, n_stages, weights ? weights->data() : nullptr,
-                       start ? start->data() : nullptr};
+    const SumPlan plan{first_tree, n_trees, n_stages, start ? start->data() : nullptr};
     NewArray<double> out({n_stages, call.n_rows(), predictor.n_columns()});
     call.run([&](const auto& table, Interrupt* i) { predictor.sum(out.data, table, plan, n_threads, i); });
     return out.array;
 }
 
-auto apply(BoundPredictor& self, nb::handle input, int n_threads, Size n_rows, Size n_trees) {
+auto apply(BoundPredictor& self, nb::handle input, int n_threads, Size n_rows) {
     PredictCall call(self.predictor, input, n_rows);
-    if (n_trees > self.predictor.n_trees()) throw nb::value_error("n_trees exceeds the number of trees");
-    NewArray<std::int32_t> out({call.n_rows(), n_trees});
-    call.run([&](const auto& table, Interrupt* i) {
-        self.predictor.apply(out.data, table, n_trees, n_threads, i);
-    });
+    NewArray<std::int32_t> out({call.n_rows(), self.predictor.n_trees()});
+    call.run([&](const auto& table, Interrupt* i) { self.predictor.apply(out.data, table, n_threads, i); });
     return out.array;
 }
 
@@ -118,9 +112,9 @@ void register_predict(nb::module_& m) {
         .def_prop_ro("used_features",
                      [](const BoundPredictor& self) { return self.predictor.used_features(); })
         .def("sum", &sum, input, n_threads, n_rows, nb::arg("first_tree"), nb::arg("n_trees"),
-             nb::arg("n_stages"), nb::arg("weights").none(), nb::arg("start").none(),
+             nb::arg("n_stages"), nb::arg("start").none(),
              "Return the sums after each stage (n_stages, n_rows, n_columns).")
-        .def("apply", &apply, input, n_threads, n_rows, nb::arg("n_trees"),
+        .def("apply", &apply, input, n_threads, n_rows,
              "Return the leaf of each row in each tree (n_rows, n_trees).")
         .def("values", &values, input, n_threads, n_rows,
              "Return the values of the first tree (n_rows, n_outputs, width).")

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "data/tiles.hpp"
@@ -68,45 +67,19 @@ void add_rows_marked(Stat* hist, CodeSet* used, std::span<const std::uint32_t> c
     }
 }
 
-namespace detail {
-
-/// N: number of chosen features if it is known at compile time, or 0. Unrolled loops make forests 7 % faster.
-template <Layout L, Size N>
-void add_rows_of(Stat* const* first, std::span<const std::uint32_t> chosen, const HistogramData& data,
-                 const Tile& tile, std::span<const Row> rows, const Statistics& s) {
-    const Size width = L == Layout::packed ? 1 : static_cast<Size>(s.width), n = N > 0 ? N : chosen.size();
-    std::array<Stat*, N> own;
-    std::array<std::uint32_t, N> column;
-    for (Size j = 0; j < N; ++j) own[j] = first[j], column[j] = chosen[j];
-    for (const Row row : rows) {
-        const std::uint8_t* codes = tile.codes.data() + row * tile.n;
-        if constexpr (N > 0) {
-#pragma GCC unroll 8
-            for (Size j = 0; j < N; ++j)
-                data.rows.add<L>(own[j] + codes[column[j]] * width, row, s.row_width);
-        } else {
-            for (Size j = 0; j < n; ++j)
-                data.rows.add<L>(first[j] + codes[chosen[j]] * width, row, s.row_width);
-        }
-    }
-}
-
-}  // namespace detail
-
 /// The same for the `chosen` columns of the tile.
 template <Layout L>
 void add_rows_chosen(Stat* hist, std::span<const std::uint32_t> chosen, const HistogramData& data,
                      const Tile& tile, std::span<const Row> rows, const Statistics& s) {
     const std::uint32_t* first_bin = data.codes.first_bin.data() + tile.first;
-    const Size width = static_cast<Size>(s.width);
+    const Size width = L == Layout::packed ? 1 : static_cast<Size>(s.width);
     std::array<Stat*, kWideTileFeatures> first;
     for (Size j = 0; j < chosen.size(); ++j) first[j] = hist + first_bin[chosen[j]] * width;
-    using Add = void (*)(Stat* const*, std::span<const std::uint32_t>, const HistogramData&, const Tile&,
-                         std::span<const Row>, const Statistics&);
-    static constexpr auto table = []<Size... N>(std::index_sequence<N...>) {
-        return std::array<Add, sizeof...(N)>{&detail::add_rows_of<L, N>...};
-    }(std::make_index_sequence<9>{});
-    table[chosen.size() < table.size() ? chosen.size() : 0](first.data(), chosen, data, tile, rows, s);
+    for (const Row row : rows) {
+        const std::uint8_t* codes = tile.codes.data() + row * tile.n;
+        for (Size j = 0; j < chosen.size(); ++j)
+            data.rows.add<L>(first[j] + codes[chosen[j]] * width, row, s.row_width);
+    }
 }
 
 /// Bins of one feature that are not empty.  bins (n, width)

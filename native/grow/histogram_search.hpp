@@ -370,9 +370,7 @@ class HistogramSearch final : public NodeSearch {
             return varied;
         }
         s_.limits.set_direction(c_.options.monotonic_cst, static_cast<std::int32_t>(f));
-        const BinSplit split = L == Layout::packed
-                                   ? BinSearch::search_packed(s_.scorer, bins, column.n_bins, left_.data())
-                                   : bin_search_.search(s_.scorer, bins, column.n_bins, used, left_.data());
+        const BinSplit split = bin_search_.search(s_.scorer, bins, column.n_bins, used, left_.data());
         if (split.found() && keep_if_better(static_cast<std::uint32_t>(f), split))
             std::copy_n(left_.data(), width_, new_left());
         return !split.constant;

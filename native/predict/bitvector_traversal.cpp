@@ -222,13 +222,13 @@ void BitvectorTrees::find_leaves(std::uint8_t* ids, Size t, const std::uint8_t* 
 
 // ---- values ----
 
-void BitvectorTrees::add_values(double* sums, const std::uint8_t* ids, Size t, double weight, Size n) const {
+void BitvectorTrees::add_values(double* sums, const std::uint8_t* ids, Size t, Size n) const {
     const double* const table = &values_[trees_[t].leaves * n_values_];
 #ifdef SPINNEY_ROW_BITS
     const Size leaves = trees_[t].n_branches + 1;
-    if (leaves <= 16) return add_looked_up<2>(sums, ids, table, weight, n);
-    if (leaves <= 32) return add_looked_up<4>(sums, ids, table, weight, n);
-    if (leaves <= 64) return add_looked_up<8>(sums, ids, table, weight, n);
+    if (leaves <= 16) return add_looked_up<2>(sums, ids, table, n);
+    if (leaves <= 32) return add_looked_up<4>(sums, ids, table, n);
+    if (leaves <= 64) return add_looked_up<8>(sums, ids, table, n);
 #endif
     Size i = 0;
     for (; i + kRegister <= n; i += kRegister) {
@@ -236,18 +236,17 @@ void BitvectorTrees::add_values(double* sums, const std::uint8_t* ids, Size t, d
 #pragma GCC unroll 8
         for (Size k = 0; k < kRegister; ++k) value[k] = table[ids[i + k]];
         std::memcpy(&sum, sums + i, sizeof sum);
-        sum += weight * value;
+        sum += value;
         std::memcpy(sums + i, &sum, sizeof sum);
     }
-    for (; i < n; ++i) sums[i] += weight * table[ids[i]];
+    for (; i < n; ++i) sums[i] += table[ids[i]];
 }
 
-void BitvectorTrees::add_value_rows(double* sums, const std::uint8_t* ids, Size t, double weight,
-                                    Size n) const {
+void BitvectorTrees::add_value_rows(double* sums, const std::uint8_t* ids, Size t, Size n) const {
     const double* const table = &values_[trees_[t].leaves * n_values_];
     for (Size i = 0; i < n; ++i, sums += n_values_) {
         const double* value = table + ids[i] * n_values_;
-        for (Size k = 0; k < n_values_; ++k) sums[k] += weight * value[k];
+        for (Size k = 0; k < n_values_; ++k) sums[k] += value[k];
     }
 }
 

@@ -31,11 +31,11 @@ class BitvectorTrees {
     /// `planes()`
     void find_leaves(std::uint8_t* ids, Size tree, const std::uint8_t* planes, Size n) const;
 
-    /// Add the value of each row's leaf, times the weight.  sums (n,), for trees of one value per node
-    void add_values(double* sums, const std::uint8_t* ids, Size tree, double weight, Size n) const;
+    /// Add the value of each row's leaf.  sums (n,), for trees of one value per node
+    void add_values(double* sums, const std::uint8_t* ids, Size tree, Size n) const;
 
     /// The same for several values per node.  sums (n, n_values)
-    void add_value_rows(double* sums, const std::uint8_t* ids, Size tree, double weight, Size n) const;
+    void add_value_rows(double* sums, const std::uint8_t* ids, Size tree, Size n) const;
 
     /// The node, within its tree, of a leaf.
     Node node_of(Size tree, std::uint8_t id) const { return leaf_nodes_[trees_[tree].leaves + id]; }

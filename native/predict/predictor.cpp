@@ -52,7 +52,7 @@ struct Predictor::BitvectorWalker {
         trees.planes().code(planes.data(), *self.codes_, table.columns, begin, n);
     }
 
-    void add(double* sums, const SumPlan& plan, Size first, Size n_trees, Size n) {
+    void add(double* sums, Size first, Size n_trees, Size n) {
         const Size per_round = self.per_round_;
         if (per_round > 1) {
             columns.resize(n * per_round);
@@ -61,16 +61,17 @@ struct Predictor::BitvectorWalker {
         for (Size t = first; t < first + n_trees; ++t) {
             trees.find_leaves(ids, t, planes.data(), n);
             if (per_round == 0) {
-                trees.add_value_rows(sums, ids, t, plan.weight(t), n);
+                trees.add_value_rows(sums, ids, t, n);
             } else {
                 double* column = per_round == 1 ? sums : columns.data() + t % per_round * n;
-                trees.add_values(column, ids, t, plan.weight(t), n);
+                trees.add_values(column, ids, t, n);
             }
         }
         if (per_round > 1) transpose(sums, columns.data(), per_round, n);
     }
 
-    void apply(std::int32_t* out, Size n_trees, Size n) {
+    void apply(std::int32_t* out, Size n) {
+        const Size n_trees = self.n_trees();
         for (Size t = 0; t < n_trees; ++t) {
             trees.find_leaves(ids, t, planes.data(), n);
             for (Size i = 0; i < n; ++i) out[i * n_trees + t] = trees.node_of(t, ids[i]);
@@ -95,14 +96,15 @@ struct Predictor::BlockedWalker {
         scratch.resize(n + BlockedTrees::ahead);
     }
 
-    void add(double* sums, const SumPlan& plan, Size first, Size n_trees, Size n) {
+    void add(double* sums, Size first, Size n_trees, Size n) {
         for (Size t = first; t < first + n_trees; ++t) {
             trees.walk_rows(leaves.data(), scratch.data(), t, rows, n);
-            self.add_tree(sums, t, plan.weight(t), n, [&](Size i) { return trees.value(leaves[i]); });
+            self.add_tree(sums, t, n, [&](Size i) { return trees.value(leaves[i]); });
         }
     }
 
-    void apply(std::int32_t* out, Size n_trees, Size n) {
+    void apply(std::int32_t* out, Size n) {
+        const Size n_trees = self.n_trees();
         for (Size t = 0; t < n_trees; ++t) {
             trees.walk_rows(leaves.data(), scratch.data(), t, rows, n);
             for (Size i = 0; i < n; ++i) out[i * n_trees + t] = trees.node_of(leaves[i]);
@@ -128,15 +130,16 @@ struct Predictor::PackedWalker {
         trees.code_rows(rows.data(), *self.codes_, table.columns, begin, n);
     }
 
-    void add(double* sums, const SumPlan& plan, Size first, Size n_trees, Size n) {
+    void add(double* sums, Size first, Size n_trees, Size n) {
         const EnsembleView& all = self.trees_;
         for_each_leaf(first, n_trees, n, [&](Size row, Size t, Node leaf) {
             const double* value = &all.value[(all.begin(t) + static_cast<Size>(leaf)) * all.n_values()];
-            self.add_tree(sums + row * self.n_columns(), t, plan.weight(t), 1, [=](Size) { return value; });
+            self.add_tree(sums + row * self.n_columns(), t, 1, [=](Size) { return value; });
         });
     }
 
-    void apply(std::int32_t* out, Size n_trees, Size n) {
+    void apply(std::int32_t* out, Size n) {
+        const Size n_trees = self.n_trees();
         for_each_leaf(0, n_trees, n, [&](Size row, Size t, Node leaf) { out[row * n_trees + t] = leaf; });
     }
 
@@ -169,32 +172,32 @@ struct Predictor::NodeWalker {
         rows.read(table, self.used_features(), begin, n);
     }
 
-    void add(double* sums, const SumPlan& plan, Size first, Size n_trees, Size n) {
+    void add(double* sums, Size first, Size n_trees, Size n) {
         const Size k = self.trees_.n_values();
         values.resize(n * k);
         for (Size t = first; t < first + n_trees; ++t) {
             self.nodes_[t].values(values.data(), rows);
-            self.add_tree(sums, t, plan.weight(t), n, [&](Size i) { return values.data() + i * k; });
+            self.add_tree(sums, t, n, [&](Size i) { return values.data() + i * k; });
         }
     }
 
-    void apply(std::int32_t* out, Size n_trees, Size) {
-        for (Size t = 0; t < n_trees; ++t) self.nodes_[t].apply(out + t, n_trees, rows);
+    void apply(std::int32_t* out, Size) {
+        for (Size t = 0; t < self.n_trees(); ++t) self.nodes_[t].apply(out + t, self.n_trees(), rows);
     }
 };
 
 /// Add what a tree gives to each row.  value_of(i) -> (n_values,)
 template <class ValueOf>
-void Predictor::add_tree(double* sums, Size t, double weight, Size n, ValueOf&& value_of) const {
+void Predictor::add_tree(double* sums, Size t, Size n, ValueOf&& value_of) const {
     const Size k = trees_.n_values(), step = n_columns();
     double* out = sums + (per_round_ > 0 ? t % per_round_ : 0);
     if (k == 2 && step == 2) {  // constants, so that the inner loop is unrolled
         for (Size i = 0; i < n; ++i)
-            for (Size v = 0; v < 2; ++v) out[2 * i + v] += weight * value_of(i)[v];
+            for (Size v = 0; v < 2; ++v) out[2 * i + v] += value_of(i)[v];
         return;
     }
     for (Size i = 0; i < n; ++i)
-        for (Size v = 0; v < k; ++v) out[i * step + v] += weight * value_of(i)[v];
+        for (Size v = 0; v < k; ++v) out[i * step + v] += value_of(i)[v];
 }
 
 // ---- the choice of a walker, and parallel blocks of rows ----
@@ -279,20 +282,19 @@ void Predictor::sum(double* out, const InputTable& table, const SumPlan& plan, i
         for (Size s = 0; s < plan.n_stages; ++s) {
             double* sums = out + s * stage + begin * columns;
             before ? std::copy_n(before, n * columns, sums) : std::fill_n(sums, n * columns, 0.0);
-            walker.add(sums, plan, plan.first_tree + s * trees, trees, n);
+            walker.add(sums, plan.first_tree + s * trees, trees, n);
             before = sums;
         }
     });
 }
 
-void Predictor::apply(std::int32_t* out, const InputTable& table, Size n_trees, int n_threads,
-                      Interrupt* interrupt) {
-    if (trees_.n_trees() == 1 && n_trees == 1)
+void Predictor::apply(std::int32_t* out, const InputTable& table, int n_threads, Interrupt* interrupt) {
+    if (n_trees() == 1)
         return for_row_blocks(table, n_threads, interrupt, [&](const RowBlock& rows, Size begin) {
             nodes_[0].apply(out + begin, 1, rows);
         });
     run(table, n_threads, interrupt,
-        [&](auto& walker, Size begin, Size n) { walker.apply(out + begin * n_trees, n_trees, n); });
+        [&](auto& walker, Size begin, Size n) { walker.apply(out + begin * n_trees(), n); });
 }
 
 void Predictor::values(double* out, const InputTable& table, int n_threads, Interrupt* interrupt) {

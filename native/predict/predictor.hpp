@@ -18,10 +18,7 @@ namespace spinney {
 struct SumPlan {
     Size first_tree = 0, n_trees = 0;
     Size n_stages = 1;  // the trees are divided into equal stages; the sums after each are written
-    const double* weights = nullptr;  // (all trees,), null: 1
-    const double* start = nullptr;    // (n_rows, n_columns), null: 0
-
-    double weight(Size t) const { return weights ? weights[t] : 1.0; }
+    const double* start = nullptr;  // (n_rows, n_columns), null: 0
 };
 
 /// Predicts with the trees of an ensemble; any number of threads may share one.
@@ -48,10 +45,9 @@ class Predictor {
     void sum(double* out, const InputTable& table, const SumPlan& plan, int n_threads,
              Interrupt* interrupt = nullptr);
 
-    /// Write the leaf of each row in the first n_trees trees: for a fractional row the one with the largest
-    /// fraction, the first of ties.  out (n_rows, n_trees)
-    void apply(std::int32_t* out, const InputTable& table, Size n_trees, int n_threads,
-               Interrupt* interrupt = nullptr);
+    /// Write the leaf of each row in each tree: for a fractional row the one with the largest fraction, the
+    /// first of ties.  out (n_rows, n_trees)
+    void apply(std::int32_t* out, const InputTable& table, int n_threads, Interrupt* interrupt = nullptr);
 
     /// Write the values of the first tree.  out (n_rows, n_outputs, width)
     void values(double* out, const InputTable& table, int n_threads, Interrupt* interrupt = nullptr);
@@ -78,7 +74,7 @@ class Predictor {
     template <class F>
     void for_row_blocks(const InputTable& table, int n_threads, Interrupt* interrupt, F&& f);
     template <class ValueOf>
-    void add_tree(double* sums, Size t, double weight, Size n, ValueOf&& value_of) const;
+    void add_tree(double* sums, Size t, Size n, ValueOf&& value_of) const;
 
     EnsembleView trees_;
     EnsembleTraits traits_;

@@ -61,10 +61,9 @@ inline constexpr Size kMaskRows = 64;
 
 /// Add weight · table[id] to each sum; the table is held in Tables registers of eight.  sums, ids (n,)
 template <int Tables>
-inline void add_looked_up(double* sums, const std::uint8_t* ids, const double* table, double weight, Size n) {
+inline void add_looked_up(double* sums, const std::uint8_t* ids, const double* table, Size n) {
     __m512d values[Tables];
-    const __m512d scale = _mm512_set1_pd(weight);
-    for (int k = 0; k < Tables; ++k) values[k] = _mm512_mul_pd(scale, _mm512_loadu_pd(table + 8 * k));
+    for (int k = 0; k < Tables; ++k) values[k] = _mm512_loadu_pd(table + 8 * k);
     for (Size i = 0; i < n; i += 8) {
         const __mmask8 rows = n - i >= 8 ? 0xff : static_cast<__mmask8>((1u << (n - i)) - 1);
         const __m512i id = _mm512_cvtepu8_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(ids + i)));

@@ -63,26 +63,6 @@ inline std::uint64_t nonzero_lanes(StatRegister x) {
 #endif
 }
 
-/// The sum of each lane and those before it.
-inline StatRegister running_sum(StatRegister x) {
-#if defined(__AVX512F__)
-    auto v = std::bit_cast<__m512i>(x);
-    v = _mm512_add_epi64(v, _mm512_alignr_epi64(v, __m512i{}, 7));
-    v = _mm512_add_epi64(v, _mm512_alignr_epi64(v, __m512i{}, 6));
-    v = _mm512_add_epi64(v, _mm512_alignr_epi64(v, __m512i{}, 4));
-    return std::bit_cast<StatRegister>(v);
-#elif defined(__AVX2__)
-    auto v = std::bit_cast<__m256i>(x);
-    v = _mm256_add_epi64(v, _mm256_slli_si256(v, 8));  // within each half
-    const __m256i lower_half = _mm256_permute2x128_si256(v, v, 0x08);
-    v = _mm256_add_epi64(v, _mm256_unpackhi_epi64(lower_half, lower_half));
-    return std::bit_cast<StatRegister>(v);
-#else
-    for (Size i = 1; i < kRegister; ++i) x[i] += x[i - 1];
-    return x;
-#endif
-}
-
 /// 0, 1, 2, …
 inline StatRegister lane_numbers() {
     StatRegister out;

@@ -7,7 +7,6 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
-#include <numeric>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -196,7 +195,9 @@ class BinSearch {
     BinSplit search(Scorer& scorer, const Stat* bins, Size n_bins, const CodeSet* used, Stat* left) {
         n_ = 0;
         std::fill_n(sum_.data(), width_, 0);
-        if (width_ == 2)
+        if (width_ == 1)
+            accumulate<1>(bins, n_bins, used);
+        else if (width_ == 2)
             accumulate<2>(bins, n_bins, used);
         else
             accumulate<0>(bins, n_bins, used);
@@ -216,33 +217,6 @@ class BinSearch {
         if (!out.found()) return out;
         for (Size w = 0; w < width_; ++w) left[w] = prefix(out.last_left, w);
         out.last_left = code_[out.last_left];
-        return out;
-    }
-
-    /// The same for packed sums, over all bins: an empty bin repeats the threshold before it.
-    /// bins (n_bins,), left (1,)
-    template <class Scorer>
-    static BinSplit search_packed(Scorer& scorer, const Stat* bins, Size n_bins, Stat* left) {
-        BestLanes best;
-        StatRegister before{}, index = lane_numbers();
-        const auto score_bins = [&](Size begin, Size n) {
-            StatRegister bin{};
-            std::memcpy(&bin, bins + begin, n * sizeof(Stat));
-            const StatRegister within = running_sum(bin), sum = before + within;
-            before += within[kRegister - 1];
-            alignas(64) std::array<Stat, kRegister> left_sums;
-            std::memcpy(left_sums.data(), &sum, sizeof sum);
-            const Register value = scorer.score_lanes(left_sums.data());
-            best.keep(value > best.value, value, index);
-            index += static_cast<Stat>(kRegister);
-        };
-        const Size full = n_bins / kRegister * kRegister;
-        for (Size begin = 0; begin < full; begin += kRegister) score_bins(begin, kRegister);
-        if (full < n_bins) score_bins(full, n_bins - full);
-        BinSplit out;
-        out.set(best.first());
-        out.constant = !out.found() && std::count(bins, bins + n_bins, 0) + 1 >= static_cast<long>(n_bins);
-        if (out.found()) *left = std::accumulate(bins, bins + out.last_left + 1, Stat{0});
         return out;
     }
 

@@ -185,7 +185,7 @@ static void check_table(const Tree& tree, const std::vector<double>& rows, const
     predictor.values(values.data(), table, n_threads);
     predictor.sum(sums.data(), table, {0, 1}, n_threads);
     CHECK(sums == values);
-    predictor.apply(nodes.data(), table, 1, n_threads);
+    predictor.apply(nodes.data(), table, n_threads);
     predictor.classes(classes.data(), table, n_threads);
     const DecisionPath path = predictor.decision_path(table, n_threads);
     CHECK_EQUAL(path.indptr.size(), n + 1);
@@ -292,14 +292,14 @@ TEST(ensembles_are_their_trees) {
         std::vector<double> sums(n * 6), expected(n * 6, 0.0), values(n * 6);
         std::vector<std::int32_t> leaves(n * 3), own(n);
         predictor.sum(sums.data(), table, {0, 3}, 2);
-        predictor.apply(leaves.data(), table, 3, 2);
+        predictor.apply(leaves.data(), table, 2);
         const DecisionPath path = predictor.decision_path(table, 2);
         Size n_visits = 0;
         for (Size t = 0; t < 3; ++t) {
             const Tree::Narrow narrow = trees[t].narrow();
             Predictor one(trees[t].view(narrow), 0);
             one.values(values.data(), table, 1);
-            one.apply(own.data(), table, 1, 1);
+            one.apply(own.data(), table, 1);
             n_visits += one.decision_path(table, 1).indices.size();
             for (Size i = 0; i < n * 6; ++i) expected[i] += values[i];
             for (Size i = 0; i < n; ++i) CHECK_EQUAL(leaves[i * 3 + t], own[i]);
@@ -320,7 +320,7 @@ TEST(a_tree_without_splits_needs_no_columns) {
     view.n_features = 0;
     Predictor predictor(view, 0);
     std::vector<std::int32_t> nodes(3000, 7);
-    predictor.apply(nodes.data(), {{}, 3000, false}, 1, 2);
+    predictor.apply(nodes.data(), {{}, 3000, false}, 2);
     CHECK(nodes == std::vector<std::int32_t>(3000, 0));
 }
 

@@ -105,7 +105,7 @@ TEST(every_search_finds_the_first_of_the_best_splits) {
         const std::vector<Stat> bins = sample.histogram(n_bins);
         Stat expected_left = 0, left = 0;
         const BinSplit expected = naive_split(scorer, bins, expected_left);
-        const BinSplit found = BinSearch::search_packed(scorer, bins.data(), n_bins, &left);
+        const BinSplit found = BinSearch(1).search(scorer, bins.data(), n_bins, nullptr, &left);
         check_split(found, left, expected, expected_left);
         small += check_small(sample, scorer, expected, expected_left);
     }

@@ -160,7 +160,7 @@ class Predictor:
         """
         packed = self._core or self._pack()
         columns = used_columns(table, self._used)
-        return packed.apply(columns, n_threads, table.n_rows, self._n_trees)
+        return packed.apply(columns, n_threads, table.n_rows)
 
     def decision_path(self, table: Table, n_threads: int = 1) -> csr_array[np.float64, tuple[int, int]]:
         """Return the fraction of each row that reaches each node: 1 unless a missing value divided it.
@@ -183,7 +183,7 @@ class Predictor:
         packed = self._core or self._pack()
         columns = used_columns(table, self._used)
         sums: Floats = packed.sum(
-            columns, n_threads, table.n_rows, trees.start, len(trees), n_stages, None, start
+            columns, n_threads, table.n_rows, trees.start, len(trees), n_stages, start
         )
         return sums.reshape(n_stages, table.n_rows, *self._shape)
 
