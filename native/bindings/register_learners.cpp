@@ -159,6 +159,7 @@ struct OnlineLearner {
     spinney::OnlineOptions options;
     std::vector<double> weights, penalty_paid, drift;
     spinney::OnlineState state;
+    std::vector<double> norms;  // of the rows of the first epoch, which are those of all
 };
 
 using Indices = std::optional<Vector<std::int32_t>>;
@@ -212,10 +213,13 @@ auto run_epoch(OnlineLearner& self, const nb::ndarray<const double, nb::c_contig
     self.state.weights = self.weights;
     self.state.penalty_paid = self.penalty_paid;
     self.state.drift = self.drift;
+    const bool needs_norms = self.options.rule != spinney::UpdateRule::perceptron;
     spinney::EpochReport report;
     run_interruptible([&](Interrupt&) {
+        if (needs_norms && self.norms.size() != rows.n_rows) self.norms = spinney::squared_norms(rows);
         report = spinney::run_epoch(self.state, rows, target.data(), data_of(weights),
-                                    {order.data(), order.size()}, self.options);
+                                    needs_norms ? self.norms.data() : nullptr, {order.data(), order.size()},
+                                    self.options);
     });
     return nb::make_tuple(report.loss, report.n_updates, report.n_mistakes);
 }

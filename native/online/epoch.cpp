@@ -13,7 +13,7 @@ namespace spinney {
 namespace {
 
 constexpr double kMinScale = 1e-9;  // below this, weights are multiplied out to keep their digits
-constexpr Size kAhead = 12;         // rows are fetched this many visits early
+constexpr Size kAhead = 4;          // rows are fetched this many visits early
 
 Lanes load(const double* from) {
     Lanes out;
@@ -93,11 +93,9 @@ double loss_of(double y, double p, const OnlineOptions& o) {
 }
 
 /// The factor of x in the update, before row weights.
-template <class Row>
-double update_of(const Row& row, double y, double p, double loss, const OnlineOptions& o) {
+double update_of(double y, double p, double loss, double norm, const OnlineOptions& o) {
     if (o.rule == UpdateRule::perceptron) return y * p <= 0.0 ? o.step * y : 0.0;
     if (loss <= 0.0) return 0.0;
-    const double norm = row.squared_norm();
     if (norm == 0.0) return 0.0;
     const double size =
         o.rule == UpdateRule::passive ? std::min(o.step, loss / norm) : loss / (norm + 0.5 / o.step);
@@ -121,12 +119,12 @@ void pay_l1(OnlineState& state, const Row& row, double scale) {
 /// Learn from one row. The weights are state.weights times `scale`, which an L2 penalty shrinks.
 template <class Row>
 void visit(OnlineState& state, double& scale, EpochReport& report, const Row& row, double y,
-           double row_weight, const OnlineOptions& o) {
+           double row_weight, double norm, const OnlineOptions& o) {
     const double p = row.times(state.weights.data()) * scale + state.intercept;
     const double loss = loss_of(y, p, o);
     report.loss += loss;
     if (o.regression ? loss > 0.0 : y * p <= 0.0) ++report.n_mistakes;
-    const double update = update_of(row, y, p, loss, o) * row_weight;
+    const double update = update_of(y, p, loss, norm, o) * row_weight;
     if (o.l2 > 0.0) {
         scale *= std::max(0.0, 1.0 - o.l2);
         if (scale < kMinScale) {
@@ -154,18 +152,19 @@ void visit(OnlineState& state, double& scale, EpochReport& report, const Row& ro
 }  // namespace
 
 EpochReport run_epoch(OnlineState& state, const FeatureRows& rows, const double* target,
-                      const double* row_weights, std::span<const std::uint32_t> order,
-                      const OnlineOptions& options) {
+                      const double* row_weights, const double* squared_norms,
+                      std::span<const std::uint32_t> order, const OnlineOptions& options) {
     EpochReport report;
     double scale = 1.0;
     for (Size i = 0; i < order.size(); ++i) {
         const Size r = order[i];
-        const double weight = row_weights ? row_weights[r] : 1.0;
+        const double weight = row_weights ? row_weights[r] : 1.0,
+                     norm = squared_norms ? squared_norms[r] : 0.0;
         if (rows.is_sparse()) {
             const auto at = static_cast<Size>(rows.begin[r]);
             const SparseRow row{rows.values + at, rows.indices + at,
                                 static_cast<Size>(rows.begin[r + 1]) - at};
-            visit(state, scale, report, row, target[r], weight, options);
+            visit(state, scale, report, row, target[r], weight, norm, options);
             continue;
         }
         const double* next = rows.values + order[std::min(i + kAhead, order.size() - 1)] * rows.n_features;
@@ -173,11 +172,25 @@ EpochReport run_epoch(OnlineState& state, const FeatureRows& rows, const double*
         for (Size j = 0; j < fetched; j += 8) __builtin_prefetch(next + j);
         __builtin_prefetch(next + fetched - 1);  // rows need not begin with a cache line
         const DenseRow row{rows.values + r * rows.n_features, rows.n_features};
-        visit(state, scale, report, row, target[r], weight, options);
+        visit(state, scale, report, row, target[r], weight, norm, options);
     }
     if (scale != 1.0)
         for (double& w : state.weights) w *= scale;
     return report;
+}
+
+std::vector<double> squared_norms(const FeatureRows& rows) {
+    std::vector<double> out(rows.n_rows);
+    for (Size r = 0; r < rows.n_rows; ++r) {
+        if (rows.is_sparse()) {
+            const auto at = static_cast<Size>(rows.begin[r]);
+            const Size n = static_cast<Size>(rows.begin[r + 1]) - at;
+            out[r] = SparseRow{rows.values + at, rows.indices + at, n}.squared_norm();
+        } else {
+            out[r] = DenseRow{rows.values + r * rows.n_features, rows.n_features}.squared_norm();
+        }
+    }
+    return out;
 }
 
 void shuffle_rows(std::span<std::uint32_t> order, std::uint64_t seed) {

@@ -52,10 +52,13 @@ struct EpochReport {
 };
 
 /// Visit every row once in a given order.  target (n_rows,): ±1 or numbers; row_weights (n_rows,) or null;
-/// order (n_visited,)
+/// squared_norms (n_rows,), or null for the perceptron, which does not need them; order (n_visited,)
 EpochReport run_epoch(OnlineState& state, const FeatureRows& rows, const double* target,
-                      const double* row_weights, std::span<const std::uint32_t> order,
-                      const OnlineOptions& options);
+                      const double* row_weights, const double* squared_norms,
+                      std::span<const std::uint32_t> order, const OnlineOptions& options);
+
+/// ‖x‖² of each row.
+std::vector<double> squared_norms(const FeatureRows& rows);
 
 /// A permutation that depends on the seed only.  order (n,): permuted in place
 void shuffle_rows(std::span<std::uint32_t> order, std::uint64_t seed);
