@@ -55,7 +55,7 @@ class BlockedRows {
   public:
     BlockedRows(const FeatureRows& rows, const Kernel& kernel)
         : n_(rows.n_rows), d_(rows.n_features), shift_(d_), kernel_(kernel) {
-        const Size n_blocks = (n_ + kLanes - 1) / kLanes;
+        const Size n_blocks = padded_blocks(n_);
         values_.resize(n_blocks * d_ * kLanes);
         norms_.resize(n_blocks * kLanes);
         // Distances do not change when all rows move; near the origin, norms lose fewer digits.
@@ -70,6 +70,11 @@ class BlockedRows {
             norms_[r] = norm_of(to, kLanes);
         }
     }
+
+    static constexpr Size kGroup = 8;  // blocks beyond the last row are zeros, so that all groups are full
+
+    /// Blocks of so many rows, in full groups.
+    static Size padded_blocks(Size n) { return (n + kGroup * kLanes - 1) / (kGroup * kLanes) * kGroup; }
 
     Size size() const { return n_; }
     Size n_features() const { return d_; }
@@ -177,22 +182,17 @@ class DenseKernel final : public KernelMatrix {
             rows_.copy_row(queries.data() + q * d, positions[q]);
             norms[q] = rows_.norm(positions[q]);
         }
-        const Size first = begin / kLanes, last = (end + kLanes - 1) / kLanes;
+        const Size first = begin / kLanes / B, last = (end + B * kLanes - 1) / (B * kLanes);
         const bool shared = n_threads > 1 && Q * (end - begin) * d >= kMinWork;
         const Size n_tasks = shared ? static_cast<Size>(n_threads) : 1;
         Pool::shared().parallel_for(shared ? n_threads : 1, n_tasks, [&](Size task, int) {
             const Size to = first + (last - first) * (task + 1) / n_tasks;
-            Size block = first + (last - first) * task / n_tasks;
-            for (; block + B <= to; block += B) {
+            for (Size group = first + (last - first) * task / n_tasks; group < to; ++group) {
                 Lanes found[Q][B];
-                rows_.kernel_block<Q, B>(found, queries.data(), norms, block);
+                rows_.kernel_block<Q, B>(found, queries.data(), norms, group * B);
                 for (Size q = 0; q < Q; ++q)
-                    for (Size b = 0; b < B; ++b) store(out[q], found[q][b], (block + b) * kLanes, begin, end);
-            }
-            for (; block < to; ++block) {
-                Lanes found[Q][1];
-                rows_.kernel_block<Q, 1>(found, queries.data(), norms, block);
-                for (Size q = 0; q < Q; ++q) store(out[q], found[q][0], block * kLanes, begin, end);
+                    for (Size b = 0; b < B; ++b)
+                        store(out[q], found[q][b], (group * B + b) * kLanes, begin, end);
             }
         });
     }
@@ -309,29 +309,21 @@ struct Sums {
 void dense_sums(double* out, const FeatureRows& rows, const BlockedRows& support, const Sums& sums,
                 int n_threads, Interrupt& interrupt) {
     constexpr Size Q = 4, B = 2, tile = 32;
-    const Size n_blocks = (support.size() + kLanes - 1) / kLanes, width = n_blocks * kLanes;
+    const Size n_blocks = BlockedRows::padded_blocks(support.size()), stride = n_blocks * kLanes;
     const Size d = rows.n_features;
     Pool::shared().parallel_for(
         n_threads, (rows.n_rows + tile - 1) / tile,
         [&](Size t, int) {
-            std::vector<double> queries(Q * d), values(Q * (width + B * kLanes));
+            std::vector<double> queries(Q * d), values(Q * stride);
             double norms[Q];
-            const Size stride = width + B * kLanes;
             for (Size r = t * tile; r < std::min(rows.n_rows, (t + 1) * tile); r += Q) {
                 const Size n = std::min(Q, rows.n_rows - r);
                 for (Size q = 0; q < Q; ++q)
                     norms[q] = support.copy_other(queries.data() + q * d,
                                                   rows.values + (r + std::min(q, n - 1)) * d);
-                Size block = 0;
-                for (; block + B <= n_blocks; block += B) {
+                for (Size block = 0; block < n_blocks; block += B) {
                     Lanes found[Q][B];
                     support.kernel_block<Q, B>(found, queries.data(), norms, block);
-                    for (Size q = 0; q < Q; ++q)
-                        std::memcpy(values.data() + q * stride + block * kLanes, found[q], sizeof found[q]);
-                }
-                for (; block < n_blocks; ++block) {
-                    Lanes found[Q][1];
-                    support.kernel_block<Q, 1>(found, queries.data(), norms, block);
                     for (Size q = 0; q < Q; ++q)
                         std::memcpy(values.data() + q * stride + block * kLanes, found[q], sizeof found[q]);
                 }
