@@ -136,6 +136,7 @@ class SubsetSearch {
             offer(members);
             return;
         }
+        if (g > 1) offer({static_cast<Size>(draws.next_u64() % g)});  // all draws were trivial sets
     }
 
     void known_against_missing(Size g) {

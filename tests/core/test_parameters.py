@@ -1,7 +1,9 @@
 import joblib
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
+from spinney.core import parameters
 from spinney.core.errors import InputError
 from spinney.core.parameters import (
     FLAG,
@@ -68,12 +70,33 @@ def test_weights_are_read_and_wrong_ones_are_named_by_row():
             check_weights(bad, 3)
 
 
-def test_threads_follow_scikit_learns_meaning_of_n_jobs():
-    assert thread_count(None) == 1
+def test_threads_are_those_of_the_process_and_its_limits(monkeypatch):
+    monkeypatch.setattr(parameters, "_count_cores", lambda affinity: 8)
+    monkeypatch.setattr(parameters, "_thread_pool_limit", lambda: 64)
+    assert thread_count(None) == 8
     assert thread_count(5) == 5
     assert thread_count(-1) == joblib.cpu_count()
-    with joblib.parallel_config(n_jobs=3):
-        assert thread_count(None) == 3
+    for n_jobs in (1, 3):
+        with joblib.parallel_config(n_jobs=n_jobs):
+            assert thread_count(None) == n_jobs
+    nested = joblib.Parallel(n_jobs=2, prefer="threads")(joblib.delayed(thread_count)(None) for _ in range(2))
+    assert nested == [1, 1]
+    assert thread_count(None) == 8  # asking changes nothing
+
+
+def test_threads_are_limited_by_threadpoolctl(monkeypatch):
+    monkeypatch.setattr(parameters, "_count_cores", lambda affinity: 8)
+    with threadpool_limits(limits=1):
+        assert thread_count(None) == 1
+
+
+def test_cores_are_those_that_the_process_may_use(monkeypatch):
+    monkeypatch.setattr(parameters, "_thread_pool_limit", lambda: 64)
+    monkeypatch.setattr(parameters, "_affinity", lambda: 1)
+    assert thread_count(None) == 1
+
+
+def test_invalid_numbers_of_jobs_are_errors():
     for bad in (0, 1.5, "all", True):
         with pytest.raises(InputError, match="n_jobs"):
             thread_count(bad)

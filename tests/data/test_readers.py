@@ -345,7 +345,8 @@ def test_number_columns_of_frames(column, dtype):
     frame = pl.DataFrame({"a": column}) if isinstance(column, pl.Series) else pd.DataFrame({"a": column})
     feature = read_table(frame).schema.features[0]
     values = read_table(frame).column(0)
-    assert (feature.kind, feature.dtype, values.dtype.name) == ("numeric", dtype, dtype)
+    # Models must not depend on the type that equal numbers have.
+    assert (feature.kind, feature.dtype, values.dtype.name) == ("numeric", "float64", dtype)
     assert np.isnan(values[1])
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse, stats
+from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.metrics import balanced_accuracy_score, mean_absolute_error
 
@@ -442,3 +443,16 @@ def test_categorical_splits_need_a_categorical_column(forest):
     model.schema_ = read_table(np.zeros((3, 4))).schema
     with pytest.raises(ModelFileError, match="categor"):
         loads(dumps(model))
+
+
+@each
+@pytest.mark.parametrize("bootstrap", [True, False])
+def test_a_member_fitted_again_to_its_rows_is_the_same_tree(forest, bootstrap):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 10)), np.arange(200) % 2  # as many ties as there are nodes
+    model = forest(4, bootstrap=bootstrap, random_state=1).fit(X, y)
+    for member, rows in zip(model.estimators_, model.estimators_samples_, strict=True):
+        again = clone(member).fit(X[rows], y[rows])
+        assert_array_equal(again.tree_.feature, member.tree_.feature)
+        assert_array_equal(again.tree_.threshold, member.tree_.threshold)
+        assert_array_equal(again.tree_.value, member.tree_.value)

@@ -316,14 +316,16 @@ def test_the_same_seed_gives_the_same_tree_and_another_another():
     assert not same_tree(make(1), make(2))
 
 
-def test_ties_favour_no_column_and_need_no_seed():
+def test_ties_favour_no_column_and_follow_the_random_state():
     rng = np.random.default_rng(0)
     column, y = rng.normal(size=(400, 1)), rng.integers(0, 2, 400)
     X = np.repeat(column, 4, axis=1)  # every split is a tie of four
-    one, other = (DecisionTreeClassifier(random_state=seed).fit(X, y) for seed in (1, 2))
+    one, again, other = (DecisionTreeClassifier(random_state=seed).fit(X, y) for seed in (1, 1, 2))
     used = np.bincount(one.tree_.feature[~one.tree_.is_leaf], minlength=4)
     assert used.min() > 0.15 * used.sum()
-    assert same_tree(one.tree_, other.tree_)
+    assert same_tree(one.tree_, again.tree_)
+    assert not same_tree(one.tree_, other.tree_)
+    assert same_tree(*(DecisionTreeClassifier().fit(X, y).tree_ for _ in range(2)))  # ties need no seed
 
 
 def test_a_category_that_a_node_never_saw_goes_to_the_heavier_child():
@@ -343,3 +345,10 @@ def test_a_random_cut_is_found_between_wide_bins():
     for seed in range(20):
         model = DecisionTreeClassifier(max_bins=2, splitter="random", random_state=seed)
         assert model.fit(x[:, None], y).get_n_leaves() == 2
+
+
+@pytest.mark.parametrize("random_state", [13636796608663947073, 10107720573005239498])
+def test_a_random_split_of_two_categories_always_separates_them(random_state):
+    # For one seed in 65,536 the first sixteen subsets drawn are empty or complete.
+    tree = DecisionTreeClassifier(splitter="random", random_state=random_state)
+    assert tree.fit([["a"], ["b"]], [0, 1]).get_n_leaves() == 2

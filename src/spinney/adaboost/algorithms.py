@@ -48,12 +48,12 @@ def on_grid(values: Any) -> Any:
 
 
 def log_odds(error: float, n_classes: int, learning_rate: float) -> float:
-    """Return ν (ln((1 − ε)/ε) + ln(K − 1)); an error of 0 is replaced by the machine epsilon.
+    """Return ν (ln((1 − ε)/ε) + ln(K − 1)); errors are at least the machine epsilon away from 0 and 1.
 
     >>> log_odds(0.5, 2, 1.0)
     0.0
     """
-    error = max(error, _MIN_ERROR)
+    error = min(max(error, _MIN_ERROR), 1.0 - _MIN_ERROR)
     return learning_rate * (math.log((1.0 - error) / error) + math.log(max(n_classes - 1, 1)))
 
 

@@ -69,8 +69,8 @@ class AdaBoostClassifier(ProbabilisticClassifier, _BaseAdaBoost):
     verbose : int, default=0
         Show a progress bar on standard error if positive.
     n_jobs : int or None, default=None
-        Number of threads; -1 uses all cores, None is 1 unless a joblib context says otherwise. The ensemble
-        is bit-equal for any number.
+        Number of threads. None and −1 use all cores, None within the limits of an active joblib or
+        threadpoolctl context. The ensemble is bit-equal for any number.
     algorithm : {"samme", "discrete", "samme.r", "real", "gentle", "logit"}, default="samme"
         "samme" (Zhu et al. 2009, any number of classes) and "discrete" (Freund and Schapire 1997, two
         classes; weights are half as large) let members vote. "samme.r" (any number) and "real" (two classes)
@@ -432,8 +432,8 @@ class AdaBoostRegressor(RegressorMixin, _BaseAdaBoost):  # type: ignore[misc]
     verbose : int, default=0
         Show a progress bar on standard error if positive.
     n_jobs : int or None, default=None
-        Number of threads; -1 uses all cores, None is 1 unless a joblib context says otherwise. The ensemble
-        is bit-equal for any number.
+        Number of threads. None and −1 use all cores, None within the limits of an active joblib or
+        threadpoolctl context. The ensemble is bit-equal for any number.
     loss : {"linear", "square", "exponential"}, default="linear"
         Loss of a row as a function of its absolute error, divided by the largest error of the round.
 

@@ -23,7 +23,7 @@ from spinney.core.parameters import draw_seed
 from spinney.data.schema import Schema, Table
 from spinney.data.training_set import TrainingSet
 from spinney.io import require
-from spinney.members.base_estimators import make_member
+from spinney.members.base_estimators import has_own_methods, make_member
 from spinney.members.fitting import fit_member, takes_weights
 from spinney.members.tables import count_training_rows, describe_input, take_rows
 from spinney.native import core
@@ -77,7 +77,7 @@ class AnyMembers:
     def fit(self, seed: int | None, weights: Weights, task: Task) -> Any:
         """Return a fitted clone; rows of weight 0 are left out."""
         member = make_member(self._estimator, seed)
-        with joblib.parallel_config(n_jobs=self._n_threads):
+        with joblib.parallel_config(n_jobs=self._n_threads, prefer="threads"):
             if not isinstance(weights, RowWeights):
                 rows = np.repeat(np.arange(len(weights)), weights)
                 return fit_member(member, take_rows(self._X, rows), task.labels[rows])
@@ -87,7 +87,7 @@ class AnyMembers:
 
     def predict(self, member: Any, needs: Needs, task: Task) -> NDArray[Any]:
         """Return a member's predictions for all rows."""
-        with joblib.parallel_config(n_jobs=self._n_threads):
+        with joblib.parallel_config(n_jobs=self._n_threads, prefer="threads"):
             return predict_member(member, self._X, needs, task.classes)
 
     def describe_features(self) -> dict[str, Any]:
@@ -137,7 +137,7 @@ class SharedTrees:
             weights=steps.astype(np.float64),
             seed=draw_seed(member.random_state),
         )
-        plan = member.grow_plan(training)
+        plan = member.grow_plan(training).replace(tie_seed=0)  # as the stumps of the core
         tree = self.grower.grow(training.target(training.weights), plan, training.n_threads).tree
         if isinstance(weights, RowWeights):
             tree = replace(tree, weight=tree.weight * (weights.initial_total / weights.total))
@@ -173,7 +173,7 @@ def predict_members(
         for member in members:
             yield _predict_tree(member, table, needs, classes, n_threads)
     else:
-        with joblib.parallel_config(n_jobs=n_threads):
+        with joblib.parallel_config(n_jobs=n_threads, prefer="threads"):
             for member in members:
                 yield predict_member(member, X, needs, classes)
 
@@ -188,10 +188,11 @@ def flatten(rounds: Sequence[Any]) -> list[Any]:
 
 
 def shares_schema(members: Sequence[Any]) -> bool:
-    """Return True if all members are Spinney's trees with the same schema object."""
+    """Return True if all members are Spinney's own trees with the same schema object."""
     first = members[0]
     return isinstance(first, BaseTree) and all(
-        isinstance(member, BaseTree) and member.schema_ is first.schema_ for member in members
+        isinstance(member, BaseTree) and member.schema_ is first.schema_ and has_own_methods(member)
+        for member in members
     )
 
 

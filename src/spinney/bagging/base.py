@@ -25,7 +25,7 @@ from spinney.bagging.predictions import (
     split_outputs,
 )
 from spinney.bagging.sampling import BootstrapSamples, SampledEnsemble, row_order
-from spinney.bagging.trees import MergedTrees, SharedTrainingSets, fit_trees, merge_trees
+from spinney.bagging.trees import MergedTrees, SharedTrainingSets, fit_trees, is_own_tree, merge_trees
 from spinney.base import parameters
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Integer, Kind, OneOf, Real, Rule, thread_count
@@ -48,7 +48,6 @@ from spinney.members.tables import (
     is_array,
     take_rows,
 )
-from spinney.trees.base import BaseTree
 
 # Rules of the parameters that forests have too.
 SAMPLING_RULES: dict[str, tuple[Rule, ...]] = {
@@ -127,7 +126,7 @@ class BaseBagging(CopiesEnsemble, SampledEnsemble, persistent_name=""):
         classes = self._read_classes(labels)
         weights = check_weights(sample_weight, n_rows)
         training_sets = None
-        if isinstance(estimator, BaseTree):
+        if is_own_tree(estimator):
             training_sets = SharedTrainingSets(X, labels, weights, thread_count(self.n_jobs))
         table = None if training_sets is None else training_sets.of(estimator).training.table
         order = _row_order(X, labels, table)
@@ -163,7 +162,7 @@ class BaseBagging(CopiesEnsemble, SampledEnsemble, persistent_name=""):
         estimator, name = self._base_estimator(), type(self).__name__
         if (is_regressor if self._task == "classification" else is_classifier)(estimator):
             raise InputError(f"The estimator of a {name} cannot be a {type(estimator).__name__}.")
-        if self.oob_pruning and not isinstance(estimator, BaseTree):
+        if self.oob_pruning and not is_own_tree(estimator):
             raise InputError(
                 f"oob_pruning prunes Spinney's trees, and the estimator is a {type(estimator).__name__}",
                 fix="Use one of Spinney's trees, or set oob_pruning=False.",

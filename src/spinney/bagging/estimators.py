@@ -55,8 +55,9 @@ class BaggingClassifier(ProbabilisticClassifier, BaseBagging):
     warm_start : bool, default=False
         Whether ``fit`` keeps the members of the previous fit and adds more, up to ``n_estimators``.
     n_jobs : int or None, default=None
-        Number of parallel jobs, -1 for all cores. None is 1 unless in a ``joblib.parallel_config`` context.
-        The fitted ensemble does not depend on it.
+        Number of parallel jobs, −1 for all cores. None is all cores for Spinney's own members and 1 for
+        others, within the limits of an active joblib or threadpoolctl context. The fitted ensemble does not
+        depend on it.
     random_state : int, RandomState, Generator or None, default=None
         Seed of all draws. None draws it from NumPy's global generator.
     verbose : int, default=0
@@ -222,8 +223,9 @@ class BaggingRegressor(RegressorMixin, BaseBagging):  # type: ignore[misc]
     warm_start : bool, default=False
         Whether ``fit`` keeps the members of the previous fit and adds more, up to ``n_estimators``.
     n_jobs : int or None, default=None
-        Number of parallel jobs, -1 for all cores. None is 1 unless in a ``joblib.parallel_config`` context.
-        The fitted ensemble does not depend on it.
+        Number of parallel jobs, −1 for all cores. None is all cores for Spinney's own members and 1 for
+        others, within the limits of an active joblib or threadpoolctl context. The fitted ensemble does not
+        depend on it.
     random_state : int, RandomState, Generator or None, default=None
         Seed of all draws. None draws it from NumPy's global generator.
     verbose : int, default=0

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from spinney.bagging.sampling import BootstrapSamples
 from spinney.data.schema import name_copies
 from spinney.members.base_estimators import draw_parameters, make_member
-from spinney.members.fitting import fit_member, run_jobs, takes_weights
+from spinney.members.fitting import fit_member, run_jobs, takes_sample_as_weights
 from spinney.members.tables import take_columns, take_rows
 
 
@@ -46,7 +46,7 @@ def fit_members(
 
 def _fit_to_sample(member: Any, X: Any, y: NDArray[Any], samples: BootstrapSamples, t: int) -> Any:
     table, weights = take_features(X, samples.columns(t), samples.n_columns), samples.member_weights(t)
-    if weights is None or takes_weights(member):
+    if weights is None or takes_sample_as_weights(member):
         return fit_member(member, table, y, weights)
     rows = samples.rows(t)
     kept = samples.weights[rows] if samples.weights is not None and samples.keeps_weights else None

@@ -372,7 +372,11 @@ def _table_keys(X: Any, first_salt: int) -> Iterator[Keys]:
 
 def _sparse_keys(X: Any, first_salt: int) -> Keys:
     """Return the sums of the keys of stored entries: the key of 0 is 0, stored or not."""
-    entries = X.tocsr().tocoo()
+    rows = X.tocsr()
+    if not rows.has_canonical_format:
+        rows = rows.copy()  # the user's own matrix stays as it is
+        rows.sum_duplicates()
+    entries = rows.tocoo()
     keys = np.zeros(X.shape[0], dtype=np.uint64)
     np.add.at(keys, entries.row, _salted(_number_keys(entries.data), entries.col + first_salt))
     return keys

@@ -18,6 +18,7 @@ from spinney.data.schema import Schema
 from spinney.data.target import same_classes
 from spinney.data.training_set import TrainingSet
 from spinney.data.weights import apply_class_weights
+from spinney.members.base_estimators import has_own_methods
 from spinney.members.fitting import run_jobs
 from spinney.tree.ensemble import TreeEnsemble
 from spinney.tree.grower import Grower
@@ -29,6 +30,16 @@ from spinney.trees.pruning import ValidationRows
 # The value of features that a dict by name leaves out.
 _DEFAULTS = {"feature_costs": 1.0, "monotonic_cst": 0}
 Columns = Sequence[NDArray[np.int64]]
+
+
+def is_own_tree(estimator: Any) -> bool:
+    """Return True for one of Spinney's trees, unless a subclass has overridden one of its methods.
+
+    >>> from spinney import C45Classifier
+    >>> is_own_tree(C45Classifier())
+    True
+    """
+    return isinstance(estimator, BaseTree) and has_own_methods(estimator)
 
 
 # ---- fitting ----
@@ -182,7 +193,7 @@ def merge_trees(members: list[Any], features: Columns, n_columns: int, classes: 
 
     ``classes`` are the ``classes_`` of the ensemble, None in regression.
     """
-    if not all(isinstance(member, BaseTree) for member in members):
+    if not all(map(is_own_tree, members)):
         return None
     first = members[0]
     can_merge = all(

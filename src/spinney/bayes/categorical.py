@@ -53,7 +53,8 @@ class CategoricalNB(NaiveBayes, TableEstimator):
     unseen : {"missing", "error"}, default="missing"
         How to handle categories at predict time that were not seen during fit.
     n_jobs : int or None, default=None
-        Number of threads; −1 uses all cores. The model does not depend on it.
+        Number of threads. None and −1 use all cores, None within the limits of an active joblib or
+        threadpoolctl context. The model does not depend on it.
 
     Attributes
     ----------

@@ -122,7 +122,8 @@ class MultinomialNB(_CountBayes):
     class_prior : array-like of shape (n_classes,) or None, default=None
         Prior probabilities of the classes; they are not learned then.
     n_jobs : int or None, default=None
-        Number of threads; −1 uses all cores. The model does not depend on it.
+        Number of threads. None and −1 use all cores, None within the limits of an active joblib or
+        threadpoolctl context. The model does not depend on it.
 
     Attributes
     ----------
@@ -205,7 +206,8 @@ class BernoulliNB(_CountBayes):
     class_prior : array-like of shape (n_classes,) or None, default=None
         Prior probabilities of the classes; they are not learned then.
     n_jobs : int or None, default=None
-        Number of threads; −1 uses all cores. The model does not depend on it.
+        Number of threads. None and −1 use all cores, None within the limits of an active joblib or
+        threadpoolctl context. The model does not depend on it.
 
     Attributes
     ----------

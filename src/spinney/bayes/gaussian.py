@@ -33,7 +33,8 @@ class GaussianNB(NaiveBayes, MatrixEstimator):
     var_smoothing : float, default=1e-9
         This times the largest variance of a feature is added to all variances.
     n_jobs : int or None, default=None
-        Number of threads; −1 uses all cores. The model does not depend on it.
+        Number of threads. None and −1 use all cores, None within the limits of an active joblib or
+        threadpoolctl context. The model does not depend on it.
 
     Attributes
     ----------

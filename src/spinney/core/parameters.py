@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 import numbers
+import os
+import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Protocol
 
 import joblib
 import numpy as np
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from spinney.core.errors import InputError, show_value
 
@@ -168,7 +172,9 @@ def thread_count(n_jobs: int | None) -> int:
     Parameters
     ----------
     n_jobs : int or None
-        None is 1, or what an active ``joblib.parallel_config`` says; −1 is all cores of this process.
+        None is the cores that this process may use, by its affinity and the quota of its container. Within
+        ``joblib.parallel_config(n_jobs=...)``, in a joblib worker, or where ``threadpoolctl`` limits all
+        thread pools, it is that limit. −1 is all cores, also within such a limit of threadpoolctl.
 
     Returns
     -------
@@ -186,7 +192,40 @@ def thread_count(n_jobs: int | None) -> int:
         raise InputError("n_jobs is 0, which has no meaning; use 1 for one thread, -1 for all cores.")
     if n_jobs is not None and n_jobs > 0:
         return int(n_jobs)
-    return max(1, int(joblib.effective_n_jobs(n_jobs)))
+    if n_jobs is not None or _is_joblib_configured():
+        return max(1, int(joblib.effective_n_jobs(n_jobs)))
+    return max(1, min(_count_cores(_affinity()), _thread_pool_limit()))
+
+
+def _is_joblib_configured() -> bool:
+    """Return True inside of a joblib worker, or of a context that sets the number of jobs."""
+    context = joblib.parallel_config()  # a copy of the configuration of this thread, and then its end
+    context.unregister()
+    backend, _ = joblib.parallel.get_active_backend()
+    return bool(backend.nesting_level) or isinstance(context.old_parallel_config["n_jobs"], int)
+
+
+def _affinity() -> int:
+    """Return the number of cores that the scheduler may put this process on."""
+    if sys.version_info >= (3, 13):
+        return os.process_cpu_count() or 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@cache
+def _count_cores(affinity: int) -> int:
+    """Return the cores of a process with this affinity; the quota of its container is read once."""
+    return min(affinity, joblib.cpu_count())
+
+
+@cache
+def _thread_pools() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def _thread_pool_limit() -> int:
+    """Return the largest size of the thread pools of BLAS and OpenMP, which ``threadpool_limits`` sets."""
+    return max((int(pool.num_threads) for pool in _thread_pools().lib_controllers), default=2**15)
 
 
 def draw_seed(random_state: Any) -> int:

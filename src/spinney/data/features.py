@@ -34,7 +34,8 @@ class Feature:
     categories : tuple
         Values that the codes 0, 1, 2, … stand for; empty for a numeric feature.
     dtype : str
-        Type of the array: "float32", "float64" or "int32".
+        "float64" for a numeric feature, whatever the type of the input, so that equal values give equal
+        models; "int32" for a categorical one. Files of older versions may say "float32".
     has_missing : bool
         Whether there were missing values in training; set by a fit.
 

@@ -447,12 +447,12 @@ def read_table(X: Any, categorical_features: Any = None) -> Table:
     n_rows, n_features = source.shape
     forced = frozenset() if categorical_features is None else chosen_columns(categorical_features, source)
     names = source.names or default_names(n_features)
-    numeric = None if source.number_dtype is None else source.number_dtype.name
+    numeric = source.number_dtype is not None
     features: list[Feature] = []
     columns: list[Column] = []
     for j, name in enumerate(names):
-        if numeric is not None and j not in forced and (source.lazy or not forced):
-            features.append(Feature(name, "numeric", (), numeric))
+        if numeric and j not in forced and (source.lazy or not forced):
+            features.append(Feature(name, "numeric", (), "float64"))
             continue
         raw = source.column(j)
         column: Column
@@ -461,11 +461,11 @@ def read_table(X: Any, categorical_features: Any = None) -> Table:
             features.append(Feature(name, "categorical", categories, "int32"))
         else:
             column = raw.numbers()
-            features.append(Feature(name, "numeric", (), column.dtype.name))
+            features.append(Feature(name, "numeric", (), "float64"))
         if not source.lazy:
             columns.append(column)
     schema = Schema(tuple(features), source.names is not None)
-    if source.lazy or (numeric is not None and not forced):
+    if source.lazy or (numeric and not forced):
         return schema.read_source(source, "missing")
     return Table(schema, n_rows, None, columns)
 

@@ -53,7 +53,8 @@ class LinearDiscriminantAnalysis(
     covariance_estimator : estimator or None, default=None
         Estimator with ``covariance_`` after a fit, instead of shrinkage; not for solver="svd".
     n_jobs : int or None, default=None
-        Number of threads; −1 uses all cores. The model does not depend on it.
+        Number of threads. None and −1 use all cores, None within the limits of an active joblib or
+        threadpoolctl context. The model does not depend on it.
 
     Attributes
     ----------

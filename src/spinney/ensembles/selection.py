@@ -310,7 +310,9 @@ class EnsembleSelectionClassifier(ClassifierMixin, _EnsembleSelection):  # type:
         Splits of the out-of-fold predictions; None is 5 folds. With "prefit" the members are fitted already,
         and X should be rows that they have not seen.
     n_jobs : int or None, default=None
-        Number of members fitted in parallel; −1 uses all cores.
+        Number of members fitted in parallel, −1 for all cores. None is all cores for Spinney's own members
+        and 1 for others, within the limits of an active joblib or threadpoolctl context. The model does not
+        depend on it.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the subsets and of the members' random states; None leaves the latter alone.
     verbose : int, default=0
@@ -405,7 +407,9 @@ class EnsembleSelectionRegressor(RegressorMixin, _EnsembleSelection):  # type: i
         Splits of the out-of-fold predictions; None is 5 folds. With "prefit" the members are fitted already,
         and X should be rows that they have not seen.
     n_jobs : int or None, default=None
-        Number of members fitted in parallel; −1 uses all cores.
+        Number of members fitted in parallel, −1 for all cores. None is all cores for Spinney's own members
+        and 1 for others, within the limits of an active joblib or threadpoolctl context. The model does not
+        depend on it.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the subsets and of the members' random states; None leaves the latter alone.
     verbose : int, default=0

@@ -298,7 +298,9 @@ class StackingClassifier(ClassifierMixin, _Stacking):  # type: ignore[misc]
         the final estimator. With "prefit" the members are fitted already, and X should be rows that they
         have not seen.
     n_jobs : int or None, default=None
-        Number of members fitted in parallel; −1 uses all cores.
+        Number of members fitted in parallel, −1 for all cores. None is all cores for Spinney's own members
+        and 1 for others, within the limits of an active joblib or threadpoolctl context. The model does not
+        depend on it.
     random_state : int, RandomState, Generator or None, default=None
         Seed from which members and final estimator get their random states; None leaves theirs alone.
     verbose : int, default=0
@@ -397,7 +399,9 @@ class StackingRegressor(RegressorMixin, _Stacking):  # type: ignore[misc]
         the final estimator. With "prefit" the members are fitted already, and X should be rows that they
         have not seen.
     n_jobs : int or None, default=None
-        Number of members fitted in parallel; −1 uses all cores.
+        Number of members fitted in parallel, −1 for all cores. None is all cores for Spinney's own members
+        and 1 for others, within the limits of an active joblib or threadpoolctl context. The model does not
+        depend on it.
     random_state : int, RandomState, Generator or None, default=None
         Seed from which members and final estimator get their random states; None leaves theirs alone.
     verbose : int, default=0

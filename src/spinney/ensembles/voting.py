@@ -230,7 +230,9 @@ class VotingClassifier(ClassifierMixin, _Voting):  # type: ignore[misc]
         Splits of the out-of-fold predictions that weights are learned from; None is 5 folds. With "prefit"
         the members are fitted already, and X should be rows that they have not seen.
     n_jobs : int or None, default=None
-        Number of members fitted in parallel; −1 uses all cores.
+        Number of members fitted in parallel, −1 for all cores. None is all cores for Spinney's own members
+        and 1 for others, within the limits of an active joblib or threadpoolctl context. The model does not
+        depend on it.
     random_state : int, RandomState, Generator or None, default=None
         Seed from which the members get their random states; None leaves theirs alone.
     verbose : int, default=0
@@ -417,7 +419,9 @@ class VotingRegressor(RegressorMixin, _Voting):  # type: ignore[misc]
         Splits of the out-of-fold predictions that weights are learned from; None is 5 folds. With "prefit"
         the members are fitted already, and X should be rows that they have not seen.
     n_jobs : int or None, default=None
-        Number of members fitted in parallel; −1 uses all cores.
+        Number of members fitted in parallel, −1 for all cores. None is all cores for Spinney's own members
+        and 1 for others, within the limits of an active joblib or threadpoolctl context. The model does not
+        depend on it.
     random_state : int, RandomState, Generator or None, default=None
         Seed from which the members get their random states; None leaves theirs alone.
     verbose : int, default=0

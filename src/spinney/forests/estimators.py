@@ -118,8 +118,8 @@ class RandomForestClassifier(ClassifierForest):
     random_state : int, RandomState, Generator or None, default=None
         Seed of all draws. None draws it from NumPy's global generator.
     n_jobs : int or None, default=None
-        Number of threads, −1 for all cores. None is 1 unless in a ``joblib.parallel_config`` context. The
-        fitted forest is the same, to the last bit, for any number.
+        Number of threads. None and −1 use all cores, None within the limits of an active joblib or
+        threadpoolctl context. The fitted forest is the same, to the last bit, for any number.
     n_directions : int, default=0
         Above 0, grow oblique trees, which also split by weighted sums of features, with this many random
         directions per node (see `ObliqueTreeClassifier`).
@@ -234,8 +234,8 @@ class ExtraTreesClassifier(ClassifierForest):
     random_state : int, RandomState, Generator or None, default=None
         Seed of all draws. None draws it from NumPy's global generator.
     n_jobs : int or None, default=None
-        Number of threads, −1 for all cores. None is 1 unless in a ``joblib.parallel_config`` context. The
-        fitted forest is the same, to the last bit, for any number.
+        Number of threads. None and −1 use all cores, None within the limits of an active joblib or
+        threadpoolctl context. The fitted forest is the same, to the last bit, for any number.
     n_directions : int, default=0
         Above 0, grow oblique trees, which also split by weighted sums of features, with this many random
         directions per node (see `ObliqueTreeClassifier`).
@@ -420,8 +420,8 @@ class RandomForestRegressor(RegressorForest):
     random_state : int, RandomState, Generator or None, default=None
         Seed of all draws. None draws it from NumPy's global generator.
     n_jobs : int or None, default=None
-        Number of threads, −1 for all cores. None is 1 unless in a ``joblib.parallel_config`` context. The
-        fitted forest is the same, to the last bit, for any number.
+        Number of threads. None and −1 use all cores, None within the limits of an active joblib or
+        threadpoolctl context. The fitted forest is the same, to the last bit, for any number.
     n_directions : int, default=0
         Above 0, grow oblique trees, which also split by weighted sums of features, with this many random
         directions per node (see `ObliqueTreeClassifier`).
@@ -532,8 +532,8 @@ class ExtraTreesRegressor(RegressorForest):
     random_state : int, RandomState, Generator or None, default=None
         Seed of all draws. None draws it from NumPy's global generator.
     n_jobs : int or None, default=None
-        Number of threads, −1 for all cores. None is 1 unless in a ``joblib.parallel_config`` context. The
-        fitted forest is the same, to the last bit, for any number.
+        Number of threads. None and −1 use all cores, None within the limits of an active joblib or
+        threadpoolctl context. The fitted forest is the same, to the last bit, for any number.
     n_directions : int, default=0
         Above 0, grow oblique trees, which also split by weighted sums of features, with this many random
         directions per node (see `ObliqueTreeClassifier`).

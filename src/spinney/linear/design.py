@@ -241,8 +241,7 @@ def read_design_table(X: Any) -> Table:
         with np.errstate(over="ignore", invalid="ignore"):
             finite = np.isfinite(np.add.reduce(X, axis=None))
         if finite and X.dtype.isnative and X.flags.aligned:
-            dtype = X.dtype.name
-            features = tuple(Feature(name, "numeric", (), dtype) for name in default_names(X.shape[1]))
+            features = tuple(Feature(name, "numeric", (), "float64") for name in default_names(X.shape[1]))
             return Table(Schema(features, False), X.shape[0], X)
     return read_table(X)
 

@@ -141,7 +141,8 @@ class ElasticNet(RegressorMixin, MultiOutputMixin, PenalizedRegressor):  # type:
     selection : {"cyclic", "random"}, default="cyclic"
         Accepted for compatibility; sweeps are cyclic.
     n_jobs : int or None, default=None
-        Number of threads, −1 for all cores. It does not change the model.
+        Number of threads. None and −1 use all cores, None within the limits of an active joblib or
+        threadpoolctl context. The model does not depend on it.
     categorical : {"one-hot"} or None, default=None
         How to code categorical columns; None: they are an error.
     missing : {"mean"} or None, default=None
@@ -254,7 +255,8 @@ class Lasso(ElasticNet):
     selection : {"cyclic", "random"}, default="cyclic"
         Accepted for compatibility; sweeps are cyclic.
     n_jobs : int or None, default=None
-        Number of threads, −1 for all cores. It does not change the model.
+        Number of threads. None and −1 use all cores, None within the limits of an active joblib or
+        threadpoolctl context. The model does not depend on it.
     categorical : {"one-hot"} or None, default=None
         How to code categorical columns; None: they are an error.
     missing : {"mean"} or None, default=None
@@ -339,7 +341,8 @@ class MultiTaskElasticNet(RegressorMixin, MultiOutputMixin, PenalizedRegressor):
     selection : {"cyclic", "random"}, default="cyclic"
         Accepted for compatibility; sweeps are cyclic.
     n_jobs : int or None, default=None
-        Number of threads, −1 for all cores. It does not change the model.
+        Number of threads. None and −1 use all cores, None within the limits of an active joblib or
+        threadpoolctl context. The model does not depend on it.
     categorical : {"one-hot"} or None, default=None
         How to code categorical columns; None: they are an error.
     missing : {"mean"} or None, default=None
@@ -458,7 +461,8 @@ class MultiTaskLasso(MultiTaskElasticNet):
     selection : {"cyclic", "random"}, default="cyclic"
         Accepted for compatibility; sweeps are cyclic.
     n_jobs : int or None, default=None
-        Number of threads, −1 for all cores. It does not change the model.
+        Number of threads. None and −1 use all cores, None within the limits of an active joblib or
+        threadpoolctl context. The model does not depend on it.
     categorical : {"one-hot"} or None, default=None
         How to code categorical columns; None: they are an error.
     missing : {"mean"} or None, default=None

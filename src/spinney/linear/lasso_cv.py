@@ -158,7 +158,8 @@ class ElasticNetCV(RegressorMixin, PenalizedRegressor):  # type: ignore[misc]
     verbose : int, default=0
         Accepted for compatibility.
     n_jobs : int or None, default=None
-        Number of threads, −1 for all cores. It does not change the model.
+        Number of threads. None and −1 use all cores, None within the limits of an active joblib or
+        threadpoolctl context. The model does not depend on it.
     positive : bool, default=False
         Keep the coefficients at 0 or above.
     random_state : int, RandomState, Generator or None, default=None
@@ -418,7 +419,8 @@ class LassoCV(ElasticNetCV):
     verbose : int, default=0
         Accepted for compatibility.
     n_jobs : int or None, default=None
-        Number of threads, −1 for all cores. It does not change the model.
+        Number of threads. None and −1 use all cores, None within the limits of an active joblib or
+        threadpoolctl context. The model does not depend on it.
     positive : bool, default=False
         Keep the coefficients at 0 or above.
     random_state : int, RandomState, Generator or None, default=None

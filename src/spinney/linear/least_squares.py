@@ -40,7 +40,8 @@ class LinearRegression(RegressorMixin, MultiOutputMixin, LinearRegressor):  # ty
     tol : float, default=1e-6
         Tolerance of LSQR (collinear sparse columns), and of coordinate descent with ``positive=True``.
     n_jobs : int or None, default=None
-        Number of threads, −1 for all cores. It does not change the model.
+        Number of threads. None and −1 use all cores, None within the limits of an active joblib or
+        threadpoolctl context. The model does not depend on it.
     positive : bool, default=False
         Keep the coefficients at 0 or above.
     categorical : {"one-hot"} or None, default=None
@@ -164,7 +165,8 @@ class Ridge(RegressorMixin, MultiOutputMixin, LinearRegressor):  # type: ignore[
     random_state : int, RandomState, Generator or None, default=None
         Accepted for compatibility; nothing is random.
     n_jobs : int or None, default=None
-        Number of threads, −1 for all cores. It does not change the model.
+        Number of threads. None and −1 use all cores, None within the limits of an active joblib or
+        threadpoolctl context. The model does not depend on it.
     categorical : {"one-hot"} or None, default=None
         How to code categorical columns; None: they are an error.
     missing : {"mean"} or None, default=None
@@ -291,7 +293,8 @@ class RidgeCV(RegressorMixin, MultiOutputMixin, LinearRegressor):  # type: ignor
     alpha_per_target : bool, default=False
         Choose an alpha for each target; only with ``cv=None``.
     n_jobs : int or None, default=None
-        Number of threads, −1 for all cores. It does not change the model.
+        Number of threads. None and −1 use all cores, None within the limits of an active joblib or
+        threadpoolctl context. The model does not depend on it.
     categorical : {"one-hot"} or None, default=None
         How to code categorical columns; None: they are an error.
     missing : {"mean"} or None, default=None

@@ -200,7 +200,8 @@ class LogisticRegression(_Logistic):
     warm_start : bool, default=False
         Start from the coefficients of the fit before.
     n_jobs : int or None, default=None
-        Number of threads, −1 for all cores. It does not change the model.
+        Number of threads. None and −1 use all cores, None within the limits of an active joblib or
+        threadpoolctl context. The model does not depend on it.
     multi_class : {"multinomial", "ovr"}, default="multinomial"
         One softmax over all classes, or one binary problem per class.
     categorical : {"one-hot"} or None, default=None
@@ -333,7 +334,8 @@ class LogisticRegressionCV(_Logistic):
     class_weight : dict, "balanced" or None, default=None
         Weights of classes, which multiply the row weights.
     n_jobs : int or None, default=None
-        Number of threads, −1 for all cores. It does not change the model.
+        Number of threads. None and −1 use all cores, None within the limits of an active joblib or
+        threadpoolctl context. The model does not depend on it.
     verbose : int, default=0
         Accepted for compatibility.
     refit : bool, default=True

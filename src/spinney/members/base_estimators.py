@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,39 @@ def base_estimator_tags(estimator: Any) -> Tags:
     True
     """
     return deepcopy(get_tags(estimator if AnyEstimator().allows(estimator) else BaseEstimator()))
+
+
+# Names that a subclass may define and still have every method of its base class.
+_HARMLESS = frozenset({"__init__", "__module__", "__qualname__", "__doc__", "__annotations__", "__slots__"})
+
+
+def has_own_methods(estimator: Any) -> bool:
+    """Return True if every method of one of Spinney's estimators is its own, and none is overridden.
+
+    Ensembles may then replace calls of its methods by faster functions of the same result.
+
+    >>> from spinney.trees import C45Classifier
+    >>> class Cautious(C45Classifier):
+    ...     def predict(self, X):
+    ...         return super().predict(X)
+    >>> has_own_methods(C45Classifier()), has_own_methods(Cautious())
+    (True, False)
+    """
+    cls: type[object] = type(estimator)
+    replaced = (callable(value) and hasattr(cls, name) for name, value in vars(estimator).items())
+    return _defines_no_method(cls) and not any(replaced)
+
+
+@cache
+def _defines_no_method(cls: type) -> bool:
+    """Return True unless classes outside of Spinney, derived from its own, redefine something."""
+    bases = list(cls.__mro__)
+    own = [base.__module__.partition(".")[0] == "spinney" for base in bases]
+    if not any(own):
+        return False
+    names = {name for base, is_own in zip(bases, own, strict=True) if is_own for name in vars(base)}
+    derived = bases[: own.index(True)]
+    return not any((set(vars(base)) - _HARMLESS) & names for base in derived)
 
 
 class CopiesEnsemble(MetaEstimatorMixin):  # type: ignore[misc]

@@ -6,8 +6,10 @@ import atexit
 import inspect
 import threading
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
+from joblib import parallel_config
 from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.utils.metadata_routing import get_routing_for_object
@@ -33,6 +35,23 @@ def takes_weights(estimator: Any) -> bool:
     return _weight_argument(estimator) is not None
 
 
+def takes_sample_as_weights(estimator: Any) -> bool:
+    """Return True if weights by the counts of a sample are as good as its rows.
+
+    They are for a single estimator with sample weights. The early steps of a pipeline, the folds of a search
+    and the other estimators of a composition do not see weights, and so would learn from rows outside of the
+    sample.
+
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from spinney import DecisionTreeClassifier
+    >>> tree = DecisionTreeClassifier()
+    >>> takes_sample_as_weights(tree), takes_sample_as_weights(make_pipeline(tree))
+    (True, False)
+    """
+    parts = estimator.get_params(deep=True).values()
+    return has_fit_parameter(estimator, _WEIGHT) and not any(hasattr(part, "fit") for part in parts)
+
+
 def fit_member(estimator: Any, X: Any, y: Any, weights: ArrayLike | None = None, **metadata: Any) -> Any:
     """Fit an estimator and return it; raise InputError if it does not support the given sample weights.
 
@@ -43,7 +62,8 @@ def fit_member(estimator: Any, X: Any, y: Any, weights: ArrayLike | None = None,
     1
     """
     if weights is None:
-        return estimator.fit(X, y, **metadata)
+        estimator.fit(X, y, **metadata)
+        return estimator  # whatever its ``fit`` returns
     argument = _weight_argument(estimator)
     if argument is None:
         steps = getattr(estimator, "steps", None)
@@ -52,7 +72,8 @@ def fit_member(estimator: Any, X: Any, y: Any, weights: ArrayLike | None = None,
             f"sample_weight was given, but the member {name} does not support sample weights",
             fix="Fit without sample_weight, or leave this member out.",
         )
-    return estimator.fit(X, y, **{argument: weights}, **metadata)
+    estimator.fit(X, y, **{argument: weights}, **metadata)
+    return estimator
 
 
 def run_jobs(
@@ -73,7 +94,8 @@ def run_jobs(
     arguments : iterable of tuple
         The arguments of one job per tuple.
     n_jobs : int or None
-        Number of parallel jobs, as in joblib.
+        Number of parallel jobs, as in joblib. None is `thread_count` for Spinney's own estimators, which
+        share the threads if there are fewer jobs, and joblib's default for others.
     title : str, optional
         If given, a progress bar with this title is shown on the error output.
 
@@ -88,9 +110,12 @@ def run_jobs(
     [8, 9]
     """
     calls = list(arguments)
-    thread_count(n_jobs)  # raises InputError if n_jobs is not valid
-    prefer = "threads" if all(map(_is_native_job, calls)) else "processes"
-    workers = Parallel(n_jobs=n_jobs, prefer=prefer, return_as="generator")
+    n_threads = thread_count(n_jobs)  # raises InputError if n_jobs is not valid
+    native = all(map(_is_native_job, calls))
+    if n_jobs is None and native:
+        n_jobs = max(1, min(n_threads, len(calls)))
+        function = partial(_call_with_threads, function, n_threads // n_jobs)
+    workers = Parallel(n_jobs=n_jobs, prefer="threads" if native else "processes", return_as="generator")
     others = threading.enumerate()
     try:
         results = workers(delayed(function)(*call) for call in calls)
@@ -101,6 +126,12 @@ def run_jobs(
         for thread in set(threading.enumerate()) - set(others):
             atexit.register(thread.join)
         raise
+
+
+def _call_with_threads(function: Callable[..., Any], n_threads: int, *arguments: Any) -> Any:
+    """Call a function with a number of threads for the estimators in it."""
+    with parallel_config(n_jobs=n_threads):
+        return function(*arguments)
 
 
 def _weight_argument(estimator: Any) -> str | None:

@@ -68,7 +68,8 @@ class PassiveAggressiveClassifier(OnlineClassifier):
     loss : {"hinge", "squared_hinge"}, default="hinge"
         "hinge" is PA-I, "squared_hinge" PA-II.
     n_jobs : int or None, default=None
-        Number of classes trained in parallel; −1 uses all cores. The model does not depend on it.
+        Number of classes trained in parallel. None and −1 use all cores, None within the limits of an active
+        joblib or threadpoolctl context. The model does not depend on it.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the order of the rows.
     warm_start : bool, default=False

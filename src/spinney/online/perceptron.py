@@ -54,7 +54,8 @@ class Perceptron(OnlineClassifier):
     eta0 : float, default=1.0
         Learning rate η.
     n_jobs : int or None, default=None
-        Number of classes trained in parallel; −1 uses all cores. The model does not depend on it.
+        Number of classes trained in parallel. None and −1 use all cores, None within the limits of an active
+        joblib or threadpoolctl context. The model does not depend on it.
     random_state : int, RandomState, Generator or None, default=0
         Seed of the order of the rows.
     early_stopping : bool, default=False

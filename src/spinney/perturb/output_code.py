@@ -53,7 +53,9 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
     random_state : int, RandomState, Generator or None, default=None
         Seed of the code and of the members.
     n_jobs : int or None, default=None
-        Number of members fitted in parallel; −1 uses all cores. The model does not depend on it.
+        Number of members fitted in parallel, −1 for all cores. None is all cores for Spinney's own members
+        and 1 for others, within the limits of an active joblib or threadpoolctl context. The model does not
+        depend on it.
     verbose : int, default=0
         Above 0: show a progress bar.
     code : str or array-like of shape (n_classes, n_members), default="dense"

@@ -23,7 +23,7 @@ from spinney.data.target import encode_labels, encode_values, read_target
 from spinney.data.weights import check_weights
 from spinney.io import require
 from spinney.members.base_estimators import AnyEstimator, base_estimator_tags, make_member
-from spinney.members.fitting import fit_member, takes_weights
+from spinney.members.fitting import fit_member, takes_sample_as_weights
 from spinney.members.tables import (
     check_labels,
     count_training_rows,
@@ -201,7 +201,7 @@ def _fit_perturbed(
         return fit_member(member, table, target, weights)
     n = len(copies)
     counts = copies.scatter(np.bincount(rng.integers(n, size=n), minlength=n))
-    if takes_weights(member):
+    if takes_sample_as_weights(member):
         return fit_member(member, table, target, counts * (1.0 if weights is None else weights))
     rows = np.repeat(np.arange(n), counts)
     weights = None if weights is None else weights[rows]
@@ -222,7 +222,9 @@ class OutputFlippingClassifier(ClassifierMixin, _OutputPerturbation):  # type: i
     random_state : int, RandomState, Generator or None, default=None
         Seed of all draws.
     n_jobs : int or None, default=None
-        Number of members fitted in parallel; −1 uses all cores. The model does not depend on it.
+        Number of members fitted in parallel, −1 for all cores. None is all cores for Spinney's own members
+        and 1 for others, within the limits of an active joblib or threadpoolctl context. The model does not
+        depend on it.
     verbose : int, default=0
         Above 0: show a progress bar.
     n_estimators : int, default=50
@@ -352,7 +354,9 @@ class OutputSmearingRegressor(RegressorMixin, _OutputPerturbation):  # type: ign
     random_state : int, RandomState, Generator or None, default=None
         Seed of all draws.
     n_jobs : int or None, default=None
-        Number of members fitted in parallel; −1 uses all cores. The model does not depend on it.
+        Number of members fitted in parallel, −1 for all cores. None is all cores for Spinney's own members
+        and 1 for others, within the limits of an active joblib or threadpoolctl context. The model does not
+        depend on it.
     verbose : int, default=0
         Above 0: show a progress bar.
     n_estimators : int, default=50

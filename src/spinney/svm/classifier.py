@@ -102,7 +102,8 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
     random_state : int, RandomState, Generator or None, default=None
         Seed of the folds of ``probability``.
     n_jobs : int or None, default=None
-        Number of threads; −1 uses all cores. The model does not depend on it.
+        Number of threads. None and −1 use all cores, None within the limits of an active joblib or
+        threadpoolctl context. The model does not depend on it.
     ledger : bool, default=False
         Whether to record gap and objective by iteration in ``ledger_``.
 

@@ -49,7 +49,8 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):  # type: ignore[misc]
     max_iter : int, default=-1
         Limit of iterations; −1 for none.
     n_jobs : int or None, default=None
-        Number of threads; −1 uses all cores. The model does not depend on it.
+        Number of threads. None and −1 use all cores, None within the limits of an active joblib or
+        threadpoolctl context. The model does not depend on it.
     ledger : bool, default=False
         Whether to record gap and objective by iteration in ``ledger_``.
 

@@ -16,5 +16,5 @@ Immutable; ``plan.replace(ledger=False)`` returns a changed copy. None stands fo
 ``score`` chooses among features: by impurity decrease, or by gain ratio among those of at least average
 gain; a cost rule replaces it. ``min_samples_leaf`` counts rows; with fractional rows it is a weight.
 ``max_leaf_nodes`` asks for best-first growth. Features with equal scores are ordered by the node's path and,
-in a forest, by ``tie_seed``.
+with a ``random_state``, by ``tie_seed``.
 """

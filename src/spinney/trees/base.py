@@ -217,7 +217,9 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
         GrowPlan
             The plan.
         """
-        return self._tree_parameters().plan(training)
+        plan = self._tree_parameters().plan(training)
+        # With a random_state, ties among features are broken by it, as they are in the trees of a forest.
+        return plan if self.random_state is None else plan.replace(tie_seed=training.seed)
 
     def set_tree(
         self, tree: TreeArrays, schema: Schema, classes: Any = None, *, max_features: int | None = None

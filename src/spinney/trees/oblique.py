@@ -59,10 +59,11 @@ class ObliqueTreeClassifier(ClassifierTree, BinaryParameters):
     unseen : {"missing", "error"}, default="missing"
         How to handle categories at predict time that were not seen during fit.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of all draws.
+        Seed of all draws, and of the order of features whose splits are equally good. With None that order
+        depends on the data alone.
     n_jobs : int or None, default=None
-        Number of threads, −1 for all cores; None is 1 unless a joblib context is active. The fitted tree
-        does not depend on it.
+        Number of threads. None and −1 use all cores, None within the limits of an active joblib or
+        threadpoolctl context. The fitted tree does not depend on it.
     pruning : {"pre", "reduced-error", "pessimistic", "cost-complexity"} or None, default=None
         "pre" and "reduced-error" prune by the loss on the `eval_set` of ``fit`` or on held-out rows;
         "pessimistic" by C4.5's upper limit of the error; "cost-complexity" by `ccp_alpha`, or if that is 0
@@ -171,10 +172,11 @@ class ObliqueTreeRegressor(RegressorTree, BinaryParameters):
     unseen : {"missing", "error"}, default="missing"
         How to handle categories at predict time that were not seen during fit.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of all draws.
+        Seed of all draws, and of the order of features whose splits are equally good. With None that order
+        depends on the data alone.
     n_jobs : int or None, default=None
-        Number of threads, −1 for all cores; None is 1 unless a joblib context is active. The fitted tree
-        does not depend on it.
+        Number of threads. None and −1 use all cores, None within the limits of an active joblib or
+        threadpoolctl context. The fitted tree does not depend on it.
     pruning : {"pre", "reduced-error", "pessimistic", "cost-complexity"} or None, default=None
         "pre" and "reduced-error" prune by the loss on the `eval_set` of ``fit`` or on held-out rows;
         "pessimistic" by C4.5's upper limit of the error; "cost-complexity" by `ccp_alpha`, or if that is 0
