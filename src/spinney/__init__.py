@@ -127,6 +127,7 @@ __all__ = [
     "diversity",
     "export_text",
     "load",
+    "plot_tree",
     "plotting",
     "prune_ensemble",
     "save",
@@ -139,6 +140,8 @@ def __getattr__(name: str) -> Any:
     # Imported on first use, because plots and data sets need further libraries.
     if name in _LAZY:
         return import_module(f"spinney.{name}")
+    if name == "plot_tree":
+        return import_module("spinney.plotting").plot_tree
     raise AttributeError(f"module 'spinney' has no attribute {name!r}")
 
 

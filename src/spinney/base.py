@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABCMeta
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -235,3 +236,39 @@ class ProbabilisticClassifier(ClassifierMixin):  # type: ignore[misc]
         outputs = self.predict_proba(X)
         with np.errstate(divide="ignore"):
             return [np.log(part) for part in outputs] if type(outputs) is list else np.log(outputs)
+
+
+# ---- scikit-learn's own functions ----
+
+_registered: set[type] = set()
+
+
+def _class_after_registration(instance: Any) -> type:
+    """Return the class of an instance, registered with its counterpart if that has been imported."""
+    cls = type(instance)
+    if cls not in _registered and cls.counts_as is not None:
+        module, name = cls.counts_as
+        counterpart = getattr(sys.modules.get(module), name, None)
+        if counterpart is not None:
+            _registered.add(cls)
+            counterpart.register(cls)
+    return cls
+
+
+class CountsAs:
+    """Mixin of estimators that scikit-learn takes for its own: ``isinstance`` answers True.
+
+    Functions such as ``sklearn.tree.plot_tree`` accept only instances of scikit-learn's classes, which are
+    abstract base classes. ``isinstance`` asks an instance for its class, and that is when the class is
+    registered with its counterpart: importing the counterpart here would slow down every import.
+
+    ``counts_as`` is the module and the name of the counterpart.
+
+    >>> import sklearn.tree
+    >>> from spinney import DecisionTreeRegressor
+    >>> isinstance(DecisionTreeRegressor(), sklearn.tree.DecisionTreeRegressor)
+    True
+    """
+
+    counts_as: ClassVar[tuple[str, str] | None] = None
+    __class__ = property(_class_after_registration)

@@ -96,7 +96,7 @@ def compare_trees(model: Any, naive: Tree) -> int:
     assert tree.node_count == len(expected)
     for node, one in enumerate(expected):
         assert tree.n_children[node] == len(one.children)
-        assert tree.feature[node] == (-1 if one.feature is None else one.feature)
+        assert tree.feature[node] == (-2 if one.feature is None else one.feature)
         assert tree.n_samples[node] == len(one.entries)
         assert tree.weight[node] == pytest.approx(one.weight, **CLOSE)
         assert tree.value[node, 0].tolist() == pytest.approx([one.value[k] for k in classes], **CLOSE)

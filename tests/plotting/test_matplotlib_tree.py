@@ -3,6 +3,7 @@ import warnings
 
 import pytest
 
+import spinney as sp
 from plotting import models_by_hand as models
 from spinney.plotting import plot_tree
 from spinney.plotting.picture import tree_picture
@@ -57,3 +58,13 @@ def test_says_what_to_do_without_matplotlib(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match="tree_svg"):
         plot_tree(models.iris())
+
+
+def test_plot_tree_is_a_function_of_the_package_with_scikit_learns_parameters():
+    model = sp.DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1])
+    ax = sp.plot_tree(model, filled=False, fontsize=7, class_names=True)
+    assert {text.get_fontsize() for text in ax.texts} == {7}
+    boxes = [patch for patch in ax.patches if type(patch).__name__ == "FancyBboxPatch"]
+    assert {tuple(box.get_facecolor()) for box in boxes} == {(1.0, 1.0, 1.0, 1.0)}
+    coloured = sp.plot_tree(model, class_names=["no", "yes"])
+    assert any("yes" in text.get_text() for text in coloured.texts)

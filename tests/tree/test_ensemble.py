@@ -228,5 +228,5 @@ def test_trees_that_are_more_or_larger_than_expected_find_room(n_expected):
     for tree, begin in zip(trees, ensemble.tree_begin[:-1], strict=True):
         here = slice(begin, begin + tree.node_count)
         for name in ("kind", "feature", "threshold", "value", "weight", "n_samples", "impurity"):
-            np.testing.assert_array_equal(getattr(ensemble, name)[here], getattr(tree, name))
+            np.testing.assert_array_equal(getattr(ensemble, name)[here], tree.to_state()[name])
     assert equal(ensemble, TreeEnsemble.from_trees(trees))

@@ -212,7 +212,7 @@ def test_expected_cost_pays_each_feature_once_a_path():
     paths = model.decision_path(X).toarray()
     paid = []
     for row in paths:
-        used = {int(model.tree_.feature[n]) for n in np.flatnonzero(row)} - {-1}
+        used = {int(model.tree_.feature[n]) for n in np.flatnonzero(row)} - {-2}
         paid.append(sum([2.0, 5.0][j] for j in used))
     assert model.expected_cost(X) == pytest.approx(np.mean(paid))
     assert model.expected_cost() == pytest.approx(np.mean(paid))

@@ -111,7 +111,7 @@ def test_the_ledger_follows_the_pruning():
     assert isinstance(pruned.tree_, TreeArrays) and (new >= 0).sum() == pruned.tree_.node_count
     chosen = pruned.ledger_.chosen
     for node, feature in zip(pruned.ledger_.node[chosen], pruned.ledger_.feature[chosen], strict=True):
-        assert pruned.tree_.feature[node] in (feature, -1)
+        assert pruned.tree_.feature[node] in (feature, -2)
     assert pruned.ledger_.node.max() < pruned.tree_.node_count
 
 

@@ -215,7 +215,7 @@ def _affinity() -> int:
 @cache
 def _count_cores(affinity: int) -> int:
     """Return the cores of a process with this affinity; the quota of its container is read once."""
-    return min(affinity, joblib.cpu_count())
+    return min(affinity, int(joblib.cpu_count()))
 
 
 @cache

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 
-from spinney.base import ProbabilisticClassifier, parameters
+from spinney.base import CountsAs, ProbabilisticClassifier, parameters
 from spinney.core.errors import InputError, show_value
 from spinney.data.target import most_probable
 from spinney.forests.forest import RULES, BaseForest, Floats
 from spinney.forests.leaf_targets import LeafTargets
+from spinney.tree.partial_dependence import partial_dependence
 from spinney.tree.predictor import as_probabilities, as_targets, split_classes
 from spinney.trees.parameters import criteria
 
@@ -368,7 +370,7 @@ class RegressorForest(RegressorMixin, BaseForest, persistent_name=""):  # type: 
         return found[:, 0] if self.n_outputs_ == 1 else found
 
 
-class RandomForestRegressor(RegressorForest):
+class RandomForestRegressor(CountsAs, RegressorForest):
     """Random forest regressor (Breiman 2001).
 
     Averages the predictions of trees, each grown on a bootstrap sample of the rows. It is a quantile
@@ -477,6 +479,13 @@ class RandomForestRegressor(RegressorForest):
     >>> bool(model.oob_score_ > 0.99)
     True
     """
+
+    counts_as: ClassVar = ("sklearn.ensemble", "RandomForestRegressor")
+
+    def _compute_partial_dependence_recursion(self, grid: NDArray[Any], features: Sequence[int]) -> Floats:
+        """Return the mean prediction at each point; scikit-learn's ``partial_dependence`` calls it."""
+        each = [partial_dependence(tree, grid, features) for tree in self.ensemble_.trees()]
+        return np.asarray(np.mean(each, axis=0))
 
 
 @parameters

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -65,15 +66,15 @@ def has_own_methods(estimator: Any) -> bool:
     >>> has_own_methods(C45Classifier()), has_own_methods(Cautious())
     (True, False)
     """
-    cls: type[object] = type(estimator)
+    cls: Any = type(estimator)
     replaced = (callable(value) and hasattr(cls, name) for name, value in vars(estimator).items())
     return _defines_no_method(cls) and not any(replaced)
 
 
 @cache
-def _defines_no_method(cls: type) -> bool:
+def _defines_no_method(cls: Any) -> bool:
     """Return True unless classes outside of Spinney, derived from its own, redefine something."""
-    bases = list(cls.__mro__)
+    bases = list(inspect.getmro(cls))
     own = [base.__module__.partition(".")[0] == "spinney" for base in bases]
     if not any(own):
         return False

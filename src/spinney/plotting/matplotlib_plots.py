@@ -28,9 +28,11 @@ def plot_tree(
     max_depth: int | None = None,
     *,
     feature_names: Sequence[str] | None = None,
-    class_names: Sequence[Any] | None = None,
+    class_names: Sequence[Any] | bool | None = None,
     decimals: int | None = None,
     show_missing: bool | None = None,
+    filled: bool = True,
+    fontsize: float | None = None,
 ) -> Any:
     """Draw a fitted tree with matplotlib.
 
@@ -44,12 +46,16 @@ def plot_tree(
         Draw the tree down to this depth; the nodes below are only counted.
     feature_names : sequence of str, optional
         Names of the features. Defaults to those seen in `fit`.
-    class_names : sequence, optional
-        Labels of the classes. Defaults to ``classes_``.
+    class_names : sequence or bool, optional
+        Labels of the classes. Defaults to ``classes_``, as do True and False.
     decimals : int, optional
         Digits after the decimal point. Defaults to four significant digits.
     show_missing : bool, optional
         Whether to show which branch missing values take. Defaults to features that had some in training.
+    filled : bool, default=True
+        Whether to colour the boxes by class or value.
+    fontsize : float, optional
+        Size of the text in points. By default it fits the boxes.
 
     Returns
     -------
@@ -62,7 +68,8 @@ def plot_tree(
     >>> model = DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1])
     >>> plot_tree(model, max_depth=3).figure.savefig("tree.png")  # doctest: +SKIP
     """
-    picture = tree_picture(model, max_depth, feature_names, class_names, decimals, show_missing)
+    labels = None if isinstance(class_names, bool) else class_names
+    picture = tree_picture(model, max_depth, feature_names, labels, decimals, show_missing)
     plt = _pyplot("plot_tree needs matplotlib; pip install matplotlib, or call tree_svg.")
     from matplotlib.patches import FancyBboxPatch, PathPatch, Rectangle
     from matplotlib.path import Path
@@ -78,7 +85,8 @@ def plot_tree(
     # Points per pixel of the picture, for the current size of the axes.
     points = min(room.width / picture.width, room.height / picture.height) * 72 / ax.figure.dpi
     plain, bold, bold_is_complete = _families()
-    style = {"fontsize": FONT * points, "color": INK, "family": plain, "parse_math": False, "clip_on": True}
+    size = FONT * points if fontsize is None else fontsize
+    style = {"fontsize": size, "color": INK, "family": plain, "parse_math": False, "clip_on": True}
     head = style | {"family": bold, "fontweight": "bold"}
     for x, y, color, text in picture.legend:
         ax.add_patch(Rectangle((x, y + 2), 12, 12, facecolor=color, edgecolor="none"))
@@ -90,7 +98,9 @@ def plot_tree(
     border = {"boxstyle": "round,pad=0,rounding_size=5", "edgecolor": LINE, "linewidth": points}
     for box in picture.boxes:
         corner = (box.x - box.width / 2, box.y)
-        ax.add_patch(FancyBboxPatch(corner, box.width, box.height, facecolor=box.fill, **border))
+        ax.add_patch(
+            FancyBboxPatch(corner, box.width, box.height, facecolor=box.fill if filled else "white", **border)
+        )
         wide = any(display_width(line) > len(line) for line in box.lines[: box.n_bold])
         for index, line in enumerate(box.lines):
             chosen = head if index < box.n_bold and (bold_is_complete or not wide) else style

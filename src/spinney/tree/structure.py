@@ -152,7 +152,10 @@ def _check_fields(tree: TreeArrays, categories: NDArray[np.int64]) -> None:
     leaf, linear = tree.kind == LEAF, tree.kind == LINEAR
     numeric, by_category = tree.kind == NUMERIC, (tree.kind == CATEGORY_SET) | (tree.kind == MULTIWAY)
     no_feature = leaf | linear
-    _check(~no_feature | (tree.feature == -1), "feature", "a leaf or an oblique split has no single feature")
+    none = np.where(leaf, -2, -1)
+    _check(
+        ~no_feature | (tree.feature == none), "feature", "a leaf or an oblique split has no single feature"
+    )
     in_range = (tree.feature >= 0) & (tree.feature < tree.n_features)
     _check(no_feature | in_range, "feature", f"the model has {tree.n_features} features")
     size = np.zeros(len(leaf), dtype=np.int64)
@@ -161,7 +164,8 @@ def _check_fields(tree: TreeArrays, categories: NDArray[np.int64]) -> None:
     _check(~by_category | (size > 0), "feature", "a categorical split is on a numeric feature")
     has_threshold = numeric | linear
     _check(~has_threshold | np.isfinite(tree.threshold), "threshold", "it must be finite")
-    _check(has_threshold | np.isnan(tree.threshold), "threshold", "it must be NaN where the split has none")
+    none_given = np.where(leaf, tree.threshold == -2, np.isnan(tree.threshold))
+    _check(has_threshold | none_given, "threshold", "it must be NaN where the split has none")
     # Not read at a leaf, where 0 is as good as −1.
     _check((tree.missing >= -1) & (tree.missing < np.maximum(tree.n_children, 1)), "missing", "no such child")
 

@@ -30,6 +30,10 @@ __all__ = ["ARRAY_TYPES", "CATEGORY_SET", "LEAF", "LINEAR", "MULTIWAY", "NUMERIC
 T = TypeVar("T", bound=np.generic)
 
 
+# What model files and ensembles have at leaves.
+_AT_LEAVES: dict[str, Any] = {"feature": np.int32(-1), "threshold": np.float64(np.nan)}
+
+
 @dataclass(frozen=True, eq=False)
 class TreeArrays:
     """A fitted tree as flat, read-only arrays, nodes in breadth-first order.
@@ -39,10 +43,10 @@ class TreeArrays:
     kind : ndarray of shape (n_nodes,), uint8
         0 leaf, 1 numeric split, 2 category set, 3 multiway split, 4 oblique split.
     feature : ndarray of shape (n_nodes,), int32
-        Feature of the split; −1 for a leaf or an oblique split.
+        Feature of the split; −2 for a leaf, as in scikit-learn, and −1 for an oblique split.
     threshold : ndarray of shape (n_nodes,), float64
-        Values ≤ threshold go to child 0; NaN where there is none. The largest float64 sends known values to
-        child 0 and missing ones to child 1.
+        Values ≤ threshold go to child 0; −2 for a leaf, NaN where a split has none. The largest float64 sends
+        known values to child 0 and missing ones to child 1.
     first_child, n_children : ndarray of shape (n_nodes,), int32
         Range of the children; −1 and 0 for a leaf.
     missing : ndarray of shape (n_nodes,), int32
@@ -98,6 +102,23 @@ class TreeArrays:
             array.setflags(write=False)
             object.__setattr__(self, name, array)
         object.__setattr__(self, "n_features", int(self.n_features))
+        self._mark_leaves()
+
+    def _mark_leaves(self) -> None:
+        """Set −2 at leaves, as scikit-learn does, where the core and model files have −1 and NaN."""
+        if len(self.feature) != len(self.kind) or len(self.threshold) != len(self.kind):
+            return  # a damaged file, which `validate` reports
+        leaf = self.kind == LEAF
+        for name, marks in (("feature", self.feature == -1), ("threshold", np.isnan(self.threshold))):
+            if (unmarked := leaf & marks).any():
+                marked = getattr(self, name).copy()
+                marked[unmarked] = -2
+                object.__setattr__(self, name, _frozen(marked))
+
+    def _stored(self, name: str) -> Any:
+        """Return an array as model files and ensembles have it, without the marks of leaves."""
+        array = getattr(self, name)
+        return np.where(self.is_leaf, _AT_LEAVES[name], array) if name in _AT_LEAVES else array
 
     def __reduce__(self) -> tuple[type[TreeArrays], tuple[Any, ...]]:
         # Through the constructor, because a copied array forgets that it is read-only.
@@ -177,7 +198,7 @@ class TreeArrays:
 
     def to_state(self) -> dict[str, NDArray[Any] | int]:
         """Return the arrays by name, as a model file stores them."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {field.name: self._stored(field.name) for field in fields(self)}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], n_categories: Sequence[int]) -> TreeArrays:
@@ -189,7 +210,7 @@ class TreeArrays:
 
     def to_ensemble(self) -> dict[str, Any]:
         """Return the arrays of a `TreeEnsemble` of this one tree, those of nodes and pools not copied."""
-        arrays: dict[str, Any] = {name: getattr(self, name) for name in NODE_ARRAYS}
+        arrays: dict[str, Any] = {name: self._stored(name) for name in NODE_ARRAYS}
         arrays["missing"] = _fit_type(self.missing, np.int8)
         arrays["n_samples"] = _fit_type(self.n_samples, np.int32)
         arrays["tree_begin"] = np.array([0, self.node_count], dtype=np.int64)

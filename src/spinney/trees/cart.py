@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
 
-from spinney.base import parameters
+from numpy.typing import NDArray
+
+from spinney.base import CountsAs, parameters
+from spinney.core.arrays import Floats
+from spinney.tree.partial_dependence import partial_dependence
 from spinney.trees.base import ClassifierTree, RegressorTree
 from spinney.trees.parameters import RULES, CartParameters, criteria
 
 
 @parameters
-class DecisionTreeClassifier(ClassifierTree, CartParameters):
+class DecisionTreeClassifier(CountsAs, ClassifierTree, CartParameters):
     """Decision tree classifier (CART).
 
     Every split is binary: a threshold of a numeric feature, or two sets of categories. The parameters that
@@ -129,6 +134,7 @@ class DecisionTreeClassifier(ClassifierTree, CartParameters):
     1.0
     """
 
+    counts_as: ClassVar = ("sklearn.tree", "DecisionTreeClassifier")
     _parameter_rules = RULES | {"criterion": (criteria("classification"),)}
 
     criterion: str = "gini"
@@ -136,7 +142,7 @@ class DecisionTreeClassifier(ClassifierTree, CartParameters):
 
 
 @parameters
-class DecisionTreeRegressor(RegressorTree, CartParameters):
+class DecisionTreeRegressor(CountsAs, RegressorTree, CartParameters):
     """Decision tree regressor (CART).
 
     Every split is binary: a threshold of a numeric feature, or two sets of categories. The parameters that
@@ -247,7 +253,12 @@ class DecisionTreeRegressor(RegressorTree, CartParameters):
     array([6.])
     """
 
+    counts_as: ClassVar = ("sklearn.tree", "DecisionTreeRegressor")
     _parameter_rules = RULES | {"criterion": (criteria("regression"),)}
 
     criterion: str = "squared_error"
     splitter: Literal["best", "random"] = "best"
+
+    def _compute_partial_dependence_recursion(self, grid: NDArray[Any], features: Sequence[int]) -> Floats:
+        """Return the mean prediction at each point; scikit-learn's ``partial_dependence`` calls it."""
+        return partial_dependence(self.tree_, grid, features)

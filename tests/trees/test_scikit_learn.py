@@ -1,0 +1,95 @@
+"""scikit-learn's own functions accept Spinney's trees and read them as they read its own."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import sklearn.ensemble
+import sklearn.tree
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.inspection import partial_dependence
+
+import spinney as sp
+from spinney.core.errors import InputError
+from spinney.io import dumps, loads
+
+
+def test_leaves_are_marked_as_in_scikit_learn():
+    X, y = load_iris(return_X_y=True)
+    own = sp.DecisionTreeClassifier(max_depth=2).fit(X, y)
+    for tree in (own.tree_, loads(dumps(own)).tree_, sp.RandomForestClassifier(2).fit(X, y)[0].tree_):
+        leaf = tree.children_left == -1
+        assert_array_equal(tree.feature[leaf], -2)
+        assert_array_equal(tree.threshold[leaf], -2.0)
+        assert (tree.feature[~leaf] >= 0).all()
+
+
+def test_export_text_of_scikit_learn_gives_the_same_text():
+    X, y = load_iris(return_X_y=True)
+    X = X[:, :1]  # two features of this table are tied
+    texts = [
+        sklearn.tree.export_text(model.fit(X, y), class_names=["a", "b", "c"], show_weights=True)
+        for model in (
+            sp.DecisionTreeClassifier(max_depth=2),
+            sklearn.tree.DecisionTreeClassifier(max_depth=2),
+        )
+    ]
+    assert texts[0] == texts[1]
+    assert "weights" in texts[0]
+
+
+def test_plot_tree_of_scikit_learn_draws_every_node():
+    X, y = load_diabetes(return_X_y=True)
+    model = sp.DecisionTreeRegressor(max_depth=3).fit(X, y)
+    notes = sklearn.tree.plot_tree(model, filled=True)
+    boxes = [note for note in notes if "samples" in note.get_text()]
+    assert len(boxes) == model.tree_.node_count
+
+
+def test_a_class_counts_as_scikit_learns_only_where_that_is_imported():
+    code = (
+        "import sys, spinney; model = spinney.DecisionTreeRegressor();"
+        "assert isinstance(model, spinney.DecisionTreeRegressor);"
+        "assert 'sklearn.tree' not in sys.modules; import sklearn.tree;"
+        "assert isinstance(model, sklearn.tree.DecisionTreeRegressor);"
+        "assert not isinstance(model, sklearn.tree.DecisionTreeClassifier)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("features", [[2], [2, 8]])
+@pytest.mark.parametrize("forest", [False, True])
+def test_partial_dependence_by_recursion_is_that_of_scikit_learn(features, forest):
+    X, y = load_diabetes(return_X_y=True)
+    X = X.astype(np.float32).astype(np.float64)  # scikit-learn rounds the grid
+    if forest:
+        model = sp.RandomForestRegressor(3, max_depth=4, random_state=0).fit(X, y)
+    else:
+        model = sp.DecisionTreeRegressor(max_depth=4).fit(X, y)
+    found = partial_dependence(model, X, features, method="recursion", kind="average", grid_resolution=9)
+    grid = np.stack(np.meshgrid(*found["grid_values"], indexing="ij"), axis=-1).reshape(-1, len(features))
+    trees = [one.tree_ for one in model.estimators_] if forest else [model.tree_]
+    expected = [[walk(tree, point, features, 0) for point in grid] for tree in trees]
+    assert_allclose(found["average"].ravel(), np.mean(expected, axis=0), rtol=1e-6)
+
+
+def walk(tree, point, features, node):
+    """Friedman's weighted traversal, one point at a time."""
+    if tree.children_left[node] == -1:
+        return tree.value[node, 0, 0]
+    children = tree.children_left[node], tree.children_right[node]
+    if tree.feature[node] in features:
+        right = point[features.index(tree.feature[node])] > tree.threshold[node]
+        return walk(tree, point, features, children[int(right)])
+    shares = [tree.weight[child] / tree.weight[node] for child in children]
+    return sum(
+        share * walk(tree, point, features, child) for share, child in zip(shares, children, strict=True)
+    )
+
+
+def test_recursion_over_categories_is_an_error():
+    model = sp.DecisionTreeRegressor(categorical_features=[0]).fit([[0], [1], [2], [3]], [1.0, 5.0, 1.0, 5.0])
+    with pytest.raises(InputError, match="brute"):
+        model._compute_partial_dependence_recursion(np.array([[0.0]]), [0])
