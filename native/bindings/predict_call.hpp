@@ -4,7 +4,6 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,8 +33,7 @@ class FieldArrays {
 template <class P>
 class PredictCall {
   public:
-    PredictCall(const P& predictor, nb::handle input, std::optional<spinney::Size> n_rows)
-        : arrays_(input, true) {
+    PredictCall(const P& predictor, nb::handle input, spinney::Size n_rows) : arrays_(input, true) {
         if (arrays_.columns.size() != predictor.n_features()) {
             const std::string message = "the input has " + std::to_string(arrays_.columns.size()) +
                                         " columns, the tree was fitted on " +
@@ -47,7 +45,7 @@ class PredictCall {
             throw nb::value_error(
                 ("column " + std::to_string(j) + " is None, but the tree reads it").c_str());
         }
-        if (n_rows) arrays_.n_rows = check_rows(*n_rows, predictor);
+        arrays_.n_rows = check_rows(n_rows, predictor);
     }
 
     spinney::Size n_rows() const { return arrays_.n_rows; }

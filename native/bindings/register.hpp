@@ -3,6 +3,8 @@
 
 #include <nanobind/nanobind.h>
 
+using namespace nanobind::literals;  // "x"_a: an argument x
+
 void register_core(nanobind::module_& m);
 void register_matrix(nanobind::module_& m);
 void register_tree(nanobind::module_& m);

@@ -10,8 +10,6 @@
 #include "bindings/register.hpp"
 #include "boost/booster.hpp"
 
-using namespace nb::literals;
-
 namespace spinney {
 namespace {
 
@@ -41,7 +39,7 @@ class BoundBooster {
         o.n_threads = std::min(o.n_threads, Pool::max_threads);
         check(matrix, o);
         ReleaseInterpreterLock unlock;
-        booster_ = std::make_unique<Booster>(matrix, std::move(o));
+        booster_ = make_booster(matrix, std::move(o));
     }
 
     void set_rows(const Vector<double>& y, const std::optional<Vector<double>>& weights,

@@ -26,12 +26,12 @@ auto draw_words(const Vector<std::uint64_t>& seeds, const Vector<std::uint32_t>&
 void register_core(nb::module_& m) {
     m.def("available_cpus", &spinney::available_cpus,
           "Return the number of CPUs that the affinity mask and the container's quota allow.");
-    m.def("interrupt_at_poll", &spinney::interrupt_at_poll, nb::arg("n"),
+    m.def("interrupt_at_poll", &spinney::interrupt_at_poll, "n"_a,
           "Test hook: raise SIGINT at the n-th poll from now, counted from 1; 0 switches it off.");
     m.def("polls_until_interrupt", &spinney::polls_until_interrupt,
           "Test hook: return the polls left until the one that interrupt_at_poll chose; 0: none.");
-    m.def("draw_seeds", &draw_seeds, nb::arg("random_states"),
+    m.def("draw_seeds", &draw_seeds, "random_states"_a,
           "Return SeedSequence(random_state).generate_state(1, uint64)[0] of each number (n,).");
-    m.def("draw_words", &draw_words, nb::arg("seeds"), nb::arg("purposes"),
+    m.def("draw_words", &draw_words, "seeds"_a, "purposes"_a,
           "Return PCG64([seed, purpose]).random_raw() of each pair (n,).");
 }

@@ -11,8 +11,6 @@
 #include "bindings/register.hpp"
 #include "grow/grow_forest.hpp"
 
-using namespace nb::literals;
-
 namespace spinney {
 namespace {
 

@@ -296,9 +296,9 @@ auto solve_dual(const SvmRows& data, const spinney::Kernel& kernel, const Vector
     run_interruptible([&](Interrupt& interrupt) {
         const auto matrix = spinney::make_kernel_matrix(data.rows, kernel);
         const auto span = [n](const Vector<double>& v) { return std::span(v.data(), n); };
-        spinney::DualProblem problem{*matrix,     span(linear),
-                                     span(lower), span(upper),
-                                     kink,        std::vector<double>(start.data(), start.data() + n)};
+        spinney::SmoProblem problem{*matrix,     span(linear),
+                                    span(lower), span(upper),
+                                    kink,        std::vector<double>(start.data(), start.data() + n)};
         found = spinney::solve_dual(std::move(problem), options, interrupt);
     });
     NewArray<double> records({found.records.size(), 4});

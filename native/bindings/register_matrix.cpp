@@ -60,15 +60,6 @@ auto codes(const CodeMatrix& matrix, Size j) {
     return out.array;
 }
 
-Size nbytes(const CodeMatrix& matrix) {
-    Size total = 0;
-    for (const CodeColumn& column : matrix.columns) {
-        total += column.bytes.size() + (column.lo.size() + column.hi.size()) * sizeof(double) +
-                 column.bin_of_category.size() * sizeof(std::uint32_t);
-    }
-    return total;
-}
-
 void extend(CodeMatrix& matrix, const CodeMatrix& other) {
     if (!matrix.columns.empty() && matrix.n_rows != other.n_rows) {
         throw nb::value_error("the two matrices differ in their number of rows");
@@ -102,17 +93,16 @@ void register_matrix(nb::module_& m) {
     nb::class_<CodeMatrix>(m, "CodeMatrix", "Every column of a table as integer codes in rank order.")
         .def_ro("n_rows", &CodeMatrix::n_rows)
         .def_prop_ro("n_columns", [](const CodeMatrix& x) { return x.columns.size(); })
-        .def_prop_ro("nbytes", &nbytes)
-        .def("codes", &codes, nb::arg("column"), "Copy a column's codes; n_bins(column) means missing.")
+        .def("codes", &codes, "column"_a, "Copy a column's codes; n_bins(column) means missing.")
         .def(
-            "n_bins", [](const CodeMatrix& x, Size j) { return column_at(x, j).n_bins; }, nb::arg("column"))
+            "n_bins", [](const CodeMatrix& x, Size j) { return column_at(x, j).n_bins; }, "column"_a)
         .def(
-            "width", [](const CodeMatrix& x, Size j) { return column_at(x, j).width; }, nb::arg("column"))
+            "width", [](const CodeMatrix& x, Size j) { return column_at(x, j).width; }, "column"_a)
         .def(
             "has_missing", [](const CodeMatrix& x, Size j) { return column_at(x, j).has_missing; },
-            nb::arg("column"))
+            "column"_a)
         .def(
-            "lo", [=](const CodeMatrix& x, Size j) { return copy(column_at(x, j).lo); }, nb::arg("column"),
+            "lo", [=](const CodeMatrix& x, Size j) { return copy(column_at(x, j).lo); }, "column"_a,
             "Copy the least value of each bin.")
         .def(
             "hi",
@@ -120,17 +110,15 @@ void register_matrix(nb::module_& m) {
                 const CodeColumn& column = column_at(x, j);
                 return copy(column.hi.empty() ? column.lo : column.hi);
             },
-            nb::arg("column"), "Copy the greatest value of each bin.")
+            "column"_a, "Copy the greatest value of each bin.")
         .def(
             "bin_of_category",
-            [=](const CodeMatrix& x, Size j) { return copy(column_at(x, j).bin_of_category); },
-            nb::arg("column"), "Copy the bin of each category.")
-        .def("select", &select_columns, nb::arg("columns"),
-             "Copy some of the columns, in the order they are named.")
-        .def("group_categories", &group_categories, nb::arg("column"), nb::arg("groups"),
+            [=](const CodeMatrix& x, Size j) { return copy(column_at(x, j).bin_of_category); }, "column"_a,
+            "Copy the bin of each category.")
+        .def("select", &select_columns, "columns"_a, "Copy some of the columns, in the order they are named.")
+        .def("group_categories", &group_categories, "column"_a, "groups"_a,
              "Let the categories of a column be groups of others; (n_categories,) the group of each.")
-        .def("extend", &extend, nb::arg("other"), "Append the columns of another matrix of as many rows.");
-    m.def("build_codes", &build, nb::arg("columns"), nb::arg("n_categories"), nb::arg("weights").none(),
-          nb::arg("max_bins"), nb::arg("n_threads"),
-          "Code a 2-D array or a sequence of columns; max_bins 0 ranks numbers exactly.");
+        .def("extend", &extend, "other"_a, "Append the columns of another matrix of as many rows.");
+    m.def("build_codes", &build, "columns"_a, "n_categories"_a, "weights"_a.none(), "max_bins"_a,
+          "n_threads"_a, "Code a 2-D array or a sequence of columns; max_bins 0 ranks numbers exactly.");
 }

@@ -103,17 +103,16 @@ auto decision_path(BoundPredictor& self, nb::handle input, int n_threads, Size n
 }  // namespace
 
 void register_predict(nb::module_& m) {
-    const auto input = nb::arg("columns");
-    const auto n_threads = nb::arg("n_threads"), n_rows = nb::arg("n_rows");
+    const auto input = "columns"_a;
+    const auto n_threads = "n_threads"_a, n_rows = "n_rows"_a;
     nb::class_<BoundPredictor>(m, "Predictor",
                                "The trees of an ensemble, packed for prediction at first use.")
-        .def(nb::init<nb::handle, Size, std::vector<std::int64_t>>(), nb::arg("ensemble"),
-             nb::arg("per_round"), nb::arg("n_classes"))
+        .def(nb::init<nb::handle, Size, std::vector<std::int64_t>>(), "ensemble"_a, "per_round"_a,
+             "n_classes"_a)
         .def_prop_ro("used_features",
                      [](const BoundPredictor& self) { return self.predictor.used_features(); })
-        .def("sum", &sum, input, n_threads, n_rows, nb::arg("first_tree"), nb::arg("n_trees"),
-             nb::arg("n_stages"), nb::arg("start").none(),
-             "Return the sums after each stage (n_stages, n_rows, n_columns).")
+        .def("sum", &sum, input, n_threads, n_rows, "first_tree"_a, "n_trees"_a, "n_stages"_a,
+             "start"_a.none(), "Return the sums after each stage (n_stages, n_rows, n_columns).")
         .def("apply", &apply, input, n_threads, n_rows,
              "Return the leaf of each row in each tree (n_rows, n_trees).")
         .def("values", &values, input, n_threads, n_rows,
@@ -123,6 +122,6 @@ void register_predict(nb::module_& m) {
         .def("decision_path", &decision_path, input, n_threads, n_rows,
              "Return indptr, indices and fractions of the nodes that each row visits.");
     m.def(
-        "room", [](Size n_bytes) { return NewArray<std::uint8_t>({n_bytes}).array; }, nb::arg("n_bytes"),
+        "room", [](Size n_bytes) { return NewArray<std::uint8_t>({n_bytes}).array; }, "n_bytes"_a,
         "Return uninitialised memory.");
 }

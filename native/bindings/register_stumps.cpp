@@ -1,8 +1,6 @@
 // Registers StumpBooster, which finds boosted stumps, and StumpTables, which predicts with them.
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
-#include <optional>
 #include <vector>
 
 #include "bindings/arrays.hpp"
@@ -83,7 +81,7 @@ struct BoundTables {
     }
 };
 
-auto sum(const BoundTables& self, nb::handle input, int n_threads, std::optional<Size> n_rows) {
+auto sum(const BoundTables& self, nb::handle input, int n_threads, Size n_rows) {
     PredictCall call(self.tables, input, n_rows);
     NewArray<double> out({call.n_rows(), self.tables.width()});
     call.run([&](const auto& table, Interrupt* i) { self.tables.sum(out.data, table, n_threads, i); });
@@ -109,11 +107,10 @@ void register_stumps(nb::module_& m) {
         .def_ro("wrong", &Stump::wrong)
         .def_ro("total", &Stump::total);
     nb::class_<StumpBooster>(m, "StumpBooster", "The best stump under weights that shift every round.")
-        .def("__init__", &construct, nb::arg("matrix"), nb::arg("classes"), nb::arg("n_classes"),
-             nb::arg("copies"), nb::arg("sizes"), nb::arg("one_vs_rest"), nb::arg("n_threads"),
-             nb::keep_alive<1, 2>())
+        .def("__init__", &construct, "matrix"_a, "classes"_a, "n_classes"_a, "copies"_a, "sizes"_a,
+             "one_vs_rest"_a, "n_threads"_a, nb::keep_alive<1, 2>())
         .def("learn", &learn, "Find the best stump under the present weights.")
-        .def("reweight", &reweight, nb::arg("factor"), nb::arg("least"), nb::arg("most"), nb::arg("fresh"),
+        .def("reweight", &reweight, "factor"_a, "least"_a, "most"_a, "fresh"_a,
              "Multiply the weights of the rows that the last stump gets wrong.")
         .def(
             "predictions", [](const StumpBooster& self) { return to_array(self.predictions()); },
@@ -122,8 +119,7 @@ void register_stumps(nb::module_& m) {
             "weights", [](const StumpBooster& self) { return to_array(self.weights()); },
             "Return the present weights (n_rows,).");
     nb::class_<BoundTables>(m, "StumpTables", "Additive stumps, summed into one table per feature.")
-        .def(nb::init<Vector<double>, const nb::list&, Size>(), nb::arg("base"), nb::arg("tables"),
-             nb::arg("n_features"))
-        .def("sum", &sum, nb::arg("columns"), nb::arg("n_threads") = 1, nb::arg("n_rows") = nb::none(),
+        .def(nb::init<Vector<double>, const nb::list&, Size>(), "base"_a, "tables"_a, "n_features"_a)
+        .def("sum", &sum, "columns"_a, "n_threads"_a, "n_rows"_a,
              "Return the sum of the tables of all features for each row (n_rows, width).");
 }

@@ -15,9 +15,11 @@
 
 namespace spinney {
 
-class BoostedGrower::Impl {
+namespace {
+
+class ChunkedGrower final : public BoostedGrower {
   public:
-    Impl(const BoostTable& table, const BoostOptions& options, PhaseTimes& times)
+    ChunkedGrower(const BoostTable& table, const BoostOptions& options, PhaseTimes& times)
         : table_(table),
           o_(options),
           times_(times),
@@ -34,7 +36,7 @@ class BoostedGrower::Impl {
         keeps_histograms_ = std::min<Size>(o_.max_leaf_nodes, 4096) * table.histogram_size() <= max_kept;
     }
 
-    BoostedTree grow(BoostRows& rows, std::uint64_t address, Interrupt& interrupt) {
+    BoostedTree grow(BoostRows& rows, std::uint64_t address, Interrupt& interrupt) override {
         rows_ = &rows;
         tree_ = {};
         tree_.fragment.add(1, 0);
@@ -672,12 +674,11 @@ class BoostedGrower::Impl {
     BoostedTree tree_;
 };
 
-BoostedGrower::BoostedGrower(const BoostTable& table, const BoostOptions& options, PhaseTimes& times)
-    : impl_(std::make_unique<Impl>(table, options, times)) {}
-BoostedGrower::~BoostedGrower() = default;
+}  // namespace
 
-BoostedTree BoostedGrower::grow(BoostRows& rows, std::uint64_t address, Interrupt& interrupt) {
-    return impl_->grow(rows, address, interrupt);
+std::unique_ptr<BoostedGrower> make_boosted_grower(const BoostTable& table, const BoostOptions& options,
+                                                   PhaseTimes& times) {
+    return std::make_unique<ChunkedGrower>(table, options, times);
 }
 
 }  // namespace spinney

@@ -14,16 +14,14 @@ namespace spinney {
 
 class BoostedGrower {
   public:
-    /// Borrows all three.
-    BoostedGrower(const BoostTable& table, const BoostOptions& options, PhaseTimes& times);
-    ~BoostedGrower();
+    virtual ~BoostedGrower() = default;
 
     /// Grow one tree, leaf-wise, level-wise or symmetric.  address: of its random draws
-    BoostedTree grow(BoostRows& rows, std::uint64_t address, Interrupt& interrupt);
-
-  private:
-    class Impl;
-    std::unique_ptr<Impl> impl_;
+    virtual BoostedTree grow(BoostRows& rows, std::uint64_t address, Interrupt& interrupt) = 0;
 };
+
+/// Borrows all three.
+std::unique_ptr<BoostedGrower> make_boosted_grower(const BoostTable& table, const BoostOptions& options,
+                                                   PhaseTimes& times);
 
 }  // namespace spinney

@@ -12,16 +12,18 @@
 
 namespace spinney {
 
-class Booster::Impl {
+namespace {
+
+class TreeBooster final : public Booster {
   public:
-    Impl(const CodeMatrix& x, BoostOptions options)
+    TreeBooster(const CodeMatrix& x, BoostOptions options)
         : o_(std::move(options)),
           table_(times_.time(Phase::prepare, [&] { return BoostTable(x, o_.n_threads); })),
           quantizer_(table_, o_, target_),
-          grower_(table_, o_, times_),
+          grower_(make_boosted_grower(table_, o_, times_)),
           round_(o_.first_round) {}
 
-    void set_rows(const double* y, const double* weights, const double* scores, Size n_scores) {
+    void set_rows(const double* y, const double* weights, const double* scores, Size n_scores) override {
         const Size n = table_.x.n_rows;
         target_.set(y, weights, n);
         quantizer_.set_weights();
@@ -33,7 +35,7 @@ class Booster::Impl {
         ready_ = true;
     }
 
-    std::vector<FlatTree> run(const Loss& loss, Size n_rounds, Interrupt& interrupt) {
+    std::vector<FlatTree> run(const Loss& loss, Size n_rounds, Interrupt& interrupt) override {
         std::vector<FlatTree> out;
         begin_round();
         for (Size i = 0; i < n_rounds; ++i, ++round_) {
@@ -52,7 +54,7 @@ class Booster::Impl {
         return out;
     }
 
-    std::vector<FlatTree> step(const double* gradient, const double* hessian, Interrupt& interrupt) {
+    std::vector<FlatTree> step(const double* gradient, const double* hessian, Interrupt& interrupt) override {
         std::vector<FlatTree> out;
         begin_round();
         const Size n_scores = scores_.size();
@@ -69,7 +71,7 @@ class Booster::Impl {
         return out;
     }
 
-    double mean_loss(const Loss& loss, const double* weights) {
+    double mean_loss(const Loss& loss, const double* weights) override {
         require_rows();
         if (loss.name == LossName::softmax) update_log_sum_exp();
         const LossRows rows = loss_rows();
@@ -88,10 +90,10 @@ class Booster::Impl {
         return sum / total;
     }
 
-    const std::vector<std::vector<double>>& scores() const { return scores_; }
-    const PhaseTimes& times() const { return times_; }
-    std::uint64_t round() const { return round_; }
-    Size n_rows() const { return table_.x.n_rows; }
+    const std::vector<std::vector<double>>& scores() const override { return scores_; }
+    const PhaseTimes& times() const override { return times_; }
+    std::uint64_t round() const override { return round_; }
+    Size n_rows() const override { return table_.x.n_rows; }
 
   private:
     /// Sums over the rows of a leaf, as real numbers.
@@ -159,7 +161,7 @@ class Booster::Impl {
         BoostRows& rows = times_.time(Phase::gradient, [&]() -> BoostRows& {
             return quantizer_.quantize(gradient_.data(), hessian_.data(), sums, address);
         });
-        BoostedTree tree = grower_.grow(rows, address, interrupt);
+        BoostedTree tree = grower_->grow(rows, address, interrupt);
         return times_.time(Phase::update, [&] {
             const std::vector<LeafSums> leaf_sums = sum_leaves(tree, rows);
             const std::vector<double> values = fit_leaves(tree, rows, leaf_sums, scores_[k], loss);
@@ -310,30 +312,17 @@ class Booster::Impl {
     BoostTable table_;
     BoostTarget target_;
     GradientQuantizer quantizer_;
-    BoostedGrower grower_;
+    std::unique_ptr<BoostedGrower> grower_;
     std::uint64_t round_;
     bool ready_ = false;
     std::vector<std::vector<double>> scores_;  // (n_scores,) of (n_rows,)
     std::vector<double> gradient_, hessian_, log_sum_exp_;
 };
 
-Booster::Booster(const CodeMatrix& x, BoostOptions options)
-    : impl_(std::make_unique<Impl>(x, std::move(options))) {}
-Booster::~Booster() = default;
+}  // namespace
 
-void Booster::set_rows(const double* y, const double* weights, const double* scores, Size n_scores) {
-    impl_->set_rows(y, weights, scores, n_scores);
+std::unique_ptr<Booster> make_booster(const CodeMatrix& x, BoostOptions options) {
+    return std::make_unique<TreeBooster>(x, std::move(options));
 }
-std::vector<FlatTree> Booster::run(const Loss& loss, Size n_rounds, Interrupt& interrupt) {
-    return impl_->run(loss, n_rounds, interrupt);
-}
-std::vector<FlatTree> Booster::step(const double* gradient, const double* hessian, Interrupt& interrupt) {
-    return impl_->step(gradient, hessian, interrupt);
-}
-double Booster::mean_loss(const Loss& loss, const double* weights) { return impl_->mean_loss(loss, weights); }
-const std::vector<std::vector<double>>& Booster::scores() const { return impl_->scores(); }
-const PhaseTimes& Booster::times() const { return impl_->times(); }
-std::uint64_t Booster::round() const { return impl_->round(); }
-Size Booster::n_rows() const { return impl_->n_rows(); }
 
 }  // namespace spinney

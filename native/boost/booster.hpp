@@ -12,31 +12,30 @@
 
 namespace spinney {
 
+/// An interface, so that bindings need not know the types of the kernels.
 class Booster {
   public:
-    Booster(const CodeMatrix& x, BoostOptions options);
-    ~Booster();
+    virtual ~Booster() = default;
 
     /// y (n_rows,); weights (n_rows,) or null; scores (n_rows, n_scores)
-    void set_rows(const double* y, const double* weights, const double* scores, Size n_scores);
+    virtual void set_rows(const double* y, const double* weights, const double* scores, Size n_scores) = 0;
 
     /// Boost by a built-in loss: n_scores trees per round.
-    std::vector<FlatTree> run(const Loss& loss, Size n_rounds, Interrupt& interrupt);
+    virtual std::vector<FlatTree> run(const Loss& loss, Size n_rounds, Interrupt& interrupt) = 0;
 
     /// Boost one round by given gradients and hessians.  both (n_rows, n_scores), without weights
-    std::vector<FlatTree> step(const double* gradient, const double* hessian, Interrupt& interrupt);
+    virtual std::vector<FlatTree> step(const double* gradient, const double* hessian,
+                                       Interrupt& interrupt) = 0;
 
     /// The weighted mean of a loss.  weights (n_rows,), or null for those of training
-    double mean_loss(const Loss& loss, const double* weights);
+    virtual double mean_loss(const Loss& loss, const double* weights) = 0;
 
-    const std::vector<std::vector<double>>& scores() const;
-    const PhaseTimes& times() const;
-    std::uint64_t round() const;
-    Size n_rows() const;
-
-  private:
-    class Impl;
-    std::unique_ptr<Impl> impl_;
+    virtual const std::vector<std::vector<double>>& scores() const = 0;
+    virtual const PhaseTimes& times() const = 0;
+    virtual std::uint64_t round() const = 0;
+    virtual Size n_rows() const = 0;
 };
+
+std::unique_ptr<Booster> make_booster(const CodeMatrix& x, BoostOptions options);
 
 }  // namespace spinney

@@ -63,7 +63,6 @@ class HistogramSearch final : public NodeSearch {
             features_.push_back(f);
             codes_.push_back(data.codes.feature_codes(f));
         }
-        marks_.resize((d + 63) / 64);
     }
 
     void find(NodeSplit& out, HistogramNode& node, std::span<const Row> rows) override {
@@ -138,7 +137,8 @@ class HistogramSearch final : public NodeSearch {
             swaps_.push_back(static_cast<std::uint32_t>(j));
         };
         while (swaps_.size() < n_first) draw();
-        sort_drawn(n_first);
+        drawn_.assign(features_.begin(), features_.begin() + static_cast<long>(n_first));
+        std::sort(drawn_.begin(), drawn_.end());
         bool varied = search_some(drawn_);
         while (!varied && swaps_.size() < d) {
             draw();
@@ -146,17 +146,6 @@ class HistogramSearch final : public NodeSearch {
         }
         // Restore ascending order for the next node.
         for (Size i = swaps_.size(); i-- > 0;) std::swap(features_[i], features_[swaps_[i]]);
-    }
-
-    /// Write the first n of features_ into drawn_ in ascending order, through a bit set: branches of a sort
-    /// of random numbers would be mispredicted.
-    void sort_drawn(Size n) {
-        for (Size i = 0; i < n; ++i) marks_[features_[i] / 64] |= std::uint64_t{1} << features_[i] % 64;
-        drawn_.clear();
-        for (Size w = 0; w < marks_.size(); ++w)
-            for (; marks_[w] != 0; marks_[w] &= marks_[w] - 1)
-                drawn_.push_back(static_cast<std::uint32_t>(64 * w) +
-                                 static_cast<std::uint32_t>(std::countr_zero(marks_[w])));
     }
 
     /// Search features (ascending) by the method that suits the node. True: some feature was not constant.
@@ -454,7 +443,6 @@ class HistogramSearch final : public NodeSearch {
     std::vector<CodeTiles::FeatureCodes> codes_;  // (n_features,)
     std::unique_ptr<Stat[]> scratch_;             // all zero between searches
     std::vector<std::uint32_t> swaps_, drawn_, left_out_;
-    std::vector<std::uint64_t> marks_;  // one bit per feature, all 0 between searches
     SmallNodeSearch<L> small_;
     BinSearch bin_search_;
     std::vector<Stat> left_;  // of a split just found

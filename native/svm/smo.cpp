@@ -53,7 +53,7 @@ Best best_of(Lanes score, StatLanes at) {
 
 class Solver {
   public:
-    Solver(DualProblem& problem, const SmoOptions& options, Interrupt& interrupt)
+    Solver(SmoProblem& problem, const SmoOptions& options, Interrupt& interrupt)
         : problem_(problem),
           options_(options),
           interrupt_(interrupt),
@@ -336,7 +336,7 @@ class Solver {
             out.records.push_back({out.n_iter, static_cast<std::int64_t>(n_), out.gap, out.objective});
     }
 
-    DualProblem& problem_;
+    SmoProblem& problem_;
     const SmoOptions& options_;
     Interrupt& interrupt_;
     Size n_, active_;
@@ -351,7 +351,7 @@ class Solver {
 
 }  // namespace
 
-SmoSolution solve_dual(DualProblem problem, const SmoOptions& options, Interrupt& interrupt) {
+SmoSolution solve_dual(SmoProblem problem, const SmoOptions& options, Interrupt& interrupt) {
     return Solver(problem, options, interrupt).run();
 }
 

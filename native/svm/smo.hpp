@@ -13,7 +13,7 @@ namespace spinney {
 ///
 /// Classification: β = y α, linear = −y, kink = 0. Regression: β = α − α*, linear = −y, kink = ε. One-class:
 /// linear = 0 and the sum is ν n. All arrays (n,); beta holds a feasible start.
-struct DualProblem {
+struct SmoProblem {
     KernelMatrix& kernel;
     std::span<const double> linear, lower, upper;
     double kink;
@@ -48,6 +48,6 @@ struct SmoSolution {
 
 /// Working sets of two by second-order information (Fan, Chen and Lin, 2005), shrinking, and a cache of
 /// kernel rows in float32, least recently used out first.
-SmoSolution solve_dual(DualProblem problem, const SmoOptions& options, Interrupt& interrupt);
+SmoSolution solve_dual(SmoProblem problem, const SmoOptions& options, Interrupt& interrupt);
 
 }  // namespace spinney

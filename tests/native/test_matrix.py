@@ -26,7 +26,6 @@ def test_a_block_and_its_columns_give_the_same_codes():
         assert together.n_bins(j) == 255
         assert together.has_missing(j) == (j == 1)
     assert (together.codes(1)[::5] == 255).all()
-    assert together.nbytes >= 2100
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
