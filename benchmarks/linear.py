@@ -59,6 +59,7 @@ def text_like() -> Problem:
     tfidf = sparse.csr_array(counts @ sparse.diags_array(np.log(n_rows / seen)))
     lengths = np.sqrt(np.asarray(tfidf.multiply(tfidf).sum(axis=1)).ravel())
     X = sparse.csr_matrix(sparse.diags_array(1.0 / lengths) @ tfidf)
+    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)  # scikit-learn takes no other
     y = (X @ (3.0 * rng.normal(size=n_words)) + 0.3 * rng.normal(size=n_rows) > 0).astype(int)
     return X, y
 

@@ -63,8 +63,14 @@ precompile(spinney_bindings <nanobind/nanobind.h> <nanobind/ndarray.h> <nanobind
 target_compile_definitions(spinney_common PRIVATE SPINNEY_NO_VECTORS)
 target_compile_definitions(spinney_bindings PRIVATE SPINNEY_NO_VECTORS)
 
+# Small files with the same headers are compiled as one, because reading the headers takes longer than the rest.
+set(linear_sources ${kernel_sources})
+list(FILTER linear_sources INCLUDE REGEX "native/linear/")
+set_source_files_properties(${linear_sources} PROPERTIES UNITY_GROUP linear)
+
 foreach(level ${levels})
   add_objects(kernels_${level} ${kernel_sources})
+  set_target_properties(kernels_${level} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   target_compile_options(kernels_${level} PRIVATE ${flags_${level}})
   precompile(kernels_${level} <algorithm> <array> <atomic> <bit> <cmath> <cstdint> <functional> <limits> <memory> <mutex>
              <numeric> <span> <string> <utility> <vector>)

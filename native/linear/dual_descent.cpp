@@ -63,9 +63,9 @@ double violation(double up, double down, double b, double low, double high) {
     return worst;
 }
 
-class Descent {
+class DualDescent {
   public:
-    Descent(double* w, double* b, const DualProblem& problem)
+    DualDescent(double* w, double* b, const DualProblem& problem)
         : p_(problem), w_(w), b_(b), size_(p_.x.n_rows) {
         for (Size i = 0; i < p_.x.n_rows; ++i) size_[i] = squares(p_.x, i) + p_.bias + p_.diagonal[i];
         std::fill_n(w_, p_.x.n_columns + 1, 0.0);
@@ -110,7 +110,7 @@ class Descent {
 DualResult dual_descent(double* w, double* b, const DualProblem& problem, double tolerance, Size max_sweeps,
                         std::uint64_t seed, Interrupt& interrupt) {
     const Size n = problem.x.n_rows;
-    Descent descent(w, b, problem);
+    DualDescent descent(w, b, problem);
     std::vector<Size> order(n);
     for (Size i = 0; i < n; ++i) order[i] = i;
     Size active = n, sweeps = 0;
