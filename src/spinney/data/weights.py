@@ -35,9 +35,10 @@ def check_weights(sample_weight: Any, n_rows: int) -> Floats | None:
     if sample_weight is None:
         return None
     try:
-        if np.iscomplexobj(sample_weight):  # the conversion would drop the imaginary parts
+        given = np.asarray(sample_weight)
+        if given.dtype.kind == "c":  # the conversion would drop the imaginary parts
             raise InputError("Complex data not supported: sample_weight must hold real numbers.")
-        weights = np.asarray(sample_weight, dtype=np.float64)
+        weights = np.asarray(given, dtype=np.float64)
     except InputError:
         raise
     except (TypeError, ValueError) as error:

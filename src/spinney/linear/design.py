@@ -15,6 +15,7 @@ from spinney.core.errors import InputError
 from spinney.data.columns import default_names
 from spinney.data.features import Feature
 from spinney.data.schema import Schema, Table, read_table
+from spinney.data.sparse import checked_sparse
 from spinney.linear.coding import (
     Categorical,
     ColumnCoding,
@@ -243,9 +244,10 @@ def read_design_table(X: Any) -> Table:
             finite = np.isfinite(np.add.reduce(X, axis=None))
         if finite and X.dtype.isnative and X.flags.aligned:
             return Table(_numeric_schema(X.shape[1]), X.shape[0], X)
-    plain = sparse.issparse(X) and X.ndim == 2 and X.dtype.kind in "fiub" and all(X.shape)
-    if plain and np.isfinite(X.sum()):
-        return Table(_numeric_schema(X.shape[1]), X.shape[0], None, ())
+    matrix: Any = X
+    plain = sparse.issparse(matrix) and matrix.ndim == 2 and matrix.dtype.kind in "fiub" and all(matrix.shape)
+    if plain and np.isfinite(checked_sparse(X).sum()):
+        return Table(_numeric_schema(matrix.shape[1]), matrix.shape[0], None, ())
     return read_table(X)
 
 
