@@ -244,10 +244,11 @@ def read_design_table(X: Any) -> Table:
             finite = np.isfinite(np.add.reduce(X, axis=None))
         if finite and X.dtype.isnative and X.flags.aligned:
             return Table(_numeric_schema(X.shape[1]), X.shape[0], X)
-    matrix: Any = X
-    plain = sparse.issparse(matrix) and matrix.ndim == 2 and matrix.dtype.kind in "fiub" and all(matrix.shape)
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    kind: str = getattr(getattr(X, "dtype", None), "kind", "O")
+    plain = sparse.issparse(X) and kind in "fiub" and len(shape) == 2 and all(shape)
     if plain and np.isfinite(checked_sparse(X).sum()):
-        return Table(_numeric_schema(matrix.shape[1]), matrix.shape[0], None, ())
+        return Table(_numeric_schema(shape[1]), shape[0], None, ())
     return read_table(X)
 
 
