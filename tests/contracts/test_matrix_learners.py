@@ -89,3 +89,11 @@ def test_a_failed_fit_leaves_the_model_as_it_was(learner):
         model.fit(X[:, :2], y[:-1])
     assert vars(model) == before
     assert clone(model).get_params() == model.get_params()
+
+
+@each_learner
+def test_wrong_parameters_are_refused_by_name(learner):
+    X, y, _ = matrix_data(learner.kind, 30)
+    for name in learner().get_params(deep=False):
+        with pytest.raises(ValueError, match=name):
+            learner(**{name: object()}).fit(X, y)

@@ -244,6 +244,7 @@ class Perceptron(OnlineClassifier):
                 "form='dual' has no penalty, early_stopping, warm_start or initial weights",
                 fix="Leave them out, or use form='primal'.",
             )
+        thread_count(self.n_jobs)  # raises InputError if n_jobs is not valid
         matrix, described = self._read_training_matrix(X)
         codes, classes = encode_labels(y, matrix.shape[0])
         if len(classes) < 2:

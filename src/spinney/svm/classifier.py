@@ -212,6 +212,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
             The fitted classifier.
         """
         matrix, rows, weights, gamma, described = self._read_kernel_rows(X, sample_weight)
+        seed = 0 if self.random_state is None and not self.probability else draw_seed(self.random_state)
         codes, classes = encode_labels(y, matrix.shape[0])
         if len(classes) < 2:
             raise InputError("The number of classes has to be greater than one; got 1 class")
@@ -227,7 +228,6 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
         solutions = self._run(solve_pair, calls)
         more: dict[str, Any] = {}
         if self.probability:
-            seed = draw_seed(self.random_state)
             sigmoids = self._run(fit_pair_sigmoid, [(*call, seed) for call in calls])
             more = {
                 "probA_": np.array([A for A, _ in sigmoids]),
