@@ -73,7 +73,7 @@ _ANYWHERE: dict[str, list[Any]] = {
     "algorithm": ["SAMME", None, 1],
     "resample": [1, "yes", None],
     # bagging
-    "max_samples": [0, 0.0, 1.5, "all"],
+    "max_samples": [0, 0.0, "all"],
     "keep_targets": ["yes", 1],
     "bootstrap_features": [1, "yes"],
     "oob_score": ["accuracy", 1, None],

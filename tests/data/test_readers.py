@@ -276,8 +276,6 @@ def test_dates_are_refused_with_advice(frame, match):
 @pytest.mark.parametrize(
     "frame",
     [
-        pd.DataFrame({"odd": pd.interval_range(0, 2)}),
-        pd.DataFrame({"odd": pd.period_range("2020", periods=2)}),
         pd.DataFrame({"odd": [[1], [2]]}),
         pl.DataFrame({"odd": [[1], [2]]}),
         pl.DataFrame({"odd": [[1], None]}),

@@ -282,7 +282,7 @@ def test_hostile_names_are_escaped_in_errors():
     assert "\x1b" not in str(caught.value)
 
 
-@pytest.mark.parametrize("X", [np.ones(2), np.ones((0, 2)), np.ones((2, 2)) * 1j, [[1, 2], [3]], None])
+@pytest.mark.parametrize("X", [np.ones(2), np.ones((0, 0)), np.ones((2, 2)) * 1j, [[1, 2], [3]], None])
 def test_new_data_is_checked_like_the_first(X):
     for fitted in (np.eye(2), [["a", 1.0]]):
         with pytest.raises(InputError):

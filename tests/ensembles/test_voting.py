@@ -249,7 +249,7 @@ def test_members_are_known_by_name_and_speak_the_labels():
     X, y, _ = mixed_data("classifier")
     y = np.array(["low", "middle", "high"])[y]
     model = sp.VotingClassifier([("a", sp.DecisionTreeClassifier()), ("b", "drop")]).fit(X, y)
-    assert set(model.named_estimators_) == {"a"}
+    assert set(model.named_estimators_) == {"a", "b"}
     assert set(model.named_estimators_["a"].predict(X)) <= {"low", "middle", "high"}
     assert model.set_params(a__max_depth=2).get_params()["a__max_depth"] == 2
 

@@ -114,7 +114,7 @@ class _BaseAdaBoost(CopiesEnsemble, Estimator):
         """
         self._check_params()
         n_earlier = self._check_rounds()
-        members = open_members(self._base_estimator(), X, self.resample, self._threads())
+        members = open_members(self._base_estimator(), X, self._resamples(), self._threads())
         rounds, held_out, fitted = self._start(members, y, sample_weight)
         fitted |= members.describe_features()
         if n_earlier:
@@ -191,6 +191,10 @@ class _BaseAdaBoost(CopiesEnsemble, Estimator):
         if not training.any() or not held_out.any():
             raise InputError("Holding rows out for early stopping leaves no weight on one side.")
         return training, held_out
+
+    def _resamples(self) -> bool:
+        """Return whether rows are drawn by weight."""
+        return self.resample
 
     def _members(self) -> list[Any]:
         return flatten(self.estimators_)

@@ -29,6 +29,7 @@ from spinney.core.errors import InputError, show_value
 from spinney.core.parameters import OneOf, draw_seed
 from spinney.data.target import encode_labels, encode_like, encode_values, read_labels, read_target
 from spinney.io import require
+from spinney.members.fitting import takes_weights
 from spinney.members.tables import check_labels, count_rows
 from spinney.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -417,7 +418,8 @@ class AdaBoostRegressor(RegressorMixin, _BaseAdaBoost):  # type: ignore[misc]
     random_state : int, RandomState, Generator or None, default=None
         Seed of drawn samples, rows held out, and members that draw.
     resample : bool, default=False
-        Draw rows by weight, as scikit-learn does, instead of fitting members to weighted rows.
+        Draw rows by weight, as scikit-learn does, instead of fitting members to weighted rows. Members that
+        do not support sample weights are always fitted to drawn rows.
     warm_start : bool, default=False
         Whether ``fit`` continues from the members of the last fit, up to `n_estimators`.
     early_stopping : bool, default=False
@@ -471,6 +473,9 @@ class AdaBoostRegressor(RegressorMixin, _BaseAdaBoost):  # type: ignore[misc]
     def _default_estimator(self) -> Any:
         return DecisionTreeRegressor(max_depth=3)
 
+    def _resamples(self) -> bool:
+        return self.resample or not takes_weights(self._base_estimator())
+
     def _start(
         self, members: Members, y: Any, sample_weight: ArrayLike | None
     ) -> tuple[RegressionBoosting, Floats | None, dict[str, Any]]:
@@ -487,7 +492,7 @@ class AdaBoostRegressor(RegressorMixin, _BaseAdaBoost):  # type: ignore[misc]
             Draws(seed, seeds_members=self.random_state is not None),
             loss=self.loss,
             learning_rate=self.learning_rate,
-            resample=self.resample,
+            resample=self._resamples(),
             keeps_predictions=self.early_stopping,
         )
         return boosting, held_out, {}

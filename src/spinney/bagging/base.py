@@ -52,7 +52,7 @@ from spinney.members.tables import (
 # Rules of the parameters that forests have too.
 SAMPLING_RULES: dict[str, tuple[Rule, ...]] = {
     "n_estimators": (Integer(1),),
-    "max_samples": (NONE, Integer(1), Real(0.0, 1.0, open_ends="(", fraction=True)),
+    "max_samples": (NONE, Integer(1), Real(0.0, open_ends="(", fraction=True)),
     "bootstrap": (FLAG,),
     "oob_score": (FLAG, Kind("a function of (y, predicted)", Callable)),  # type: ignore[arg-type]
     "warm_start": (FLAG,),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
@@ -226,6 +227,14 @@ def out_of_bag_attributes(
     else:
         default, predicted = accuracy, most_probable(predictions, classes)
         fitted = {"oob_decision_function_": predictions if type(classes) is list else predictions[0]}
+    expected = np.ones(len(y), np.bool_) if weights is None else weights > 0
+    if (expected & (n_predictions == 0)).any():
+        warnings.warn(
+            "Some inputs do not have OOB scores: every member has seen these rows. More members give a "
+            "reliable out-of-bag estimate.",
+            UserWarning,
+            stacklevel=4,
+        )
     score = oob_score if callable(oob_score) else default
     return fitted | {"oob_score_": out_of_bag_score(score, y, predicted, n_predictions > 0, weights)}
 

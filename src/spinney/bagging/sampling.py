@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
@@ -59,7 +60,8 @@ def sample_size(
 ) -> int:
     """Return the number of rows to draw: an integer, a fraction of the available rows, or None for all.
 
-    With integer weights, their sum is the number of available rows; with others, the number above 0.
+    With a bootstrap, a fraction may exceed 1. With integer weights, their sum is the number of available
+    rows; with others, the number above 0.
 
     >>> sample_size(0.5, True, 8, None), sample_size(None, True, 3, np.array([2.0, 0.0, 5.0]))
     (4, 7)
@@ -281,6 +283,12 @@ class SampledEnsemble(Estimator, SamplingParameters, persistent_name=""):
             raise InputError(
                 f"n_estimators is {self.n_estimators}, but there are already {len(self)} members",
                 fix="With warm_start=True n_estimators can only grow.",
+            )
+        if self.n_estimators == len(self):
+            warnings.warn(
+                "Warm-start fitting without increasing n_estimators does not fit new members.",
+                UserWarning,
+                stacklevel=3,
             )
         return True
 

@@ -235,7 +235,7 @@ def _renumber_features(tree: TreeArrays, columns: NDArray[np.int64], n_columns: 
     of_table = columns.astype(np.int32)
     return replace(
         tree,
-        feature=np.where(tree.feature >= 0, of_table[tree.feature], tree.feature),
+        feature=np.where(tree.feature >= 0, of_table[np.maximum(tree.feature, 0)], tree.feature),
         term_feature=of_table[tree.term_feature],
         n_features=n_columns,
     )

@@ -240,7 +240,7 @@ def _codes_of_numbers(block: NDArray[Any], name: str, names: Sequence[str | int]
 
 
 def _check_range(values: NDArray[Any], name: str, names: Sequence[str | int] | None) -> None:
-    low, high = values.min(), values.max()
+    low, high = values.min(initial=0), values.max(initial=0)
     if low >= 0 and high <= _MAX_CODE:
         return
     row, j = map(int, np.argwhere((values < 0) | (values > _MAX_CODE))[0])

@@ -453,8 +453,8 @@ def check_shape(X: NDArray[Any]) -> tuple[int, int]:
     )
 
 
-def check_not_empty(shape: tuple[int, int | None]) -> None:
-    """Raise an error if a table has no rows or no columns; a width of None is unknown."""
+def check_not_empty(shape: tuple[int | None, int | None]) -> None:
+    """Raise an error if a table has no rows or no columns; None is not checked."""
     for count, what in zip(shape, ("sample", "feature"), strict=True):
         if count == 0:
             raise InputError(

@@ -201,6 +201,9 @@ def _string_names(keys: list[Any]) -> tuple[str, ...] | None:
 
 
 def _series_column(series: nw.Series[Any], column: str | int) -> RawColumn:
+    if _is_range_type(getattr(series.to_native(), "dtype", None)):
+        # Each interval or period is a category, in their order.
+        series = nw.from_native(series.to_native().astype("category"), series_only=True)
     dtype = series.dtype
     if dtype.is_temporal():
         raise_temporal(column)
@@ -259,12 +262,20 @@ def _string_column(series: nw.Series[Any], column: str | int) -> RawColumn:
     return LevelColumn(np.array(levels, dtype=object), codes, column, declared=False)
 
 
+def _is_range_type(dtype: Any) -> bool:
+    """Return True for the types of intervals, such as those of ``pandas.cut``, and of periods."""
+    return type(dtype).__name__ in ("IntervalDtype", "PeriodDtype")
+
+
 def _categorical_column(series: nw.Series[Any], column: str | int) -> RawColumn:
     native = series.to_native()
     if series.implementation.is_pandas_like():
         if not hasattr(native, "cat"):  # pandas around an Arrow dictionary
             return _dictionary_column(native.array.__arrow_array__(), column)
-        levels = native.cat.categories.to_numpy(dtype=object)
+        categories = native.cat.categories
+        if _is_range_type(categories.dtype):
+            categories = categories.astype(str)  # "(0.0, 7.5]" and "2024-01", which model files can hold
+        levels = categories.to_numpy(dtype=object)
         return LevelColumn(levels, np.asarray(native.cat.codes), column, declared=True)
     if series.implementation.is_pyarrow():
         return _dictionary_column(native, column)
@@ -333,12 +344,15 @@ def open_small_frame(native: Any, shape: tuple[int, int], names: tuple[str, ...]
 
 def _pandas_kind(dtype: Any) -> Literal["number", "object"] | None:
     """Return how a column is read: None if ``to_numpy(object)`` has other values than the column alone."""
+    if _is_range_type(dtype):
+        return None
     if isinstance(dtype, np.dtype) or dtype.kind != "O":
         plain = isinstance(dtype, np.dtype) and dtype.kind in "fiub"
         return "number" if plain else "object" if dtype.kind in "fiubO" else None
     if hasattr(dtype, "categories"):
         # Text stays text; numbers with gaps would come as floats, which round large integers.
-        return "object" if dtype.categories.dtype.kind == "O" else None
+        levels = dtype.categories.dtype
+        return "object" if levels.kind == "O" and not _is_range_type(levels) else None
     return "object" if str(dtype).removeprefix("large_").startswith("str") else None
 
 

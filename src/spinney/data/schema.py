@@ -120,7 +120,7 @@ class Schema:
             raise InputError(f'unseen must be "missing" or "error", not {show_value(unseen)}')
         source = open_source(X, known=True).in_order(self.names)
         self._check_names(source.names, estimator_name)
-        check_not_empty(source.shape)
+        check_not_empty((None, source.shape[1]))  # a batch without rows has no predictions
         if source.shape[1] != self.n_features:
             raise InputError(
                 f"X has {source.shape[1]} features, but {estimator_name} is expecting {self.n_features} "

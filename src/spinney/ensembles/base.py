@@ -107,10 +107,13 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
 
     @property
     def named_estimators_(self) -> Bunch:
-        """The fitted members by name."""
+        """The fitted members by name; "drop" for those left out."""
         if "estimators_" not in vars(self):
             raise AttributeError(f"This {type(self).__name__} is not fitted yet, so it has no members.")
-        return Bunch(**dict(zip(self._names, self.estimators_, strict=True)))
+        fitted = dict(zip(self._names, self.estimators_, strict=True))
+        dropped = {name: given for name, given in self.estimators or () if _is_dropped(given)}
+        known = dropped | fitted
+        return Bunch(**{name: known[name] for name, _ in self.estimators or () if name in known} | known)
 
     # ---- reading the arguments of fit ----
 

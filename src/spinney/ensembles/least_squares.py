@@ -130,7 +130,7 @@ class _LinearModel(Estimator):
 
     def _sums(self, X: Any) -> Array:
         check_is_fitted(self)
-        values = validate_data(self, X, dtype=np.float64, reset=False)
+        values = validate_data(self, X, dtype=np.float64, reset=False, ensure_min_samples=0)
         return np.asarray(values @ self.coef_.T + self.intercept_)
 
     def _check_fitted(self) -> None:

@@ -182,9 +182,7 @@ class Predictor:
             start = np.ascontiguousarray(start, dtype=np.float64)
         packed = self._core or self._pack()
         columns = used_columns(table, self._used)
-        sums: Floats = packed.sum(
-            columns, n_threads, table.n_rows, trees.start, len(trees), n_stages, start
-        )
+        sums: Floats = packed.sum(columns, n_threads, table.n_rows, trees.start, len(trees), n_stages, start)
         return sums.reshape(n_stages, table.n_rows, *self._shape)
 
 
