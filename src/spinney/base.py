@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from abc import ABCMeta
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,12 +14,15 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from spinney.core.fitted_rules import broken_rule
 from spinney.core.parameters import Rule, check_parameters, thread_count
 from spinney.data.matrix import Matrix, read_matrix, read_training_matrix
 from spinney.data.schema import Schema, Table, pack_schema, unpack_schema
 from spinney.io import Persistent, require
 
 T = TypeVar("T")
+_PRINTING = threading.local()
+"""Whether this thread is within the `repr` of an estimator."""
 
 
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
@@ -52,7 +56,8 @@ class Estimator(BaseEstimator, Persistent, metaclass=ABCMeta, persistent_name=""
     - lists its fitted attributes in `_required_attributes` (always there after a fit), `_state_attributes`
       (sometimes) and `_transient_attributes` (computed by `_derived`, not saved), see `Persistent`;
     - ends ``fit`` by ``return self._set_fitted(...)``;
-    - checks in `_check_fitted` that the fitted attributes of a model file agree with each other.
+    - has a rule for every fitted attribute whose name others share in `core/fitted_rules.py`, and checks in
+      `_check_fitted` that the fitted attributes of a model file agree with each other.
     """
 
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = {}
@@ -96,6 +101,17 @@ class Estimator(BaseEstimator, Persistent, metaclass=ABCMeta, persistent_name=""
     def _check_fitted(self) -> None:
         """Raise ModelFileError unless the attributes read from a model file agree with each other."""
 
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        # scikit-learn's printer descends into members by itself, and calls `repr` of each only to compare it
+        # with its default. That would descend again, which takes twice as long for every level of nesting.
+        if getattr(_PRINTING, "now", False):
+            return f"{type(self).__name__}(...)"
+        _PRINTING.now = True
+        try:
+            return str(super().__repr__(N_CHAR_MAX))
+        finally:
+            _PRINTING.now = False
+
     def __copy__(self) -> Self:
         """Return a shallow copy, with derived attributes computed anew from the fitted ones."""
         bases = type(self).__mro__
@@ -108,6 +124,8 @@ class Estimator(BaseEstimator, Persistent, metaclass=ABCMeta, persistent_name=""
     def _check_state(self) -> None:
         fitted = self._fitted_attributes()
         if fitted:
+            broken = broken_rule(fitted)
+            require(broken is None, f"in a {type(self).__name__}, {broken}")
             self._check_fitted()
             self.__dict__.update(self._derived(fitted))
 

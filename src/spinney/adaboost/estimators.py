@@ -185,7 +185,15 @@ class AdaBoostClassifier(ProbabilisticClassifier, _BaseAdaBoost):
         classes = self.classes_
         check_labels(classes)
         require(self.algorithm_ in algorithms.NAMES, "the algorithm is not known")
-        needs_regressors = self._fitted_algorithm().needs == "values"
+        algorithm = self._fitted_algorithm()
+        needs_regressors = algorithm.needs == "values"
+        if len(classes) == 1 and needs_regressors:  # a fit ends after one round, whose responses are all 0
+            trees = [getattr(member, "tree_", None) for member in self._members()]
+            valid = len(trees) == 1 and (trees[0] is None or not trees[0].value.any())
+            require(valid, "the responses of a single class are not 0")
+        n_per_round = algorithm.n_regressions if isinstance(algorithm, algorithms.Logit) else 1
+        valid = len(self._members()) == n_per_round * len(self.estimators_)
+        require(valid, f"there are not {n_per_round} members in each round")
         for member in self._members():
             known = getattr(member, "classes_", classes)
             is_valid = is_regressor(member) or not needs_regressors

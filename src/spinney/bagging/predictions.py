@@ -13,6 +13,7 @@ from sklearn.metrics import r2_score
 
 from spinney.bagging.fitting import take_features
 from spinney.bagging.sampling import BootstrapSamples
+from spinney.core.arrays import mean_of_scaled, sum_scale
 from spinney.core.errors import InputError
 from spinney.core.parameters import thread_count
 from spinney.data.target import by_output, most_probable
@@ -30,6 +31,7 @@ Part: TypeAlias = tuple[NDArray[np.int64], Floats]
 
 # Rows predicted together: few enough for the predictions of one member to stay in cache.
 _BLOCK_ROWS = 1 << 14
+_MAX_MEMBERS = 1 << 30  # for the room that sums of predictions need
 
 
 # ---- one member ----
@@ -119,10 +121,12 @@ def mean_prediction(
     def predict_block(rows: slice) -> Floats:
         block = X if rows == slice(0, n_rows) else take_rows(X, np.arange(n_rows)[rows])
         total = sum(
-            predict(member, take_features(block, columns, n_columns))
+            predict(member, take_features(block, columns, n_columns)) * scale
             for member, columns in zip(members, features, strict=True)
         )
-        return np.asarray(total) / len(members)
+        return mean_of_scaled(np.asarray(total), len(members), scale)
+
+    scale = sum_scale(len(members))
 
     n_rows = count_rows(X)
     starts = range(0, max(n_rows, 1), _BLOCK_ROWS)
@@ -176,11 +180,12 @@ def out_of_bag_mean(n_rows: int, parts: Iterable[Part]) -> tuple[Floats, NDArray
     ([2.0, 6.0, nan], [1, 2, 0])
     """
     total: Floats | None = None
+    scale = sum_scale(_MAX_MEMBERS)
     n_predictions = np.zeros(n_rows, dtype=np.int64)
     for rows, predictions in parts:
         if total is None:
             total = np.zeros((n_rows, *predictions.shape[1:]))
-        total[rows] += predictions
+        total[rows] += predictions * scale
         n_predictions[rows] += 1
     if total is None or not n_predictions.any():
         raise InputError(
@@ -188,7 +193,7 @@ def out_of_bag_mean(n_rows: int, parts: Iterable[Part]) -> tuple[Floats, NDArray
             fix="Draw fewer rows by max_samples, add members, or set oob_score=False.",
         )
     divisor = np.where(n_predictions, n_predictions, np.nan).reshape(-1, *[1] * (total.ndim - 1))
-    return total / divisor, n_predictions
+    return mean_of_scaled(total, divisor, scale), n_predictions
 
 
 def out_of_bag_attributes(
@@ -281,7 +286,10 @@ def r_squared(y: Array, predicted: Array, sample_weight: Floats | None = None) -
             "R² needs two rows out of bag, and there is one",
             fix="Add members or rows, or set oob_score to a function such as mean_squared_error.",
         )
-    return float(r2_score(y, predicted, sample_weight=sample_weight))
+    # R² does not depend on the unit: half of the exponent is room for the squares of large targets.
+    exponent = np.frexp(max(np.abs(y).max(), np.abs(predicted).max()))[1]
+    unit = 2.0 ** -max(int(exponent) - 400, 0)
+    return float(r2_score(y * unit, predicted * unit, sample_weight=sample_weight))
 
 
 def _has_weight_argument(score: Callable[..., float]) -> bool:

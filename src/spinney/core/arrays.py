@@ -1,4 +1,4 @@
-"""Types of arrays, read from the annotations of the classes that have them as fields."""
+"""Types of arrays, read from the annotations of the classes that have them; means without overflow."""
 
 from types import UnionType
 from typing import Any, TypeAlias, get_args, get_origin, get_type_hints
@@ -34,3 +34,26 @@ def _element_type(hint: Any) -> Any:
         return get_args(arguments[1])[0]
     # From NumPy 2.5 on, NDArray is an alias of the type statement, which does not expand.
     return arguments[0] if origin is not None and origin is NDArray else None
+
+
+def sum_scale(n: int) -> float:
+    """Return the power of two by which n numbers are multiplied so that their sum does not overflow.
+
+    The products are exact unless they are subnormal.
+
+    >>> sum_scale(10)
+    0.0625
+    """
+    return 2.0 ** -n.bit_length()
+
+
+def mean_of_scaled(total: Floats, n: Any, scale: float) -> Floats:
+    """Return the mean of n numbers from the sum of their products with `sum_scale(n)`, or a smaller one.
+
+    >>> mean_of_scaled(np.array([2 * 1.5e308 * 0.25]), 2, 0.25).tolist()
+    [1.5e+308]
+    """
+    with np.errstate(over="ignore"):
+        mean = total / n / scale
+    largest = np.finfo(np.float64).max  # rounding up may exceed it
+    return np.clip(mean, -largest, largest)

@@ -1,7 +1,7 @@
 """Conversion between models and documents, for each kind of value that a model may have."""
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from types import BuiltinFunctionType, FunctionType, MethodType
@@ -61,7 +61,13 @@ def unpack_model(
     valid = valid and type(document["format"]) is str and document["format"] == FORMAT
     valid = valid and type(document["spinney_version"]) is str
     require(valid, "its document does not describe a model")
-    return _Unpacker(classes or {}, version).build(document["class"], document["state"])
+    try:
+        return _Unpacker(classes or {}, version).build(document["class"], document["state"])
+    except MemoryError as error:
+        raise CorruptModelFile(
+            f"There is not enough memory for the model of the file ({_printable(error)}).",
+            fix="The file is damaged, or the model is too large for this machine.",
+        ) from None
 
 
 def _describe(cls: type) -> str:
@@ -231,9 +237,9 @@ class _Unpacker:
     def unpack(self, document: Document) -> Any:
         kind = type(document)
         if kind is list:
-            return [self.unpack(item) for item in document]
+            return self._unpack_all(document)
         if kind is tuple:
-            return tuple([self.unpack(item) for item in document])
+            return tuple(self._unpack_all(document))
         if kind is dict:
             return {key: self.unpack(item) for key, item in document.items()}
         if kind is Tagged:
@@ -242,6 +248,13 @@ class _Unpacker:
                 raise CorruptModelFile(f"The file has a value of the unknown kind {document.name[:50]!r}.")
             return reader(self, document.value)
         return document
+
+    def _unpack_all(self, items: Sequence[Document]) -> list[Any]:
+        # Most items of long lists are plain values.
+        return [
+            item if type(item) in _PLAIN else [] if type(item) is list and not item else self.unpack(item)
+            for item in items
+        ]
 
     def _items(self, value: Document, n: int, what: str) -> list[Document]:
         require(type(value) is list and len(value) == n, f"a {what} is not a list of {n} items")

@@ -238,6 +238,59 @@ def _legend(named: NamedTree) -> tuple[tuple[tuple[float, float, str, str], ...]
 # ---- layout ----
 
 
+class _Side:
+    """Left or right edge of a subtree at each level, the deepest level first, moved by `shift` as a whole."""
+
+    def __init__(self) -> None:
+        self.edges: list[float] = []
+        self.shift = 0.0
+
+    def add_top(self, edge: float) -> None:
+        self.edges.append(edge - self.shift)
+
+    def top(self, n: int) -> list[float]:
+        """Return the edges of the first n levels, the deepest of them first."""
+        return [edge + self.shift for edge in self.edges[len(self.edges) - n :]]
+
+    def covered_by(self, other: _Side) -> _Side:
+        """Return the other side, and this one below it; the longer list is changed in place."""
+        if len(other.edges) >= len(self.edges):
+            return other
+        n = len(other.edges)
+        self.edges[len(self.edges) - n :] = [edge - self.shift for edge in other.top(n)]
+        return self
+
+
+class _Contour:
+    """Outline of a subtree. Joining two takes as long as the lower of them is high, so that all joins of a
+    tree take time linear in its nodes.
+    """
+
+    def __init__(self) -> None:
+        self.left, self.right = _Side(), _Side()
+
+    def move(self, by: float) -> None:
+        self.left.shift += by
+        self.right.shift += by
+
+    def add_top(self, half: float) -> None:
+        self.left.add_top(-half)
+        self.right.add_top(half)
+
+    def distance(self, other: _Contour, gap: float) -> float:
+        """Return how far the other has to be moved to the right of this one."""
+        n = min(len(self.right.edges), len(other.left.edges))
+        pairs = zip(self.right.top(n), other.left.top(n), strict=True)
+        return max((end - start + gap for end, start in pairs), default=0.0)
+
+    def joined(self, other: _Contour) -> _Contour:
+        """Return the outline of both, of which the other is on the right; neither can be used after it."""
+        both = _Contour()
+        both.left = other.left.covered_by(self.left)
+        both.right = self.right.covered_by(other.right)
+        return both
+
+
 def tidy_positions(children: Sequence[Sequence[int]], widths: Sequence[float], gap: float) -> list[float]:
     """Horizontal centre of each node by the algorithm of Reingold and Tilford, the leftmost edge at 0.
 
@@ -248,29 +301,25 @@ def tidy_positions(children: Sequence[Sequence[int]], widths: Sequence[float], g
     [11.0, 5.0, 17.0]
     """
     from_parent = [0.0] * len(children)
-    # Contour per node: left and right edge of its subtree at each level, relative to its centre.
-    contours: dict[int, tuple[list[float], list[float]]] = {}
+    contours: dict[int, _Contour] = {}
     for node in range(len(children) - 1, -1, -1):
-        left: list[float] = []
-        right: list[float] = []
+        merged: _Contour | None = None
         offsets: list[float] = []
         for child in children[node]:
-            child_left, child_right = contours.pop(child)
-            distances = (end - start + gap for end, start in zip(right, child_left, strict=False))
-            offset = max(distances, default=0.0)
+            contour = contours.pop(child)
+            offset = 0.0 if merged is None else merged.distance(contour, gap)
             offsets.append(offset)
-            left += [edge + offset for edge in child_left[len(left) :]]
-            right[: len(child_right)] = [edge + offset for edge in child_right]
+            contour.move(offset)
+            merged = contour if merged is None else merged.joined(contour)
         middle = (offsets[0] + offsets[-1]) / 2 if offsets else 0.0
         for child, offset in zip(children[node], offsets, strict=True):
             from_parent[child] = offset - middle
-        half = widths[node] / 2
-        contours[node] = (
-            [-half, *(edge - middle for edge in left)],
-            [half, *(edge - middle for edge in right)],
-        )
+        merged = merged or _Contour()
+        merged.move(-middle)
+        merged.add_top(widths[node] / 2)
+        contours[node] = merged
     centre = [0.0] * len(children)
-    centre[0] = -min(contours[0][0])
+    centre[0] = -min(contours[0].left.edges) - contours[0].left.shift
     for node, below in enumerate(children):
         for child in below:
             centre[child] = centre[node] + from_parent[child]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from spinney.core.arrays import Floats
+from spinney.core.arrays import Floats, mean_of_scaled, sum_scale
 from spinney.data.schema import Table
 from spinney.data.target import by_output
 from spinney.native import core
@@ -53,6 +53,7 @@ class Predictor:
         "_n_classes",
         "_n_trees",
         "_outputs_per_round",
+        "_overflows",
         "_shape",
         "_step",
         "_trees",
@@ -88,6 +89,9 @@ class Predictor:
                 trees = SimpleNamespace(**trees.to_ensemble())
             packed = core.Predictor(trees, self._outputs_per_round or 0, self._n_classes)
             self._used: list[int] = packed.used_features
+            value = self._trees.value
+            largest = max(abs(float(value.max())), abs(float(value.min())))
+            self._overflows = largest > np.finfo(np.float64).max / self._n_trees
             self._core = packed
         return self._core
 
@@ -131,9 +135,15 @@ class Predictor:
 
         >>> predictor.mean(table)[:, 0]  # doctest: +SKIP
         """
-        total = self.sum(table, n_threads)
-        total /= self._n_trees
-        return total
+        packed = self._core or self._pack()
+        if not self._overflows:
+            total = self.sum(table, n_threads)
+            total /= self._n_trees
+            return total
+        scale, columns = sum_scale(self._n_trees), used_columns(table, self._used)
+        weights = np.full(self._n_trees, scale)
+        scaled = packed.sum(columns, n_threads, table.n_rows, 0, self._n_trees, 1, weights, None)
+        return mean_of_scaled(scaled.reshape(table.n_rows, *self._shape), self._n_trees, scale)
 
     def staged_sum(
         self, table: Table, n_threads: int = 1, *, start: Floats | None = None

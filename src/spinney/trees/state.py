@@ -59,4 +59,7 @@ def check_tree_classes(classes: Any, trees: TreeArrays | TreeEnsemble, task: Tas
     valid = (type(classes) is list) == (n_outputs > 1) and len(outputs) == n_outputs
     require(valid, "the trees and the classes have different numbers of outputs")
     require(max(map(len, outputs)) == width, "the trees and their classes differ in number")
+    for output, labels in enumerate(outputs):
+        beyond = trees.value[:, output, len(labels) :]
+        require(not beyond.any(), f"output {output} has values of more classes than it has labels")
     return outputs

@@ -1,0 +1,44 @@
+"""Targets near the largest float64 give predictions between the smallest and the largest of them."""
+
+import numpy as np
+import pytest
+
+import spinney as sp
+
+X = np.random.default_rng(0).normal(size=(30, 2))
+LARGEST = np.finfo(np.float64).max
+TARGETS = {
+    "large": np.linspace(1.5e308, 1.7e308, 30),
+    "both signs": np.where(X[:, 0] > 0, 1e308, -1e308),
+    "largest": np.full(30, LARGEST),
+}
+MODELS = {
+    "forest": sp.RandomForestRegressor(n_estimators=10, oob_score=True, random_state=0),
+    "absolute": sp.RandomForestRegressor(n_estimators=10, criterion="absolute_error", random_state=0),
+    "extra": sp.ExtraTreesRegressor(n_estimators=7, random_state=0),
+    "bagging": sp.BaggingRegressor(n_estimators=10, oob_score=True, random_state=0),
+    "tree": sp.DecisionTreeRegressor(max_depth=2),
+}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_predictions_are_between_the_targets(model: str, target: str) -> None:
+    y = TARGETS[target]
+    predicted = MODELS[model].fit(X, y).predict(X)
+    assert np.isfinite(predicted).all()
+    # Multiplied by 2⁻², so that the tolerance does not overflow.
+    assert (predicted / 4 <= y.max() / 4 * (1 + 1e-9 * np.sign(y.max()))).all()
+    assert (predicted / 4 >= y.min() / 4 * (1 - 1e-9 * np.sign(y.min()))).all()
+
+
+def test_the_mean_of_usual_targets_has_the_same_bits_as_before() -> None:
+    y = np.random.default_rng(1).normal(size=30)
+    model = sp.RandomForestRegressor(n_estimators=7, random_state=0).fit(X, y)
+    members = [tree.predict(X) for tree in model.estimators_]
+    assert np.array_equal(model.predict(X), sum(members) / len(members))
+    bagging = sp.BaggingRegressor(n_estimators=7, random_state=0).fit(X, y)
+    votes = [member.predict(X) for member in bagging.estimators_]
+    assert np.array_equal(bagging.predict(X), sum(votes) / len(votes))
