@@ -56,4 +56,4 @@ def mean_of_scaled(total: Floats, n: Any, scale: float) -> Floats:
     with np.errstate(over="ignore"):
         mean = total / n / scale
     largest = np.finfo(np.float64).max  # rounding up may exceed it
-    return np.clip(mean, -largest, largest)
+    return np.asarray(np.clip(mean, -largest, largest))

@@ -208,7 +208,8 @@ class _Reader:
 
     def get_list(self, depth: int) -> list[Document]:
         # `read`, without its calls: a file may have millions of short lists.
-        n, items, data, end, depth = self.count(1), [], self.data, self.end, depth + 1
+        items: list[Document] = []
+        n, data, end, depth = self.count(1), self.data, self.end, depth + 1
         if n and depth > MAX_DEPTH:
             raise CorruptModelFile(f"The document is nested more than {MAX_DEPTH} levels deep.")
         for _ in range(n):
