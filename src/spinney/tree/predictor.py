@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -135,15 +136,14 @@ class Predictor:
 
         >>> predictor.mean(table)[:, 0]  # doctest: +SKIP
         """
-        packed = self._core or self._pack()
+        self._core or self._pack()
         if not self._overflows:
             total = self.sum(table, n_threads)
             total /= self._n_trees
             return total
-        scale, columns = sum_scale(self._n_trees), used_columns(table, self._used)
-        weights = np.full(self._n_trees, scale)
-        scaled = packed.sum(columns, n_threads, table.n_rows, 0, self._n_trees, 1, weights, None)
-        return mean_of_scaled(scaled.reshape(table.n_rows, *self._shape), self._n_trees, scale)
+        scale = sum_scale(self._n_trees)
+        scaled = Predictor(replace(self._trees, value=self._trees.value * scale))
+        return mean_of_scaled(scaled.sum(table, n_threads), self._n_trees, scale)
 
     def staged_sum(
         self, table: Table, n_threads: int = 1, *, start: Floats | None = None
