@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.neighbors import KNeighborsRegressor
+from sklearn.utils import estimator_html_repr
 
 import spinney as sp
 from spinney.core.errors import InputError
@@ -97,3 +98,10 @@ def test_rows_without_an_out_of_bag_prediction_warn(learner):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         learner(n_estimators=50, oob_score=True, random_state=0).fit(X, Y)
+
+
+@pytest.mark.parametrize("ensemble", [sp.VotingClassifier, sp.StackingClassifier])
+def test_the_diagram_in_notebooks_shows_every_member(ensemble):
+    model = ensemble([("first", sp.DecisionTreeClassifier()), ("second", sp.C45Classifier())])
+    boxes = estimator_html_repr(model).count('<div class="sk-parallel-item">')
+    assert boxes == (3 if ensemble is sp.StackingClassifier else 2)  # with the final estimator

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field
+from importlib import import_module
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -114,6 +116,11 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
         dropped = {name: given for name, given in self.estimators or () if _is_dropped(given)}
         known = dropped | fitted
         return Bunch(**{name: known[name] for name, _ in self.estimators or () if name in known} | known)
+
+    def _sk_visual_block_(self) -> Any:
+        """Return the members side by side, for scikit-learn's diagram in notebooks."""
+        names, estimators = zip(*self.estimators, strict=True)
+        return visual_block("parallel", list(estimators), list(names))
 
     # ---- reading the arguments of fit ----
 
@@ -338,3 +345,13 @@ class _WeightedMean(_NamedEnsemble):
 
 def _is_dropped(estimator: Any) -> bool:
     return isinstance(estimator, str) and estimator == "drop"
+
+
+def visual_block(kind: Literal["parallel", "serial"], estimators: list[Any], names: list[str]) -> Any:
+    """Return a block of scikit-learn's diagram; raise ValueError, for a plain box, where it has none."""
+    for module in ("sklearn.utils._repr_html.estimator", "sklearn.utils._estimator_html_repr"):
+        with suppress(ImportError, AttributeError):
+            # scikit-learn 1.7 moved the class, which has no public name.
+            block: Any = getattr(import_module(module), "_VisualBlock")  # noqa: B009
+            return block(kind, estimators, names=names, dash_wrapped=kind == "parallel")
+    raise ValueError("This version of scikit-learn has no diagrams.")

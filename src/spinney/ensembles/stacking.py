@@ -19,7 +19,7 @@ from sklearn.utils.validation import _check_feature_names_in, _check_method_para
 from spinney.base import parameters
 from spinney.core.errors import InputError, show_value
 from spinney.core.parameters import FLAG, OneOf, Rule
-from spinney.ensembles.base import RULES, _NamedEnsemble
+from spinney.ensembles.base import RULES, _NamedEnsemble, visual_block
 from spinney.ensembles.least_squares import LeastSquaresRegressor, MultiResponseClassifier
 from spinney.ensembles.predictions import Array, Method, aligned_predictions, choose_method
 from spinney.io import require
@@ -255,6 +255,12 @@ class _Stacking(TransformerMixin, _NamedEnsemble):  # type: ignore[misc]
             final = self._default_final(()).set_fit_request(sample_weight=True)
         mapping = MethodMapping().add(caller="fit", callee="fit").add(caller="predict", callee="predict")
         return super().get_metadata_routing().add(final_estimator=final, method_mapping=mapping)
+
+    def _sk_visual_block_(self) -> Any:
+        """Return the members, and the final estimator below them."""
+        final = self._default_final(()) if self.final_estimator is None else self.final_estimator
+        last = visual_block("parallel", [final], ["final_estimator"])
+        return visual_block("serial", [super()._sk_visual_block_(), last], ["", ""])
 
     def _table_readers(self) -> list[Any]:
         if not self.passthrough:
