@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import threading
 from abc import ABCMeta
@@ -14,7 +15,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from spinney.core.errors import InputTypeError
 from spinney.core.fitted_rules import broken_rule
+from spinney.core.parameter_names import suggest_parameter
 from spinney.core.parameters import Rule, check_parameters, thread_count
 from spinney.data.matrix import Matrix, read_matrix, read_training_matrix
 from spinney.data.schema import Schema, Table, pack_schema, unpack_schema
@@ -45,7 +48,30 @@ def parameters(cls: type[T]) -> type[T]:
     return dataclass(eq=False, repr=False, kw_only=True)(cls)
 
 
-class Estimator(BaseEstimator, Persistent, metaclass=ABCMeta, persistent_name=""):  # type: ignore[misc]
+class _EstimatorType(ABCMeta):
+    """Class of estimator classes, which names the parameter that was meant where one does not exist."""
+
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        """The signature of the constructor, which `help` and editors show."""
+        signature = inspect.signature(cls.__init__)  # type: ignore[misc]
+        return signature.replace(parameters=list(signature.parameters.values())[1:])
+
+    def __call__(cls, *args: Any, **params: Any) -> Any:
+        """Make an estimator."""
+        try:
+            return super().__call__(*args, **params)
+        except TypeError:
+            known = cls._get_param_names()  # type: ignore[attr-defined]
+            unknown = next((name for name in params if name not in known), None)
+            if unknown is None:
+                raise
+            raise InputTypeError(
+                f"{cls.__name__} has no parameter {unknown!r}", fix=suggest_parameter(unknown, known)
+            ) from None
+
+
+class Estimator(BaseEstimator, Persistent, metaclass=_EstimatorType, persistent_name=""):  # type: ignore[misc]
     """Base class of estimators: parameters, and fitted attributes that change all at once.
 
     A subclass

@@ -1,0 +1,47 @@
+"""A parameter that does not exist is answered with the one that was meant."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import spinney as sp
+from spinney.core.parameter_names import PEER_NAMES
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "meant"),
+    [
+        (sp.DecisionTreeClassifier, "num_leaves", "max_leaf_nodes"),
+        (sp.DecisionTreeClassifier, "max_dept", "max_depth"),
+        (sp.RandomForestClassifier, "subsample", "max_samples"),
+        (sp.GradientBoostingClassifier, "reg_lambda", "l2_regularization"),
+        (sp.BaggingClassifier, "base_estimator", "estimator"),
+        (sp.SVC, "gama", "gamma"),
+    ],
+)
+def test_the_parameter_that_was_meant_is_named(make: Any, name: str, meant: str) -> None:
+    with pytest.raises(TypeError, match=f"has no parameter '{name}'. Did you mean '{meant}'?"):
+        make(**{name: 1})
+
+
+def test_every_name_of_the_table_belongs_to_some_estimator() -> None:
+    classes = [value for value in vars(sp).values() if hasattr(value, "_get_param_names")]
+    classes += [getattr(sp, name) for name in sp.__all__ if hasattr(getattr(sp, name), "_get_param_names")]
+    known = {name for cls in classes for name in cls._get_param_names()}
+    assert {here for names in PEER_NAMES.values() for here in names} <= known
+
+
+def test_other_errors_of_a_constructor_are_kept() -> None:
+    with pytest.raises(TypeError, match="positional"):
+        sp.DecisionTreeClassifier(1, 2, 3, 4, 5, 6)
+
+
+def test_the_migration_page_has_the_table() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "migration.md").read_text()
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    expected = [
+        f"| `{name}` | {' or '.join(f'`{one}`' for one in here)} |"
+        for name, here in sorted(PEER_NAMES.items())
+    ]
+    assert rows == expected
