@@ -144,8 +144,8 @@ class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):  # typ
         Record one row per round in `ledger_`: losses, number of leaves and gain. "full" also records each
         feature's best split candidate at every node.
     n_jobs : int or None, default=None
-        Number of threads; -1 uses all cores, None is 1 unless a joblib context says otherwise. The model is
-        bit-equal for any number.
+        Number of threads. None and −1 use all cores, None within the limits of an active joblib or
+        threadpoolctl context. The model is bit-equal for any number.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; "balanced" gives every class the same total weight.
 
@@ -481,8 +481,8 @@ class GradientBoostingRegressor(RegressorMixin, _BaseGradientBoosting):  # type:
         Record one row per round in `ledger_`: losses, number of leaves and gain. "full" also records each
         feature's best split candidate at every node.
     n_jobs : int or None, default=None
-        Number of threads; -1 uses all cores, None is 1 unless a joblib context says otherwise. The model is
-        bit-equal for any number.
+        Number of threads. None and −1 use all cores, None within the limits of an active joblib or
+        threadpoolctl context. The model is bit-equal for any number.
     quantile : float or None, default=None
         Quantile that ``loss="quantile"`` predicts; None is the median.
     huber_delta : float or None, default=None
