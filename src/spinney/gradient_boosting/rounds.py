@@ -5,13 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import check_scoring
 
+from spinney.core.cached_attribute import cached_attribute
 from spinney.core.early_stopping import EarlyStopping
 from spinney.core.errors import InputError
 from spinney.core.parameters import features_to_try, rows_or_share
@@ -143,7 +143,7 @@ class BoosterRows:
             self.weights[rows] if self.pass_weights else None,
         )
 
-    @cached_property
+    @cached_attribute
     def _subset(self) -> NDArray[np.bool_]:
         """Mask of the rows that a scikit-learn scorer gets."""
         rows = np.flatnonzero(self.weights > 0)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from spinney.core.cached_attribute import cached_attribute
 from spinney.core.errors import InputError, show_value, show_values
 from spinney.data.schema import Table
 from spinney.data.target import read_target
@@ -61,7 +61,7 @@ class BoostingSet(TrainingSet):
         """The table that trees are grown on."""
         return self.table if self.encoded is None else self.encoded
 
-    @cached_property
+    @cached_attribute
     def targets(self) -> Floats:
         """Class codes or values as floats.  (n_rows,)"""
         return np.ascontiguousarray(self.y[:, 0], dtype=np.float64)
