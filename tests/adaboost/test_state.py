@@ -21,8 +21,9 @@ def test_trees_come_back_as_they_were():
     assert [one.get_params() for one in again] == [one.get_params() for one in model]
     for one, other in zip(again, model, strict=True):
         assert one.max_features_ == other.max_features_ and one.schema_ == other.schema_
+        expected = other.tree_.to_state()
         for name, array in one.tree_.to_state().items():
-            assert_array_equal(array, getattr(other.tree_, name))
+            assert_array_equal(array, expected[name])
     assert len({id(one.schema_) for one in again}) == 1
 
 

@@ -37,6 +37,7 @@ VARIANTS = {
     "pairs": {"interaction_cst": "no_interactions"},
 }
 COMMON = {
+    "growth": "leaf-wise",
     "preset": "classic",
     "l2_regularization": 0.0,
     "n_estimators": 5,

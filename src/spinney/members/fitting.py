@@ -94,8 +94,8 @@ def run_jobs(
     arguments : iterable of tuple
         The arguments of one job per tuple.
     n_jobs : int or None
-        Number of parallel jobs, as in joblib. None is `thread_count` for Spinney's own estimators, which
-        share the threads if there are fewer jobs, and joblib's default for others.
+        Number of parallel jobs, as in joblib; None is joblib's default. For Spinney's own estimators it is the
+        number of threads, as in `thread_count`, which they share if there are fewer jobs.
     title : str, optional
         If given, a progress bar with this title is shown on the error output.
 
@@ -112,7 +112,7 @@ def run_jobs(
     calls = list(arguments)
     n_threads = thread_count(n_jobs)  # raises InputError if n_jobs is not valid
     native = all(map(_is_native_job, calls))
-    if n_jobs is None and native:
+    if native:  # members share the threads, also those that would take all cores
         n_jobs = max(1, min(n_threads, len(calls)))
         function = partial(_call_with_threads, function, n_threads // n_jobs)
     workers = Parallel(n_jobs=n_jobs, prefer="threads" if native else "processes", return_as="generator")
