@@ -135,8 +135,8 @@ ENSEMBLES = [
     _learner(sp.OutputCodeClassifier, random_state=0),
     _learner(sp.OutputCodeClassifier, "pairs", code="one-vs-one", decoding="hamming", random_state=0),
     _learner(sp.OutputCodeClassifier, "coupled", code="sparse", decoding="probability", random_state=0),
-    _learner(sp.NegativeCorrelationClassifier, n_estimators=4, max_iter=60, random_state=0),
-    _learner(sp.NegativeCorrelationRegressor, n_estimators=4, max_iter=60, random_state=0),
+    _learner(sp.NegativeCorrelationClassifier, n_estimators=4, max_iter=20, random_state=0),
+    _learner(sp.NegativeCorrelationRegressor, n_estimators=4, max_iter=20, random_state=0),
     _learner(
         sp.NegativeCorrelationRegressor,
         "stopping",

@@ -19,7 +19,7 @@ rng = np.random.default_rng(0)
 few = {"n_estimators": 4, "random_state": 0, "n_jobs": 2}
 kind = getattr(sp, sys.argv[1])
 make = lambda: kind(**{name: few[name] for name in few if name in kind().get_params()})
-X, y = rng.normal(size=(30_000, 20)), rng.integers(0, 2, 30_000)
+X, y = rng.normal(size=(15_000, 20)), rng.integers(0, 2, 15_000)
 X = np.floor(8 * X) if sys.argv[1] == "ID3Classifier" else X
 small = make().fit(X[:1000], y[:1000])
 now = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
