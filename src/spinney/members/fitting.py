@@ -94,8 +94,8 @@ def run_jobs(
     arguments : iterable of tuple
         The arguments of one job per tuple.
     n_jobs : int or None
-        Number of parallel jobs, as in joblib; None is joblib's default. For Spinney's own estimators it is the
-        number of threads, as in `thread_count`, which they share if there are fewer jobs.
+        Number of parallel jobs, as in joblib; None is joblib's default. For Spinney's own estimators it is
+        the number of threads, as in `thread_count`, which they share if there are fewer jobs.
     title : str, optional
         If given, a progress bar with this title is shown on the error output.
 
