@@ -27,7 +27,7 @@ test: $(VENV)/.dev test-native
 # The kernel tests link the objects of the Python core.
 test-native: core
 	$(BIN)/cmake --build build/module --target native_tests
-	$(BIN)/ctest --test-dir build/module --output-on-failure
+	$(BIN)/ctest --test-dir build/module --output-on-failure --parallel 2
 
 # Needs no compiled core: mypy reads the stub, import-linter the sources.
 lint: $(VENV)/.dev

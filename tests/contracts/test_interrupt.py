@@ -246,5 +246,5 @@ def test_many_threads_fit_at_once(learner):
     X, y, weights = mixed_data(learner.kind, fewer(learner, 500))
     expected = learner.with_threads(2).fit(X, y, weights).predict(X)
     with ThreadPoolExecutor(6) as pool:
-        for found in pool.map(lambda _: learner.with_threads(2).fit(X, y, weights).predict(X), range(12)):
+        for found in pool.map(lambda _: learner.with_threads(2).fit(X, y, weights).predict(X), range(8)):
             assert_array_equal(found, expected)

@@ -11,11 +11,11 @@ WATCH = Watch()
 
 
 def test_damaged_files_are_refused_or_predict() -> None:
-    results = fuzz([*toys(), *learners()], range(1000), seed=1, watch=WATCH)
-    assert sum(results.values()) == 1000
+    results = fuzz([*toys(), *learners()], range(700), seed=1, watch=WATCH)
+    assert sum(results.values()) == 700
     # Enough of each kind, or the damage has become too coarse to reach the validators.
-    assert results["CorruptModelFile"] + results["ModelFileError"] > 333
-    assert results["loaded and predicted"] + results["loaded"] > 33
+    assert results["CorruptModelFile"] + results["ModelFileError"] > 233
+    assert results["loaded and predicted"] + results["loaded"] > 23
 
 
 def test_a_case_depends_on_its_number_alone() -> None:

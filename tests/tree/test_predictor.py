@@ -121,8 +121,8 @@ def test_deep_trees_of_any_number_of_features(n_features, n_thresholds, gaps):
     def vine(depth):
         return end() if depth == 0 else test(*rng.permutation([vine(depth - 1), end()]))
 
-    trees = [build(node, n_features) for node in (bush(11), bush(11), vine(30), vine(7), end())]
-    X = rng.choice(thresholds, size=(5000, n_features))  # equal goes to child 0
+    trees = [build(node, n_features) for node in (bush(10), bush(11), vine(30), vine(7), end())]
+    X = rng.choice(thresholds, size=(2500, n_features))  # equal goes to child 0
     X[::2] = np.nextafter(X[::2], np.inf)
     X[::5] = rng.normal(size=X[::5].shape)
     if gaps:
