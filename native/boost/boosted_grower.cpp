@@ -12,6 +12,7 @@
 #include "core/random.hpp"
 #include "grow/growth_rules.hpp"
 #include "grow/histogram_pool.hpp"
+#include "split/level_search.hpp"
 
 namespace spinney {
 

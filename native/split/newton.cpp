@@ -4,14 +4,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/exponential.hpp"
+#include "split/packed_registers.hpp"
 
 namespace spinney {
 
 namespace {
-
-using detail::bits_of;
-using detail::from_bits;
 
 /// −2 × the loss reduction of a node's best value; with bounds, of the best value within them.
 template <bool Bounded, class V>
@@ -19,19 +16,6 @@ template <bool Bounded, class V>
     if constexpr (!Bounded) return g * g / h;
     const V v = hold(-g / h, node.lower, node.upper);
     return -(2.0 * g * v + h * v * v);
-}
-
-/// Halves of packed sums as real numbers. An integer below 2^52 in the low bits of the double 2^52 is their
-/// exact sum; a conversion of 64-bit integers would need one step per lane on processors without AVX-512.
-[[gnu::always_inline]] inline Register hessians_of(StatRegister sum) {
-    const StatRegister bits = (sum & 0xFFFFFFFFll) | bits_of(every<Register>(0x1.0p52));
-    return from_bits(bits) - 0x1.0p52;
-}
-[[gnu::always_inline]] inline Register gradients_of(StatRegister sum) {
-    using Unsigned = VectorOf<std::uint64_t, kRegister>::type;
-    const Unsigned upper = std::bit_cast<Unsigned>(sum) >> 32 ^ 0x80000000ull;  // as if 2^31 more
-    const StatRegister bits = std::bit_cast<StatRegister>(upper) | bits_of(every<Register>(0x1.0p52));
-    return from_bits(bits) - (0x1.0p52 + 0x1.0p31);
 }
 
 /// Bins that are not empty.  bins (n_bins,), readable up to a multiple of 64
@@ -198,123 +182,6 @@ BestLanes NewtonSearch::best_of(Size n, Stat extra, Stat extra_weight, double l2
         best.keep(ok & (quality > best.value), quality, index);
     }
     return best;
-}
-
-// --- one split for the nodes of a level ---
-
-namespace {
-
-/// G²/H of both sides; a side without rows has none.
-template <class V>
-[[gnu::always_inline]] inline V split_quality(V gl, V hl, V gr, V hr, double l2) {
-    const V dl = hl + l2, dr = hr + l2;
-    const V one = V{} + 1.0;
-    const V left = dl > 0.0 ? dl : one, right = dr > 0.0 ? dr : one;
-    return (gl * gl * right + gr * gr * left) / (left * right);
-}
-
-}  // namespace
-
-void LevelSearch::start(const Stat* bins, Size n_bins, bool categorical, const NewtonNode& facts) {
-    n_ = 0;
-    n_bins_ = n_bins;
-    categorical_ = categorical;
-    has_missing_ = !categorical && bins[n_bins] != 0;
-    for (Size code = 0; code < n_bins + categorical; ++code)
-        if (bins[code] != 0) bins_[n_++] = static_cast<std::int32_t>(code);
-    subset_ = categorical && facts.categories == CategorySplit::subset && n_ > 2;
-    l2_ = facts.l2 + (subset_ ? facts.category_l2 : 0.0);
-    if (subset_) {
-        std::array<double, padded> ratio;
-        for (Size i = 0; i < n_; ++i) {
-            const Stat sum = bins[bins_[i]];
-            ratio[static_cast<Size>(bins_[i])] =
-                static_cast<double>(gradient_of(sum)) /
-                (static_cast<double>(hessian_of(sum)) + facts.category_smoothing);
-        }
-        std::stable_sort(bins_.begin(), bins_.begin() + static_cast<long>(n_),
-                         [&](std::int32_t a, std::int32_t b) {
-                             return ratio[static_cast<Size>(a)] < ratio[static_cast<Size>(b)];
-                         });
-    }
-    gains_.fill(0);
-    left_.fill(0);
-}
-
-void LevelSearch::add(const Stat* bins, Stat total) {
-    Stat sum = 0;
-    const bool prefix = !categorical_ || subset_;
-    for (Size i = 0; i < n_; ++i) {
-        const Stat bin = bins[bins_[i]];
-        sums_[i] = prefix ? sum += bin : bin;
-    }
-    add_gains(gains_, 0, total);
-    if (has_missing_) add_gains(left_, bins[n_bins_], total);
-}
-
-void LevelSearch::add_gains(std::array<double, padded>& gains, Stat extra, Stat total) const {
-    const double g = static_cast<double>(gradient_of(total)), h = static_cast<double>(hessian_of(total));
-    const double whole = h + l2_ > 0 ? g * g / (h + l2_) : 0;
-    for (Size i = 0; i < n_; i += kRegister) {
-        StatRegister left;
-        std::memcpy(&left, sums_.data() + i, sizeof left);
-        left += extra;
-        const Register gl = gradients_of(left), hl = hessians_of(left);
-        Register sum;
-        std::memcpy(&sum, gains.data() + i, sizeof sum);
-        sum += split_quality<Register>(gl, hl, g - gl, h - hl, l2_) - whole;
-        std::memcpy(gains.data() + i, &sum, sizeof sum);
-    }
-}
-
-NewtonSplit LevelSearch::best() const {
-    NewtonSplit out;
-    if (n_ == 0) return out;
-    Size at = 0;
-    const auto look = [&](const std::array<double, padded>& gains, Size n, std::int32_t missing) {
-        for (Size i = 0; i < n; ++i)
-            if (gains[i] > out.gain) {
-                out.gain = gains[i];
-                out.missing = missing;
-                at = i;
-            }
-    };
-    // All known values on one side are a split only where missing ones are on the other.
-    look(gains_, n_ - (has_missing_ || (categorical_ && !subset_) ? 0 : 1), has_missing_ ? 1 : -1);
-    if (has_missing_) look(left_, n_ - 1, 0);
-    if (!out.found()) return out;
-    if (!categorical_) {
-        out.last = at + 1 == n_;
-        out.threshold_bin =
-            out.last ? static_cast<std::int32_t>(n_bins_) - 1 : (bins_[at] + bins_[at + 1] - 1) / 2;
-        return out;
-    }
-    const auto missing = static_cast<Code>(n_bins_);
-    for (Size i = subset_ ? 0 : at; i <= at; ++i) out.set.put(static_cast<Code>(bins_[i]));
-    for (Size i = 0; i < n_; ++i) out.seen.put(static_cast<Code>(bins_[i]));
-    if (out.seen.holds(missing)) out.missing = out.set.holds(missing) ? 0 : 1;
-    if (out.set.size() == 1 && out.missing == 0) {  // a set must contain a category
-        out.set = out.seen;
-        out.missing = 1;
-    }
-    return out;
-}
-
-Stat LevelSearch::left_sum(const NewtonSplit& split, const Stat* bins, Size n_bins, bool categorical) {
-    Stat sum = split.missing == 0 ? bins[n_bins] : 0;
-    for (Size code = 0; code < n_bins; ++code)
-        if (categorical ? split.set.holds(static_cast<Code>(code))
-                        : static_cast<std::int32_t>(code) <= split.threshold_bin)
-            sum += bins[code];
-    return sum;
-}
-
-double LevelSearch::gain_of(Stat left, Stat total, double l2) {
-    const auto quality = [&](Stat sum) {
-        const double g = static_cast<double>(gradient_of(sum)), h = static_cast<double>(hessian_of(sum)) + l2;
-        return h > 0 ? g * g / h : 0.0;
-    };
-    return quality(left) + quality(total - left) - quality(total);
 }
 
 }  // namespace spinney

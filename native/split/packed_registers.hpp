@@ -1,0 +1,28 @@
+// Registers of packed gradient and hessian sums as real numbers.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "core/exponential.hpp"
+#include "simd/vectors.hpp"
+
+namespace spinney {
+
+using detail::bits_of;
+using detail::from_bits;
+
+/// Halves of packed sums as real numbers. An integer below 2^52 in the low bits of the double 2^52 is their
+/// exact sum; a conversion of 64-bit integers would need one step per lane on processors without AVX-512.
+[[gnu::always_inline]] inline Register hessians_of(StatRegister sum) {
+    const StatRegister bits = (sum & 0xFFFFFFFFll) | bits_of(every<Register>(0x1.0p52));
+    return from_bits(bits) - 0x1.0p52;
+}
+[[gnu::always_inline]] inline Register gradients_of(StatRegister sum) {
+    using Unsigned = VectorOf<std::uint64_t, kRegister>::type;
+    const Unsigned upper = std::bit_cast<Unsigned>(sum) >> 32 ^ 0x80000000ull;  // as if 2^31 more
+    const StatRegister bits = std::bit_cast<StatRegister>(upper) | bits_of(every<Register>(0x1.0p52));
+    return from_bits(bits) - (0x1.0p52 + 0x1.0p31);
+}
+
+}  // namespace spinney
