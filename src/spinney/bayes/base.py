@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin
 
 from spinney.base import Estimator
@@ -181,9 +182,7 @@ class NaiveBayes(ClassifierMixin, Estimator, persistent_name=""):  # type: ignor
         ndarray of shape (n_rows, n_classes)
             Log probabilities.
         """
-        joint = self._joint_log_likelihood(X)
-        joint -= joint.max(axis=1, keepdims=True)
-        return np.asarray(joint - np.log(np.exp(joint).sum(axis=1, keepdims=True)))
+        return np.asarray(log_softmax(self._joint_log_likelihood(X), axis=1))
 
     def predict_proba(self, X: Any) -> Floats:
         """Predict class probabilities.
@@ -198,11 +197,7 @@ class NaiveBayes(ClassifierMixin, Estimator, persistent_name=""):  # type: ignor
         ndarray of shape (n_rows, n_classes)
             Probabilities, in the order of ``classes_``.
         """
-        joint = self._joint_log_likelihood(X)
-        joint -= joint.max(axis=1, keepdims=True)
-        np.exp(joint, out=joint)
-        joint /= joint.sum(axis=1, keepdims=True)
-        return joint
+        return np.asarray(softmax(self._joint_log_likelihood(X), axis=1))
 
     # ---- files ----
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
+from scipy.special import expit, log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from spinney.base import MatrixEstimator
@@ -272,8 +272,7 @@ class LinearDiscriminantAnalysis(
         scores = self.decision_function(X)
         if scores.ndim == 1:
             scores = np.stack([np.zeros_like(scores), scores], axis=1)
-        scores = scores - scores.max(axis=1, keepdims=True)
-        return np.asarray(scores - np.log(np.exp(scores).sum(axis=1, keepdims=True)))
+        return np.asarray(log_softmax(scores, axis=1))
 
     def predict_proba(self, X: Any) -> Floats:
         """Predict class probabilities.
@@ -292,10 +291,7 @@ class LinearDiscriminantAnalysis(
         if scores.ndim == 1:
             second = expit(scores)
             return np.stack([1.0 - second, second], axis=1)
-        scores -= scores.max(axis=1, keepdims=True)
-        np.exp(scores, out=scores)
-        scores /= scores.sum(axis=1, keepdims=True)
-        return scores
+        return np.asarray(softmax(scores, axis=1))
 
     @property
     def _n_features_out(self) -> int:

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import RegressorMixin
 
-from spinney.base import parameters
+from spinney.base import ProbabilisticClassifier, parameters
 from spinney.core.errors import InputError
 from spinney.data.training_set import Task
 from spinney.gradient_boosting.base import _BaseGradientBoosting
@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 
 
 @parameters
-class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):  # type: ignore[misc]
+class GradientBoostingClassifier(ProbabilisticClassifier, _BaseGradientBoosting):
     """Gradient boosted trees for classification.
 
     Trees are grown on histograms of binned features, with Newton steps on the loss. Parameters that
@@ -281,22 +281,6 @@ class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):  # typ
             Probabilities in the order of `classes_`.
         """
         return self._probabilities(self._raw_scores(X))
-
-    def predict_log_proba(self, X: Any) -> Floats:
-        """Predict the logarithm of the probability of each class.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
-            Features.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-            Log probabilities, −inf where the probability is 0.
-        """
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
 
     def decision_function(self, X: Any) -> Floats:
         """Compute the raw score of each row.

@@ -8,11 +8,13 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 
+from spinney.base import ProbabilisticClassifier
 from spinney.core import parameters
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
@@ -48,17 +50,7 @@ class _Strength(NamedTuple):
     l2: float
 
 
-def _softmax(scores: Floats) -> Floats:
-    exponentials = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return np.asarray(exponentials / exponentials.sum(axis=1, keepdims=True))
-
-
-def _sigmoid(scores: Floats) -> Floats:
-    decay = np.exp(-np.abs(scores))
-    return np.where(scores >= 0, 1.0, decay) / (1.0 + decay)
-
-
-class _Logistic(LinearClassifier, persistent_name=""):
+class _Logistic(ProbabilisticClassifier, LinearClassifier, persistent_name=""):
     """What LogisticRegression and its cross-validated form share."""
 
     _required_attributes: ClassVar[tuple[str, ...]] = ("n_iter_",)
@@ -132,28 +124,12 @@ class _Logistic(LinearClassifier, persistent_name=""):
         """
         scores = self._scores(X)
         if scores.shape[1] == 1:
-            positive = _sigmoid(scores[:, 0])
-            return np.column_stack([_sigmoid(-scores[:, 0]), positive])
+            positive = expit(scores[:, 0])
+            return np.column_stack([expit(-scores[:, 0]), positive])
         if self.multi_class == "multinomial":
-            return _softmax(scores)
-        each = _sigmoid(scores)
+            return softmax(scores, axis=1)
+        each = expit(scores)
         return np.asarray(each / np.maximum(each.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny))
-
-    def predict_log_proba(self, X: Any) -> Floats:
-        """Predict logarithms of class probabilities.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
-            Rows to predict.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-            Logarithms of probabilities.
-        """
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.predict_proba(X)))
 
     def _check_outputs(self, n_outputs: int) -> None:
         super()._check_outputs(n_outputs)
@@ -539,8 +515,8 @@ class _Scored(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> Floats:
         if self.scores.shape[1] == 1:
-            return np.column_stack([_sigmoid(-self.scores[:, 0]), _sigmoid(self.scores[:, 0])])
-        return _softmax(self.scores) if self.multi_class == "multinomial" else _sigmoid(self.scores)
+            return np.column_stack([expit(-self.scores[:, 0]), expit(self.scores[:, 0])])
+        return softmax(self.scores, axis=1) if self.multi_class == "multinomial" else expit(self.scores)
 
     def predict(self, X: Any) -> NDArray[Any]:
         return np.asarray(self.classes_.take(self.predict_proba(X).argmax(axis=1)))

@@ -237,16 +237,6 @@ def _on_grid(values: Array) -> Array:
     return np.rint(np.clip(values, -_GRID, _GRID) * _GRID) / _GRID
 
 
-def softmax(scores: Array) -> Array:
-    """Return the softmax of scores (…, n_classes).
-
-    >>> softmax(np.zeros((1, 2))).tolist()
-    [[0.5, 0.5]]
-    """
-    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
-
-
 def couple(code: Code, sides: Array) -> Array:
     """Estimate class probabilities from the probability of the + side of every column.
 

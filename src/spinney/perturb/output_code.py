@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
 from sklearn.base import ClassifierMixin, is_classifier
 
 from spinney.base import parameters
@@ -285,7 +286,7 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
         ndarray of shape (n_rows, n_classes)
             Probabilities.
         """
-        probabilities = output_codes.softmax(self._scores(X))
+        probabilities = softmax(self._scores(X), axis=1)
         probabilities[:, ~self.code_book_.any(axis=1)] = 0.0
         return np.asarray(probabilities / probabilities.sum(axis=1, keepdims=True))
 
