@@ -134,6 +134,17 @@ def test_a_loss_without_value_is_not_stopped_early():
     assert by_name.do_early_stopping_
 
 
+def test_small_targets_are_not_stopped_sooner():
+    X, y = rows(300)
+    y = y + X[:, 0]
+    settings = {"growth": "leaf-wise", "n_estimators": 60, "n_iter_no_change": 5, "random_state": 0}
+    ordinary = GradientBoostingRegressor(**settings).fit(X, y)
+    small = GradientBoostingRegressor(**settings).fit(X, y * 2.0**-14)  # exact, so that rounding is the same
+    assert small.n_iter_ == ordinary.n_iter_ > 6
+    classic = GradientBoostingRegressor(preset="classic", early_stopping=True, **settings)
+    assert classic.fit(X, y * 2.0**-14).best_iteration_ < ordinary.n_iter_  # a tolerance of 1e-7
+
+
 def test_the_docstrings_have_the_numbers():
     a, b, _ = zip(*defaults.RATE_LAW.values(), strict=True)
     numbers = [*(f"{x:.3f}" for x in a), *(f"−{-x:.3f}" for x in b), f"{defaults.MAX_ROUNDS:,}"]
