@@ -13,7 +13,7 @@ class Alias:
     """What NDArray is from NumPy 2.5 on: an alias that does not expand when it gets its argument."""
 
     def __getitem__(self, element):
-        return GenericAlias(self, (element,))
+        return GenericAlias(self, element if isinstance(element, tuple) else (element,))
 
 
 @pytest.mark.parametrize("alias", [NDArray, Alias()], ids=["expands", "does not expand"])
