@@ -7,11 +7,10 @@
 #include <vector>
 
 #include "boost/column_sampling.hpp"
+#include "boost/node_histograms.hpp"
 #include "boost/partition.hpp"
-#include "boost/row_buffer.hpp"
 #include "core/random.hpp"
 #include "grow/growth_rules.hpp"
-#include "grow/histogram_pool.hpp"
 #include "split/level_search.hpp"
 
 namespace spinney {
@@ -26,15 +25,15 @@ class ChunkedGrower final : public BoostedGrower {
           times_(times),
           n_chunks_(table.n_chunks()),
           scratch_(static_cast<Size>(options.n_threads)),
-          pool_(table.histogram_size()),
-          columns_(options, table.x.columns.size()) {
+          histograms_(table, options.n_threads),
+          keeps_histograms_(histograms_.fit_in_memory(options.max_leaf_nodes)),
+          columns_(options, table.x.columns.size()),
+          partition_(options.n_threads) {
         const Size d = table.x.columns.size();
         found_[0].resize(d);
         found_[1].resize(d);
         allowed_[0].resize(d);
         allowed_[1].resize(d);
-        constexpr Size max_kept = Size{1} << 26;  // sums
-        keeps_histograms_ = std::min<Size>(o_.max_leaf_nodes, 4096) * table.histogram_size() <= max_kept;
     }
 
     BoostedTree grow(BoostRows& rows, std::uint64_t address, Interrupt& interrupt) override {
@@ -56,18 +55,13 @@ class ChunkedGrower final : public BoostedGrower {
     struct Scratch {
         NewtonSearch search;
         LevelSearch level;
-        std::unique_ptr<Stat[]> histogram;  // all zero between nodes
-        RowBuffer buffer;
-        std::array<Stat, kBundleBins> lines, weights{};
-        std::vector<LocalRow> spare;
     };
 
-    static constexpr Size kSmall = 2048;      // fewer rows are handled by one thread
     static constexpr Size kManyBundles = 64;  // so many are searched by all threads, with any number of rows
 
     BoostNode& node(Node id) { return tree_.nodes[static_cast<Size>(id)]; }
     ChunkRange* ranges(Node id) { return tree_.ranges.data() + static_cast<Size>(id) * n_chunks_; }
-    int threads_for(Size rows) const { return rows < kSmall ? 1 : o_.n_threads; }
+    int threads_for(Size rows) const { return rows < kFewRows ? 1 : o_.n_threads; }
     Scratch& scratch(int thread) { return scratch_[static_cast<Size>(thread)]; }
 
     // --- growth ---
@@ -100,7 +94,7 @@ class ChunkedGrower final : public BoostedGrower {
             level = split_level(level, f, depth + 1 < o_.max_depth);
         }
         for (const Node id : level) finalize_leaf(id);
-        pool_.release(std::move(level_histogram_));
+        histograms_.release(level_histogram_);
     }
 
     // --- nodes ---
@@ -118,8 +112,7 @@ class ChunkedGrower final : public BoostedGrower {
             root.n_rows += in;
         }
         if (within_depth(root)) {
-            root.histogram = pool_.acquire();
-            times_.time(Phase::histogram, [&] { build(root); });
+            build(root);
             if (o_.symmetric())
                 start_levels(root);
             else
@@ -162,35 +155,10 @@ class ChunkedGrower final : public BoostedGrower {
 
     // --- histograms ---
 
-    void release(BoostNode& n) { pool_.release(std::move(n.histogram)); }
+    void release(BoostNode& n) { histograms_.release(n.histogram); }
 
-    /// Add the rows of a node: thread 0 into its histogram, the others into their own, which are merged
-    /// later.
     void build(BoostNode& n) {
-        const ChunkRange* range = ranges(n.id);
-        const int n_threads = threads_for(n.n_rows);
-        const Size n_parts = n_threads == 1 ? 1 : std::min<Size>(n_chunks_, 8 * static_cast<Size>(n_threads));
-        thread_parts_ = n_threads > 1;
-        Pool::shared().parallel_for(n_threads, n_parts, [&](Size part, int thread) {
-            Stat* hist = thread > 0 ? own_histogram(thread) : n.histogram.get();
-            RowBuffer& buffer = scratch(thread).buffer;
-            for (Size c = part * n_chunks_ / n_parts; c < (part + 1) * n_chunks_ / n_parts; ++c) {
-                const Size first = c * kChunkRows, size = range[c].size();
-                const CodedRows rows{table_.rows.codes.data() + first * table_.rows.stride,
-                                     rows_->packed.data() + first};
-                if (n.n_rows == table_.x.n_rows)
-                    add_rows(hist, table_.rows, rows, size);
-                else
-                    buffer.add(hist, table_.rows, rows, rows_->ids.data() + first + range[c].begin, size);
-            }
-            buffer.flush(hist, table_.rows);
-        });
-    }
-
-    Stat* own_histogram(int thread) {
-        auto& own = scratch(thread).histogram;
-        if (!own) own.reset(new Stat[table_.histogram_size()]());
-        return own.get();
+        times_.time(Phase::histogram, [&] { histograms_.build(n, ranges(n.id), *rows_); });
     }
 
     // --- search ---
@@ -211,18 +179,17 @@ class ChunkedGrower final : public BoostedGrower {
         }
         const Size n_bundles = table_.bundles.bundles.size();
         const Size n_rows = built->n_rows + (other ? other->n_rows : 0);
-        const bool small = n_bundles < 8 || (n_rows < 2 * kSmall && n_bundles < kManyBundles);
+        const bool small = n_bundles < 8 || (n_rows < 2 * kFewRows && n_bundles < kManyBundles);
         const int n_threads = small ? 1 : o_.n_threads;
         const Size n_tasks = n_threads == 1 ? 1 : std::min(n_bundles, 2 * static_cast<Size>(n_threads));
         Pool::shared().parallel_for(n_threads, n_tasks, [&](Size task, int thread) {
             for (Size s = task * n_bundles / n_tasks; s < (task + 1) * n_bundles / n_tasks; ++s) {
-                if (thread_parts_) merge(*built, s);
-                if (other) subtract(*other, *built, s);
+                histograms_.finish(*built, other, s);
                 for (Size i = 0; i < 2; ++i)
                     if (searched[i]) search_bundle(i, *pair[i], facts[i], s, thread);
             }
         });
-        thread_parts_ = false;
+        histograms_.set_finished();
         for (Size i = 0; i < 2; ++i)
             if (searched[i]) choose_split(i, *pair[i], facts[i]);
     }
@@ -230,19 +197,8 @@ class ChunkedGrower final : public BoostedGrower {
     /// Sum the root and keep a copy of its histogram, which is that of all nodes of a level together.
     void start_levels(BoostNode& root) {
         sum_root(root);
-        finish_histograms(nullptr, root, nullptr);
-        level_histogram_ = pool_.acquire();
-        std::copy_n(root.histogram.get(), table_.histogram_size(), level_histogram_.get());
-    }
-
-    /// Merge the threads' parts of `built`, and obtain the other child's histogram by subtraction.
-    void finish_histograms(BoostNode* parent, BoostNode& built, BoostNode* other) {
-        if (parent && other) other->histogram = std::move(parent->histogram);
-        for (Size s = 0; s < table_.bundles.bundles.size(); ++s) {
-            if (thread_parts_) merge(built, s);
-            if (other) subtract(*other, built, s);
-        }
-        thread_parts_ = false;
+        histograms_.finish(root, nullptr);
+        level_histogram_ = histograms_.copy(root);
     }
 
     /// Find the split of a level: sum each feature's gains over the nodes. Return its feature, −1: none.
@@ -256,11 +212,10 @@ class ChunkedGrower final : public BoostedGrower {
         Pool::shared().parallel_for(n_threads, n_bundles, [&](Size s, int thread) {
             const Bundle& bundle = table_.bundles.bundles[s];
             LevelSearch& search = scratch(thread).level;
-            for (Size place = 0; place < bundle.features.size(); ++place) {
-                const std::uint32_t f = bundle.features[place];
+            for (const std::uint32_t f : bundle.features) {
                 if (!allowed_[0][f]) continue;
                 const auto bins = [&](const Stat* histogram) {
-                    return column_bins(bundle, place, histogram + s * kBundleBins, thread);
+                    return histograms_.column_bins(histogram, f, thread);
                 };
                 const CodeColumn& column = table_.x.columns[f];
                 search.start(bins(level_histogram_.get()), column.n_bins,
@@ -293,13 +248,12 @@ class ChunkedGrower final : public BoostedGrower {
     std::vector<Node> split_level(const std::vector<Node>& level, std::int32_t f, bool more) {
         const auto feature = static_cast<Size>(f);
         const NewtonSplit cut = found_[0][feature];
-        const auto [s, place] = table_.bundles.place_of[feature];
         const CodeColumn& column = table_.x.columns[feature];
         const bool categorical = column.kind == ColumnKind::categorical;
         std::vector<Node> next;
         for (const Node id : level) {
             const Stat* bins =
-                column_bins(table_.bundles.bundles[s], place, node(id).histogram.get() + s * kBundleBins, 0);
+                histograms_.column_bins(node(id).histogram.get(), static_cast<std::uint32_t>(f), 0);
             const Stat left = LevelSearch::left_sum(cut, bins, column.n_bins, categorical);
             if (left == 0 || left == node(id).total) {
                 next.push_back(id);
@@ -322,39 +276,14 @@ class ChunkedGrower final : public BoostedGrower {
         BoostNode &parent = node(id), &left = node(first), &right = node(first + 1);
         BoostNode& small = left.n_rows < right.n_rows ? left : right;
         BoostNode& large = left.n_rows < right.n_rows ? right : left;
-        small.histogram = pool_.acquire();
-        times_.time(Phase::histogram, [&] {
-            build(small);
-            finish_histograms(&parent, small, &large);
-        });
-    }
-
-    void merge(BoostNode& n, Size s) {
-        const Size lines = table_.bundles.bundles[s].n_bins;
-        Stat* to = n.histogram.get() + s * kBundleBins;
-        for (Size t = 1; t < scratch_.size(); ++t) {
-            if (!scratch_[t].histogram) continue;
-            Stat* from = scratch_[t].histogram.get() + s * kBundleBins;
-            add_bins(to, from, lines);
-            std::fill_n(from, lines, 0);
-        }
-    }
-
-    void subtract(BoostNode& other, const BoostNode& built, Size s) {
-        subtract_bins(other.histogram.get() + s * kBundleBins, built.histogram.get() + s * kBundleBins,
-                      table_.bundles.bundles[s].n_bins);
-    }
-    // Functions with __restrict parameters, so that the loops are vectorized.
-    static void add_bins(Stat* __restrict to, const Stat* __restrict from, Size n) {
-        for (Size i = 0; i < n; ++i) to[i] += from[i];
-    }
-    static void subtract_bins(Stat* __restrict to, const Stat* __restrict from, Size n) {
-        for (Size i = 0; i < n; ++i) to[i] -= from[i];
+        large.histogram = std::move(parent.histogram);
+        build(small);
+        times_.time(Phase::histogram, [&] { histograms_.finish(small, &large); });
     }
 
     /// Sum the root; all other totals follow by subtraction.
     void sum_root(BoostNode& root) {
-        if (thread_parts_) merge(root, 0);
+        histograms_.merge(root, 0);
         root.total = 0;
         for (Size i = 0; i < table_.bundles.bundles[0].n_bins; ++i) root.total += root.histogram[i];
         root.weight = static_cast<Stat>(root.n_rows);
@@ -387,31 +316,19 @@ class ChunkedGrower final : public BoostedGrower {
     }
 
     void search_bundle(Size child, const BoostNode& n, const NewtonNode& facts, Size s, int thread) {
-        const Bundle& bundle = table_.bundles.bundles[s];
-        const Stat* lines = n.histogram.get() + s * kBundleBins;
-        for (Size place = 0; place < bundle.features.size(); ++place) {
-            const std::uint32_t f = bundle.features[place];
-            if (!allowed_[child][f]) continue;
-            found_[child][f] =
-                search_feature(f, column_bins(bundle, place, lines, thread), nullptr, facts, thread);
-        }
+        for (const std::uint32_t f : table_.bundles.bundles[s].features)
+            if (allowed_[child][f])
+                found_[child][f] = search_feature(f, histograms_.column_bins(n.histogram.get(), f, thread),
+                                                  nullptr, facts, thread);
     }
 
-    /// The histogram of one column, out of that of its bundle.
-    const Stat* column_bins(const Bundle& bundle, Size place, const Stat* lines, int thread) {
-        if (!bundle.shared()) return lines;
-        const CodeColumn& column = table_.x.columns[bundle.features[place]];
-        unpack(scratch(thread).lines.data(), column.n_bins + 1, bundle, place, lines);
-        return scratch(thread).lines.data();
-    }
-
-    NewtonSplit search_feature(std::uint32_t f, const Stat* lines, const Stat* weights, NewtonNode facts,
+    NewtonSplit search_feature(std::uint32_t f, const Stat* bins, const Stat* weights, NewtonNode facts,
                                int thread) {
         const CodeColumn& column = table_.x.columns[f];
         if (!o_.monotonic_cst.empty()) facts.direction = o_.monotonic_cst[f];
         NewtonSearch& search = scratch(thread).search;
-        return column.kind == ColumnKind::numeric ? search.numeric(lines, column.n_bins, weights, facts)
-                                                  : search.categorical(lines, column.n_bins, weights, facts);
+        return column.kind == ColumnKind::numeric ? search.numeric(bins, column.n_bins, weights, facts)
+                                                  : search.categorical(bins, column.n_bins, weights, facts);
     }
 
     /// Choose among the features. Row weights are summed only for a split that would win and whose hessians
@@ -457,34 +374,9 @@ class ChunkedGrower final : public BoostedGrower {
     }
 
     NewtonSplit search_with_weights(const BoostNode& n, std::uint32_t f, const NewtonNode& facts) {
-        const auto [s, place] = table_.bundles.place_of[f];
-        const Stat* lines =
-            column_bins(table_.bundles.bundles[s], place, n.histogram.get() + s * kBundleBins, 0);
-        std::array<Stat, kBundleBins> weights{};
-        sum_weights(weights, n, f);
-        return search_feature(f, lines, weights.data(), facts, 0);
-    }
-
-    /// Sum the row weights of a node per bin code.
-    void sum_weights(std::array<Stat, kBundleBins>& out, const BoostNode& n, std::uint32_t f) {
-        const ChunkRange* range = ranges(n.id);
-        const int n_threads = threads_for(n.n_rows / 4);
-        Pool::shared().parallel_for(n_threads, n_threads == 1 ? 1 : n_chunks_, [&](Size task, int thread) {
-            auto& own = scratch(thread).weights;
-            for (Size c = n_threads == 1 ? 0 : task; c < (n_threads == 1 ? n_chunks_ : task + 1); ++c) {
-                const std::uint8_t* codes = table_.x.columns[f].as<std::uint8_t>() + c * kChunkRows;
-                const LocalRow* ids = rows_->ids.data() + c * kChunkRows;
-                const Stat* weights =
-                    rows_->weights.empty() ? nullptr : rows_->weights.data() + c * kChunkRows;
-                for (Size i = range[c].begin; i < range[c].end; ++i)
-                    own[codes[ids[i]]] += weights ? weights[ids[i]] : 1;
-            }
-        });
-        for (Scratch& s : scratch_)
-            for (Size i = 0; i < kBundleBins; ++i) {
-                out[i] += s.weights[i];
-                s.weights[i] = 0;
-            }
+        const Stat* bins = histograms_.column_bins(n.histogram.get(), f, 0);
+        const auto weights = histograms_.sum_weights(n, ranges(n.id), *rows_, f);
+        return search_feature(f, bins, weights.data(), facts, 0);
     }
 
     void write_ledger(Size child, const BoostNode& n, double unit) {
@@ -521,7 +413,7 @@ class ChunkedGrower final : public BoostedGrower {
         const CodeColumn& column = table_.x.columns[f];
         const Candidate c = make_candidate(node(id));
         tree_.fragment.set_split(id, c, table_.x, 0);
-        fill_goes_left(c, column);
+        partition_.set_sides(c, column);
         const Node first = tree_.fragment.nodes[static_cast<Size>(id)].first_child;
         tree_.nodes.resize(static_cast<Size>(first) + 2);
         tree_.ranges.resize((static_cast<Size>(first) + 2) * n_chunks_);
@@ -565,21 +457,6 @@ class ChunkedGrower final : public BoostedGrower {
         return c;
     }
 
-    /// Mark the bin codes that go left.
-    void fill_goes_left(const Candidate& c, const CodeColumn& column) {
-        goes_left_.fill(0);
-        if (c.kind == SplitKind::numeric)
-            std::fill_n(goes_left_.begin(), c.threshold_bin + 1, std::uint8_t{1});
-        else {
-            if (c.unseen_left) {
-                goes_left_.fill(1);
-                for (const Code code : c.seen) goes_left_[code] = 0;
-            }
-            for (const Code code : c.bins) goes_left_[code] = 1;
-        }
-        goes_left_[column.n_bins] = c.missing == 0;
-    }
-
     double value_of(const BoostNode& n, Stat sum) const {
         const NewtonUnits& u = rows_->units;
         const double h = static_cast<double>(hessian_of(sum)) + o_.l2_regularization / u.hessian;
@@ -599,19 +476,8 @@ class ChunkedGrower final : public BoostedGrower {
         const std::uint8_t* codes = table_.x.columns[static_cast<Size>(node(id).feature)].as<std::uint8_t>();
         const ChunkRange* from = ranges(id);
         ChunkRange *left = ranges(first), *right = ranges(first + 1);
-        const Size n_tasks = std::min<Size>(n_chunks_, 8 * static_cast<Size>(o_.n_threads));
-        const int n_threads = threads_for(node(id).n_rows + (rows_->any_out ? kSmall : 0));
-        Pool::shared().parallel_for(n_threads, n_tasks, [&](Size task, int thread) {
-            for (Size c = task * n_chunks_ / n_tasks; c < (task + 1) * n_chunks_ / n_tasks; ++c) {
-                const ChunkRange& r = from[c];
-                LocalRow* ids = rows_->ids.data() + c * kChunkRows;
-                const std::uint8_t* own = codes + c * kChunkRows;
-                const LocalRow middle = partition_list(ids, r.begin, r.end, own, thread),
-                               out_middle = partition_list(ids, r.out_begin, r.out_end, own, thread);
-                left[c] = {r.begin, middle, r.out_begin, out_middle};
-                right[c] = {middle, r.end, out_middle, r.out_end};
-            }
-        });
+        const int n_threads = threads_for(node(id).n_rows + (rows_->any_out ? kFewRows : 0));
+        partition_.split(left, right, from, n_chunks_, rows_->ids.data(), codes, n_threads);
         BoostNode &l = node(first), &r = node(first + 1);
         for (Size c = 0; c < n_chunks_; ++c) {
             l.n_rows += left[c].size();
@@ -619,14 +485,6 @@ class ChunkedGrower final : public BoostedGrower {
         }
         l.weight = weight_of(l);
         r.weight = node(id).weight - l.weight;
-    }
-
-    /// Partition one list of rows; return where the right side begins.
-    LocalRow partition_list(LocalRow* ids, Size begin, Size end, const std::uint8_t* codes, int thread) {
-        auto& spare = scratch(thread).spare;
-        if (spare.empty()) spare.resize(kSpareRows);
-        const Size n_left = partition_rows(ids + begin, end - begin, spare.data(), codes, goes_left_.data());
-        return static_cast<LocalRow>(begin + n_left);
     }
 
     Stat weight_of(const BoostNode& n) {
@@ -645,8 +503,7 @@ class ChunkedGrower final : public BoostedGrower {
         BoostNode& large = left.n_rows < right.n_rows ? right : left;
         const bool has_small = splittable(small), has_large = splittable(large);
         const auto build_and_search = [&](BoostNode& built, BoostNode* other) {
-            built.histogram = pool_.acquire();
-            times_.time(Phase::histogram, [&] { build(built); });
+            build(built);
             times_.time(Phase::split, [&] { merge_and_search(&parent, &built, other); });
         };
         if (parent.histogram && (has_large || has_small)) {
@@ -663,14 +520,13 @@ class ChunkedGrower final : public BoostedGrower {
     PhaseTimes& times_;
     Size n_chunks_;
     std::vector<Scratch> scratch_;
-    detail::HistogramPool pool_;
-    bool keeps_histograms_ = true;
+    NodeHistograms histograms_;
+    bool keeps_histograms_;
     std::unique_ptr<Stat[]> level_histogram_;  // symmetric growth: of all rows
-    bool thread_parts_ = false;                // the histogram just built is spread over threads
     ColumnSampler columns_;
+    ChunkPartition partition_;
     std::array<std::vector<NewtonSplit>, 2> found_;
     std::array<std::vector<std::uint8_t>, 2> allowed_;
-    std::array<std::uint8_t, kBundleBins> goes_left_{};
     BoostRows* rows_ = nullptr;
     BoostedTree tree_;
 };
