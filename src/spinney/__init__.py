@@ -25,7 +25,7 @@ from spinney.forests import (
 )
 from spinney.gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from spinney.inspect.text import export_text
-from spinney.io import load, save
+from spinney.io import from_json, inspect_file, load, save, to_json
 from spinney.linear import (
     ElasticNet,
     ElasticNetCV,
@@ -126,11 +126,14 @@ __all__ = [
     "datasets",
     "diversity",
     "export_text",
+    "from_json",
+    "inspect_file",
     "load",
     "plot_tree",
     "plotting",
     "prune_ensemble",
     "save",
+    "to_json",
 ]
 
 _LAZY = ("datasets", "diversity", "plotting")

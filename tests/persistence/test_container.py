@@ -232,7 +232,7 @@ CRAFTED: dict[str, tuple[type[ModelFileError], bytes]] = {
     "version from the future": (UnsupportedVersion, raw_file(NONE, version=3)),
     "version 65535": (UnsupportedVersion, raw_file(NONE, version=65535)),
     "version 0": (CorruptModelFile, raw_file(NONE, version=0)),
-    "unknown flags": (UnsupportedVersion, raw_file(NONE, flags=1)),
+    "unknown flags": (UnsupportedVersion, raw_file(NONE, flags=2)),
     "wrong checksum": (CorruptModelFile, raw_file(NONE)[:24] + bytes(16) + raw_file(NONE)[40:]),
     "length too small": (CorruptModelFile, raw_file(NONE, length=40)),
     "length huge": (CorruptModelFile, raw_file(NONE, length=2**64 - 1)),

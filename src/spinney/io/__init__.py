@@ -9,20 +9,25 @@ from spinney.io.errors import (
     UnsupportedVersion,
     require,
 )
-from spinney.io.files import dumps, load, loads, save
+from spinney.io.files import dumps, from_json, load, loads, save, to_json
 from spinney.io.state import Persistent
+from spinney.io.summary import ModelFileSummary, inspect_file
 
 __all__ = [
     "CorruptModelFile",
     "ModelFileError",
+    "ModelFileSummary",
     "NotAModelFile",
     "Persistent",
     "UnknownClass",
     "UnsavableValue",
     "UnsupportedVersion",
     "dumps",
+    "from_json",
+    "inspect_file",
     "load",
     "loads",
     "require",
     "save",
+    "to_json",
 ]

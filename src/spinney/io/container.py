@@ -3,6 +3,7 @@
 import math
 import struct
 import sys
+import zlib
 from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Any, NamedTuple, TypeAlias
@@ -24,6 +25,9 @@ HEADER = struct.Struct("<8sHHIQ16s")
 CHECKSUM_AT = 24
 TABLE_ENTRY = struct.Struct("<BBB5sQ")
 """Kind of section, type of its elements, number of axes, five zero bytes, length in bytes."""
+COMPRESSED = 1
+"""The flag of a file whose section table and sections are one zlib stream, after their length (u64)."""
+_LENGTH = struct.Struct("<Q")
 DOCUMENT_SECTION, ARRAY_SECTION = 1, 2
 MAX_AXES = 8
 MAX_ELEMENTS = 2**56
@@ -46,12 +50,13 @@ class Header(NamedTuple):
     n_sections: int
     length: int
     checksum: bytes
+    compressed: bool = False
 
 
-def encode(document: Document, version: int = VERSION) -> bytes:
+def encode(document: Document, version: int = VERSION, compress: bool = False) -> bytes:
     """Write a document as the bytes of a file. Equal documents (keys in the same order) give equal bytes.
 
-    The layout is specified in docs/model-file.md.
+    The layout is specified in docs/model-file.md. Compressed bytes depend on the version of zlib.
 
     >>> decode(encode({"depth": 3, "weights": (1.0, None)}))
     {'depth': 3, 'weights': (1.0, None)}
@@ -63,12 +68,17 @@ def encode(document: Document, version: int = VERSION) -> bytes:
         entry, shape, data = _array_section(array)
         table.append(entry)
         sections += [shape, data, bytes(-len(data) % 8)]
-    length = HEADER.size + sum(map(len, table)) + sum(map(len, sections))
-    start = HEADER.pack(MAGIC, version, 0, len(table), length, bytes(16))[:CHECKSUM_AT]
+    parts = [*table, *sections]
+    if compress:
+        content = b"".join(parts)
+        parts = [_LENGTH.pack(len(content)), zlib.compress(content)]
+    length = HEADER.size + sum(map(len, parts))
+    flags = COMPRESSED if compress else 0
+    start = HEADER.pack(MAGIC, version, flags, len(table), length, bytes(16))[:CHECKSUM_AT]
     digest = blake2b(start, digest_size=16)
-    for part in (*table, *sections):
+    for part in parts:
         digest.update(part)
-    return b"".join((start, digest.digest(), *table, *sections))
+    return b"".join((start, digest.digest(), *parts))
 
 
 def decode(data: BytesLike) -> Document:
@@ -88,6 +98,8 @@ def decode(data: BytesLike) -> Document:
         )
     if checksum(view) != header.checksum:
         raise CorruptModelFile("The checksum does not match: the file is damaged.", fix="Copy it again.")
+    if header.compressed:
+        view = _decompressed(view)
     entries = _read_table(view, header)
     kind, text = next(entries)
     require(kind == (DOCUMENT_SECTION, 0, 0), "its first section is not the document")
@@ -108,12 +120,12 @@ def read_header(data: BytesLike) -> Header:
     require(len(start) == HEADER.size, f"it ends after {len(start)} bytes, within its header")
     _, version, flags, n_sections, length, expected = HEADER.unpack(start)
     require(version > 0, "its format version is 0, which never existed")
-    if version > VERSION or flags:
+    if version > VERSION or flags & ~COMPRESSED:
         raise UnsupportedVersion(
             f"The file has format version {version}, flags {flags}; this Spinney reads up to {VERSION}.",
             fix="Install a newer Spinney.",
         )
-    return Header(version, n_sections, length, expected)
+    return Header(version, n_sections, length, expected, bool(flags & COMPRESSED))
 
 
 def checksum(view: BytesLike) -> bytes:
@@ -134,6 +146,22 @@ def _stable(data: BytesLike) -> memoryview:
     if type(view.obj) is not bytes or not view.c_contiguous:
         view = memoryview(bytes(view))
     return view.cast("B")
+
+
+def _decompressed(view: memoryview) -> memoryview:
+    """Return a compressed file with its sections as they are in a file that is not."""
+    begin = HEADER.size + _LENGTH.size
+    require(len(view) >= begin, "it has no compressed sections")
+    (length,) = _LENGTH.unpack_from(view, HEADER.size)
+    stream = zlib.decompressobj()
+    try:
+        # zlib allocates what it finds, and at most one byte more than was announced.
+        content = stream.decompress(view[begin:], length + 1)
+    except (zlib.error, OverflowError) as error:
+        raise CorruptModelFile(f"The sections of the file are not compressed by zlib: {error}.") from None
+    complete = stream.eof and not stream.unused_data and len(content) == length
+    require(complete, "its sections are not as long as they were before compression")
+    return memoryview(bytes(view[: HEADER.size]) + content)
 
 
 def _array_section(array: NDArray[Any]) -> tuple[bytes, bytes, bytes]:

@@ -3,7 +3,7 @@
 import io
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
@@ -15,19 +15,24 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 from spinney.io.container import HEADER, BytesLike, decode, encode, read_header
+from spinney.io.json_text import document_from_json, document_to_json
 from spinney.io.values import pack_model, unpack_model
 
 _CHUNK = 1 << 24
 """Bytes read at a time: the length in a header is not to be trusted with one allocation."""
 
 
-def dumps(model: object) -> bytes:
+def dumps(model: object, *, metadata: Mapping[str, Any] | None = None, compress: bool = False) -> bytes:
     """Return a model as the bytes of a model file. The same model gives the same bytes.
 
     Parameters
     ----------
     model : object
         A fitted or unfitted model of Spinney, or an object of a subclass of `Persistent`.
+    metadata : dict or None, default=None
+        Plain values to store beside the model, which `inspect_file` returns.
+    compress : bool, default=False
+        Whether to compress the bytes by zlib.
 
     Returns
     -------
@@ -46,7 +51,7 @@ def dumps(model: object) -> bytes:
     >>> dumps(loads(data)) == data
     True
     """
-    return encode(pack_model(model)[0])
+    return encode(pack_model(model, metadata)[0], compress=compress)
 
 
 def loads(data: BytesLike) -> Any:
@@ -82,7 +87,13 @@ def loads(data: BytesLike) -> Any:
     return unpack_model(decode(data), read_header(data).version)
 
 
-def save(model: object, path: str | os.PathLike[str] | BinaryIO) -> None:
+def save(
+    model: object,
+    path: str | os.PathLike[str] | BinaryIO,
+    *,
+    metadata: Mapping[str, Any] | None = None,
+    compress: bool = False,
+) -> None:
     """Save a model to a file.
 
     The file is complete or not there: it is written under a temporary name in the same directory, flushed to
@@ -95,6 +106,12 @@ def save(model: object, path: str | os.PathLike[str] | BinaryIO) -> None:
         A fitted or unfitted model of Spinney, or an object of a subclass of `Persistent`.
     path : str, path or binary file
         Where to save it: a path, or a file opened with mode ``"wb"``, buffered or not.
+    metadata : dict or None, default=None
+        Plain values to store beside the model, such as its owner or the date of the training rows:
+        numbers, strings, booleans, None, and lists and dicts of them. `inspect_file` returns them.
+    compress : bool, default=False
+        Whether to compress the file by zlib. Files of trees become about a third as large; loading takes
+        longer, and needs memory for the file in both forms.
 
     Raises
     ------
@@ -110,7 +127,7 @@ def save(model: object, path: str | os.PathLike[str] | BinaryIO) -> None:
     >>> load(file.getvalue()).predict([[0.2]])
     array([0])
     """
-    data = dumps(model)
+    data = dumps(model, metadata=metadata, compress=compress)
     if isinstance(path, str | os.PathLike):
         _replace(Path(path).resolve(), data)
     elif hasattr(path, "write"):
@@ -145,16 +162,97 @@ def load(source: str | os.PathLike[str] | BytesLike | BinaryIO) -> Any:
     >>> load(dumps(DecisionTreeClassifier(max_depth=3))).max_depth
     3
     """
+    return loads(read_source(source, "load"))
+
+
+def read_source(source: str | os.PathLike[str] | BytesLike | BinaryIO, caller: str) -> BytesLike:
+    """Return the bytes of a model file from a path, a file opened in binary mode, or the bytes themselves.
+
+    Parameters
+    ----------
+    source : str, path, bytes or binary file
+        The file.
+    caller : str
+        Name of the function to use in a message.
+
+    Returns
+    -------
+    bytes, bytearray or memoryview
+        The content of the file.
+    """
     if isinstance(source, bytes | bytearray | memoryview):
-        return loads(source)
+        return source
     if isinstance(source, str | os.PathLike):
         with Path(source).open("rb") as stream:
-            return loads(_read(stream))
+            return _read(stream)
     if hasattr(source, "read"):
-        return loads(_read(source))
+        return _read(source)
     raise TypeError(
-        f"load() takes a path, bytes or a file opened in binary mode, not {type(source).__name__}."
+        f"{caller}() takes a path, bytes or a file opened in binary mode, not {type(source).__name__}."
     )
+
+
+def to_json(model: object, *, metadata: Mapping[str, Any] | None = None, indent: int | None = 1) -> str:
+    """Return a model as JSON text, which says the same as the bytes of a model file.
+
+    The form of the text is described in docs/model-file.md.
+
+    Parameters
+    ----------
+    model : object
+        A fitted or unfitted model of Spinney, or an object of a subclass of `Persistent`.
+    metadata : dict or None, default=None
+        Plain values to store beside the model.
+    indent : int or None, default=1
+        Spaces per level; None writes everything on one line.
+
+    Returns
+    -------
+    str
+        The text.
+
+    Raises
+    ------
+    UnsavableValue
+        If a parameter or attribute cannot be stored, such as a function. The message names it.
+
+    Examples
+    --------
+    >>> from spinney import DecisionTreeClassifier
+    >>> model = DecisionTreeClassifier().fit([["red"], ["blue"]], ["no", "yes"])
+    >>> dumps(from_json(to_json(model))) == dumps(model)
+    True
+    """
+    return document_to_json(pack_model(model, metadata)[0], indent=indent)
+
+
+def from_json(text: str | bytes) -> Any:
+    """Build a model from the text that `to_json` returned.
+
+    Safe for text from any source: nothing is imported or executed.
+
+    Parameters
+    ----------
+    text : str or bytes
+        JSON text.
+
+    Returns
+    -------
+    object
+        The model.
+
+    Raises
+    ------
+    ModelFileError
+        If the text does not describe a valid model.
+
+    Examples
+    --------
+    >>> from spinney import DecisionTreeClassifier
+    >>> from_json(to_json(DecisionTreeClassifier(max_depth=3))).max_depth
+    3
+    """
+    return unpack_model(*document_from_json(text))
 
 
 def _write(stream: BinaryIO, data: bytes) -> None:

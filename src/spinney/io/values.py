@@ -19,6 +19,8 @@ from spinney.io.registry import find_class, name_of
 
 FORMAT = "spinney model"
 _ROOT_KEYS = ["format", "spinney_version", "class", "state"]
+_METADATA = "metadata"
+"""A further key of the document, the last one, of models that were saved with metadata."""
 _PLAIN = frozenset({type(None), bool, int, float, str, bytes})
 _MT_WORDS = 624
 """Machine words in the state of the Mersenne Twister MT19937."""
@@ -35,7 +37,9 @@ def _spinney_version() -> str:
         return "unknown"
 
 
-def pack_model(model: object) -> tuple[Document, set[type]]:
+def pack_model(
+    model: object, metadata: Mapping[str, Any] | None = None
+) -> tuple[dict[str, Document], set[type]]:
     """Return the document of a model and the classes that the document names.
 
     Raises `UnsavableValue`, which names the parameter or attribute, if a value cannot be stored.
@@ -49,18 +53,41 @@ def pack_model(model: object) -> tuple[Document, set[type]]:
     packer = _Packer()
     state = packer.pack_state(model, (name,))
     document = {"format": FORMAT, "spinney_version": _spinney_version(), "class": name, "state": state}
+    if metadata is not None:
+        document[_METADATA] = _plain_metadata(dict(metadata), _METADATA, 0)
     return document, packer.classes
+
+
+def _plain_metadata(value: Any, location: str, depth: int) -> Document:
+    """Return metadata as plain values; raise `UnsavableValue` if it has others."""
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if isinstance(value, Mapping) and all(type(key) is str for key in value) and depth < MAX_DEPTH:
+        return {key: _plain_metadata(item, f"{location}[{key!r}]", depth + 1) for key, item in value.items()}
+    if isinstance(value, list | tuple) and depth < MAX_DEPTH:
+        return [_plain_metadata(item, f"{location}[{i}]", depth + 1) for i, item in enumerate(value)]
+    raise UnsavableValue(
+        f"{location} is of {_describe(type(value))}, which a model file does not store as metadata.",
+        fix="Use numbers, strings, booleans, None, and lists and dicts of them with strings as keys.",
+    )
+
+
+def check_document(document: Document) -> None:
+    """Raise `CorruptModelFile` unless a document has the parts of a model, whatever its class is."""
+    valid = type(document) is dict and list(document) in (_ROOT_KEYS, [*_ROOT_KEYS, _METADATA])
+    # The type first: comparing an array with a string gives no bool.
+    valid = valid and type(document["format"]) is str and document["format"] == FORMAT
+    valid = valid and all(type(document[key]) is str for key in ("spinney_version", "class"))
+    valid = valid and type(document["state"]) is dict
+    valid = valid and type(document.get(_METADATA, {})) is dict
+    require(valid, "its document does not describe a model")
 
 
 def unpack_model(
     document: Document, version: int = VERSION, classes: Mapping[str, type] | None = None
 ) -> Any:
     """Build the model of a document, from the classes of the registry or those given here by name."""
-    valid = type(document) is dict and list(document) == _ROOT_KEYS
-    # The type first: comparing an array with a string gives no bool.
-    valid = valid and type(document["format"]) is str and document["format"] == FORMAT
-    valid = valid and type(document["spinney_version"]) is str
-    require(valid, "its document does not describe a model")
+    check_document(document)
     try:
         return _Unpacker(classes or {}, version).build(document["class"], document["state"])
     except MemoryError as error:
@@ -348,3 +375,20 @@ _READERS: dict[str, Callable[[_Unpacker, Document], Any]] = {
     "random_state": _Unpacker.read_random_state,
     "generator": _Unpacker.read_generator,
 }
+
+
+class _Describer(_Unpacker):
+    """Reads values, and objects as the names of their classes."""
+
+    def build(self, name: Document, state: Document) -> str:
+        require(type(name) is str, "an object has no class name")
+        return str(name)
+
+
+def describe(document: Document) -> Any:
+    """Return the value of a document with class names instead of objects; nothing is built.
+
+    >>> describe(Tagged("object", ["DecisionTreeClassifier", {}]))
+    'DecisionTreeClassifier'
+    """
+    return _Describer({}, VERSION).unpack(document)
