@@ -152,6 +152,22 @@ class Loss(Persistent):
         """
         raise NotImplementedError(f"{type(self).__name__} must define hessian(y, score).")
 
+    def derivatives(self, y: Floats, score: Floats) -> tuple[Floats, Floats]:
+        """Gradient and hessian; a loss that computes both at once overrides this.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_rows,)
+            Targets.
+        score : ndarray of shape (n_rows,) or (n_rows, n_classes)
+            Raw scores.
+
+        Returns
+        -------
+        tuple of two ndarrays of the shape of score
+        """
+        return self.gradient(y, score), self.hessian(y, score)
+
     def value(self, y: Floats, score: Floats) -> Floats:
         """Loss of each row.
 

@@ -322,6 +322,23 @@ class Booster:
     times: Final[dict[str, float]]
     round: Final[int]
 
+class QuerySet:
+    """Rows grouped by query, with their gains."""
+
+    def __init__(self, rows: _Int64s, begin: _Int64s, gain: _Floats) -> None: ...
+    def gradients(
+        self,
+        loss: str,
+        sigma: float,
+        n_top: int,
+        normalize: bool,
+        scores: _Floats,
+        address: int,
+        n_threads: int,
+    ) -> tuple[_Floats, _Floats]: ...
+    def ndcg(self, scores: _Floats, k: int, n_threads: int) -> _Floats: ...
+    def average_precision(self, scores: _Floats, k: int, n_threads: int) -> _Floats: ...
+
 def room(n_bytes: int) -> NDArray[np.uint8]: ...
 
 class SvmRows:
