@@ -4,17 +4,18 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from spinney.base import Estimator, TableEstimator, describe_features
+from spinney.base import Estimator, TableEstimator, describe_features, parameters
 from spinney.core.errors import ModelFileError
 from spinney.data.schema import read_table
 from spinney.io import dumps, loads
 
 
+@parameters
 class Reader(TableEstimator):
     """Learn a schema and nothing else."""
 
-    def __init__(self, unseen="missing", n_jobs=None):
-        self._store_params(locals())
+    unseen: str = "missing"
+    n_jobs: int | None = None
 
     def fit(self, X, y=None):
         return self._set_fitted(schema_=read_table(X).schema)
@@ -38,8 +39,8 @@ def test_a_table_is_read_by_the_schema_of_the_fit():
 
 def test_an_attribute_that_is_missing_after_the_fit_is_not_called_unfitted():
     reader = Reader().fit([[1.0]])
-    del reader.unseen
-    with pytest.raises(AttributeError, match="unseen"):
+    del reader.schema_
+    with pytest.raises(AttributeError, match="schema_"):
         reader._read_table([[1.0]])
 
 
@@ -62,6 +63,7 @@ def test_features_have_names_where_the_input_had():
     assert describe_features(read_table([[1.0, 2.0]]).schema) == {"n_features_in_": 2}
 
 
+@parameters
 class Counter(Estimator):
     """Count rows; ``best_`` is there only if asked for."""
 
@@ -69,8 +71,7 @@ class Counter(Estimator):
     _state_attributes = ("best_",)
     _transient_attributes = ("_double",)
 
-    def __init__(self, best=False):
-        self._store_params(locals())
+    best: bool = False
 
     def fit(self, X, y=None):
         return self._set_fitted(count_=len(X), best_=max(X) if self.best else None)

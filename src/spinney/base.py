@@ -76,8 +76,7 @@ class Estimator(BaseEstimator, Persistent, metaclass=_EstimatorType, persistent_
 
     A subclass
 
-    - declares its parameters by `parameters`, or stores them by ``self._store_params(locals())`` as the only
-      line of ``__init__``;
+    - declares its parameters by `parameters`;
     - lists the rules of its parameters in `_parameter_rules`, and calls `_check_params` first in ``fit``;
     - lists its fitted attributes in `_required_attributes` (always there after a fit), `_state_attributes`
       (sometimes) and `_transient_attributes` (computed by `_derived`, not saved), see `Persistent`;
@@ -87,12 +86,6 @@ class Estimator(BaseEstimator, Persistent, metaclass=_EstimatorType, persistent_
     """
 
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = {}
-
-    def _store_params(self, arguments: Mapping[str, Any]) -> None:
-        """Store the arguments of ``__init__``, which are its ``locals()``, unchanged."""
-        self.__dict__.update(
-            (name, value) for name, value in arguments.items() if name not in ("self", "__class__")
-        )
 
     def _check_params(self) -> None:
         """Raise InvalidParameterError if a parameter has a value that its rules do not allow."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from spinney.base import TableEstimator
+from spinney.base import TableEstimator, parameters
 from spinney.bayes.base import Batch, NaiveBayes, log_of
 from spinney.bayes.discrete import DISCRETE_RULES, class_log_prior, smoothing
 from spinney.core.arrays import Floats
@@ -27,6 +28,7 @@ _MAX_CODE = 2**31 - 2
 Codes = NDArray[np.int32]
 
 
+@parameters
 class CategoricalNB(NaiveBayes, TableEstimator):
     """Categorical naive Bayes: every feature has a probability per category and class.
 
@@ -92,23 +94,18 @@ class CategoricalNB(NaiveBayes, TableEstimator):
     }
     _required_attributes = ("class_log_prior_", "category_count_", "feature_log_prob_", "n_categories_")
 
-    class_log_prior_: Floats
-    category_count_: list[Floats]
-    feature_log_prob_: list[Floats]
-    n_categories_: NDArray[np.int64]
+    alpha: float = 1.0
+    force_alpha: bool = True
+    fit_prior: bool = True
+    class_prior: ArrayLike | None = None
+    min_categories: int | ArrayLike | None = None
+    unseen: Literal["missing", "error"] = "missing"
+    n_jobs: int | None = None
 
-    def __init__(
-        self,
-        *,
-        alpha: float = 1.0,
-        force_alpha: bool = True,
-        fit_prior: bool = True,
-        class_prior: ArrayLike | None = None,
-        min_categories: int | ArrayLike | None = None,
-        unseen: Literal["missing", "error"] = "missing",
-        n_jobs: int | None = None,
-    ) -> None:
-        self._store_params(locals())
+    class_log_prior_: Floats = field(init=False)
+    category_count_: list[Floats] = field(init=False)
+    feature_log_prob_: list[Floats] = field(init=False)
+    n_categories_: NDArray[np.int64] = field(init=False)
 
     def _open(self, X: Any, first: bool) -> tuple[Any, int, dict[str, Any]]:
         _check_dense(X)

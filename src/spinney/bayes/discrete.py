@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from spinney.base import MatrixEstimator
+from spinney.base import MatrixEstimator, parameters
 from spinney.bayes.base import Batch, NaiveBayes, check_priors, log_of
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
@@ -105,6 +105,7 @@ class _CountBayes(NaiveBayes, MatrixEstimator):
             require(valid, "there is not one probability per class and feature")
 
 
+@parameters
 class MultinomialNB(_CountBayes):
     """Multinomial naive Bayes for counts, such as words of texts.
 
@@ -152,16 +153,11 @@ class MultinomialNB(_CountBayes):
 
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = DISCRETE_RULES
 
-    def __init__(
-        self,
-        *,
-        alpha: float | ArrayLike = 1.0,
-        force_alpha: bool = True,
-        fit_prior: bool = True,
-        class_prior: ArrayLike | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self._store_params(locals())
+    alpha: float | ArrayLike = 1.0
+    force_alpha: bool = True
+    fit_prior: bool = True
+    class_prior: ArrayLike | None = None
+    n_jobs: int | None = None
 
     def _sums(self, rows: Matrix, batch: Batch) -> dict[str, Any]:
         check_not_negative(type(self).__name__, rows)
@@ -187,6 +183,7 @@ class MultinomialNB(_CountBayes):
         return tags
 
 
+@parameters
 class BernoulliNB(_CountBayes):
     """Bernoulli naive Bayes for binary features.
 
@@ -239,17 +236,12 @@ class BernoulliNB(_CountBayes):
         "binarize": (NONE, Real(-np.inf)),
     }
 
-    def __init__(
-        self,
-        *,
-        alpha: float | ArrayLike = 1.0,
-        force_alpha: bool = True,
-        binarize: float | None = 0.0,
-        fit_prior: bool = True,
-        class_prior: ArrayLike | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self._store_params(locals())
+    alpha: float | ArrayLike = 1.0
+    force_alpha: bool = True
+    binarize: float | None = 0.0
+    fit_prior: bool = True
+    class_prior: ArrayLike | None = None
+    n_jobs: int | None = None
 
     @property
     def _threshold(self) -> float | None:  # type: ignore[override]

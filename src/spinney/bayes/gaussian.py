@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spinney.base import MatrixEstimator
+from spinney.base import MatrixEstimator, parameters
 from spinney.bayes.base import Batch, NaiveBayes, check_priors, log_of
 from spinney.core.arrays import Floats
 from spinney.core.parameters import NONE, Real, Rule, thread_count
@@ -19,6 +20,7 @@ from spinney.members.tables import is_array
 from spinney.native import core
 
 
+@parameters
 class GaussianNB(NaiveBayes, MatrixEstimator):
     """Gaussian naive Bayes: every feature is normally distributed within a class, independent of the others.
 
@@ -73,16 +75,15 @@ class GaussianNB(NaiveBayes, MatrixEstimator):
     _allow_sparse = False
     _allow_nan = True
 
-    theta_: Floats
-    var_: Floats
-    class_prior_: Floats
-    feature_count_: Floats
-    _squares: Floats
+    priors: ArrayLike | None = None
+    var_smoothing: float = 1e-9
+    n_jobs: int | None = None
 
-    def __init__(
-        self, *, priors: ArrayLike | None = None, var_smoothing: float = 1e-9, n_jobs: int | None = None
-    ) -> None:
-        self._store_params(locals())
+    theta_: Floats = field(init=False)
+    var_: Floats = field(init=False)
+    class_prior_: Floats = field(init=False)
+    feature_count_: Floats = field(init=False)
+    _squares: Floats = field(init=False)
 
     def _open(self, X: Any, first: bool) -> tuple[Matrix, int, dict[str, Any]]:
         if first:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from spinney.base import MatrixEstimator
+from spinney.base import MatrixEstimator, parameters
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Integer, Kind, OneOf, Real, Rule, thread_count
@@ -23,6 +24,7 @@ from spinney.io import require
 from spinney.members.tables import check_labels, is_array
 
 
+@parameters
 class LinearDiscriminantAnalysis(
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
     ClassifierMixin,  # type: ignore[misc]
@@ -105,27 +107,23 @@ class LinearDiscriminantAnalysis(
     )  # fmt: skip
     _allow_sparse = False
 
-    classes_: NDArray[Any]
-    coef_: Floats
-    intercept_: Floats
-    means_: Floats
-    priors_: Floats
-    scalings_: Floats
-    xbar_: Floats | None = None
-    _max_components: int
+    solver: Literal["svd", "lsqr", "eigen"] = field(default="svd", kw_only=False)
+    shrinkage: float | Literal["auto"] | None = field(default=None, kw_only=False)
+    priors: ArrayLike | None = field(default=None, kw_only=False)
+    n_components: int | None = field(default=None, kw_only=False)
+    store_covariance: bool = field(default=False, kw_only=False)
+    tol: float = field(default=1e-4, kw_only=False)
+    covariance_estimator: Any = field(default=None, kw_only=False)
+    n_jobs: int | None = field(default=None, kw_only=False)
 
-    def __init__(
-        self,
-        solver: Literal["svd", "lsqr", "eigen"] = "svd",
-        shrinkage: float | Literal["auto"] | None = None,
-        priors: ArrayLike | None = None,
-        n_components: int | None = None,
-        store_covariance: bool = False,
-        tol: float = 1e-4,
-        covariance_estimator: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self._store_params(locals())
+    classes_: NDArray[Any] = field(init=False)
+    coef_: Floats = field(init=False)
+    intercept_: Floats = field(init=False)
+    means_: Floats = field(init=False)
+    priors_: Floats = field(init=False)
+    scalings_: Floats = field(init=False)
+    xbar_: Floats | None = field(default=None, init=False)
+    _max_components: int = field(init=False)
 
     # ---- fitting ----
 

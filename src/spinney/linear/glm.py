@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 
+from spinney.base import parameters
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, Integer, OneOf, Real, Rule
@@ -133,6 +134,7 @@ class FamilyLoss(RowLoss):
         return np.array([score_of(mean, self.link) - added])
 
 
+@parameters
 class GeneralizedLinearRegressor(RegressorMixin, LinearRegressor):  # type: ignore[misc]
     """Generalized linear model: the mean of y is a function of a linear score.
 
@@ -207,24 +209,19 @@ class GeneralizedLinearRegressor(RegressorMixin, LinearRegressor):  # type: igno
         **INPUT_RULES,
     }
 
-    n_iter_: int
+    family: Family = field(default="normal", kw_only=False)
+    link: Link = "auto"
+    power: float = 1.5
+    alpha: float = 1.0
+    l1_ratio: float = 0.0
+    fit_intercept: bool = True
+    max_iter: int = 100
+    tol: float = 1e-4
+    n_jobs: int | None = None
+    categorical: Literal["one-hot"] | None = None
+    missing: Literal["mean"] | None = None
 
-    def __init__(
-        self,
-        family: Family = "normal",
-        *,
-        link: Link = "auto",
-        power: float = 1.5,
-        alpha: float = 1.0,
-        l1_ratio: float = 0.0,
-        fit_intercept: bool = True,
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        n_jobs: int | None = None,
-        categorical: Literal["one-hot"] | None = None,
-        missing: Literal["mean"] | None = None,
-    ) -> None:
-        self._store_params(locals())
+    n_iter_: int = field(init=False)
 
     def fit(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None, offset: ArrayLike | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -12,10 +13,11 @@ from scipy import sparse
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 
-from spinney.core import parameters
+from spinney.base import parameters
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, Integer, OneOf, Real, Rule
+from spinney.core.parameters import ArrayLike as ArrayRule
 from spinney.io import require
 from spinney.linear.base import INPUT_RULES, LinearRegressor, Training
 from spinney.linear.design import Moments
@@ -25,7 +27,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
     "alpha": (Real(0.0),),
     "l1_ratio": (Real(0.0, 1.0),),
     "fit_intercept": (FLAG,),
-    "precompute": (FLAG, OneOf("auto"), parameters.ArrayLike()),
+    "precompute": (FLAG, OneOf("auto"), ArrayRule()),
     "copy_X": (FLAG,),
     "max_iter": (Integer(1),),
     "tol": (Real(0.0),),
@@ -109,6 +111,7 @@ class PenalizedRegressor(LinearRegressor, persistent_name=""):
         require(valid, "the duality gap or n_iter_ is not valid")
 
 
+@parameters
 class ElasticNet(RegressorMixin, MultiOutputMixin, PenalizedRegressor):  # type: ignore[misc]
     """Linear regression with L1 and L2 penalties.
 
@@ -181,27 +184,20 @@ class ElasticNet(RegressorMixin, MultiOutputMixin, PenalizedRegressor):  # type:
 
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = RULES
 
-    l1_ratio: float = 1.0
-
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        l1_ratio: float = 0.5,
-        fit_intercept: bool = True,
-        precompute: bool | ArrayLike = False,
-        max_iter: int = 1000,
-        copy_X: bool = True,
-        tol: float = 1e-4,
-        warm_start: bool = False,
-        positive: bool = False,
-        random_state: Any = None,
-        selection: Literal["cyclic", "random"] = "cyclic",
-        n_jobs: int | None = None,
-        categorical: Literal["one-hot"] | None = None,
-        missing: Literal["mean"] | None = None,
-    ) -> None:
-        self._store_params(locals())
+    alpha: float = field(default=1.0, kw_only=False)
+    l1_ratio: float = 0.5
+    fit_intercept: bool = True
+    precompute: bool | ArrayLike = False
+    max_iter: int = 1000
+    copy_X: bool = True
+    tol: float = 1e-4
+    warm_start: bool = False
+    positive: bool = False
+    random_state: Any = None
+    selection: Literal["cyclic", "random"] = "cyclic"
+    n_jobs: int | None = None
+    categorical: Literal["one-hot"] | None = None
+    missing: Literal["mean"] | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the coefficients.
@@ -225,6 +221,7 @@ class ElasticNet(RegressorMixin, MultiOutputMixin, PenalizedRegressor):  # type:
         return self._set_fitted(**fitted, **training.read_as)
 
 
+@parameters
 class Lasso(ElasticNet):
     """Linear regression with an L1 penalty.
 
@@ -240,10 +237,10 @@ class Lasso(ElasticNet):
         Fit an intercept, which is not penalized.
     precompute : bool or array-like of shape (n_columns, n_columns), default=False
         Accepted for compatibility; Gram matrices are formed where they are cheaper.
-    copy_X : bool, default=True
-        Accepted for compatibility; X is never changed.
     max_iter : int, default=1000
         Maximum number of sweeps over the coefficients.
+    copy_X : bool, default=True
+        Accepted for compatibility; X is never changed.
     tol : float, default=1e-4
         Stop when the duality gap is below tol times the mean squared target.
     warm_start : bool, default=False
@@ -292,28 +289,10 @@ class Lasso(ElasticNet):
     [0.75]
     """
 
-    l1_ratio = 1.0
-
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        fit_intercept: bool = True,
-        precompute: bool | ArrayLike = False,
-        copy_X: bool = True,
-        max_iter: int = 1000,
-        tol: float = 1e-4,
-        warm_start: bool = False,
-        positive: bool = False,
-        random_state: Any = None,
-        selection: Literal["cyclic", "random"] = "cyclic",
-        n_jobs: int | None = None,
-        categorical: Literal["one-hot"] | None = None,
-        missing: Literal["mean"] | None = None,
-    ) -> None:
-        self._store_params(locals())
+    l1_ratio: float = field(default=1.0, init=False)
 
 
+@parameters
 class MultiTaskElasticNet(RegressorMixin, MultiOutputMixin, PenalizedRegressor):  # type: ignore[misc]
     """Elastic net for several targets that use the same features.
 
@@ -382,25 +361,18 @@ class MultiTaskElasticNet(RegressorMixin, MultiOutputMixin, PenalizedRegressor):
 
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = RULES
 
-    l1_ratio: float = 1.0
-
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        l1_ratio: float = 0.5,
-        fit_intercept: bool = True,
-        copy_X: bool = True,
-        max_iter: int = 1000,
-        tol: float = 1e-4,
-        warm_start: bool = False,
-        random_state: Any = None,
-        selection: Literal["cyclic", "random"] = "cyclic",
-        n_jobs: int | None = None,
-        categorical: Literal["one-hot"] | None = None,
-        missing: Literal["mean"] | None = None,
-    ) -> None:
-        self._store_params(locals())
+    alpha: float = field(default=1.0, kw_only=False)
+    l1_ratio: float = 0.5
+    fit_intercept: bool = True
+    copy_X: bool = True
+    max_iter: int = 1000
+    tol: float = 1e-4
+    warm_start: bool = False
+    random_state: Any = None
+    selection: Literal["cyclic", "random"] = "cyclic"
+    n_jobs: int | None = None
+    categorical: Literal["one-hot"] | None = None
+    missing: Literal["mean"] | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the coefficients.
@@ -437,6 +409,7 @@ class MultiTaskElasticNet(RegressorMixin, MultiOutputMixin, PenalizedRegressor):
         return tags
 
 
+@parameters
 class MultiTaskLasso(MultiTaskElasticNet):
     """Lasso for several targets that use the same features.
 
@@ -499,21 +472,4 @@ class MultiTaskLasso(MultiTaskElasticNet):
     [[0.894, 0.0], [0.894, 0.0]]
     """
 
-    l1_ratio = 1.0
-
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        fit_intercept: bool = True,
-        copy_X: bool = True,
-        max_iter: int = 1000,
-        tol: float = 1e-4,
-        warm_start: bool = False,
-        random_state: Any = None,
-        selection: Literal["cyclic", "random"] = "cyclic",
-        n_jobs: int | None = None,
-        categorical: Literal["one-hot"] | None = None,
-        missing: Literal["mean"] | None = None,
-    ) -> None:
-        self._store_params(locals())
+    l1_ratio: float = field(default=1.0, init=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -11,11 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 from sklearn.model_selection import check_cv
 
-from spinney.core import parameters
+from spinney.base import parameters
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
 from spinney.core.ledger import Ledger
 from spinney.core.parameters import FLAG, Integer, Real, Rule
+from spinney.core.parameters import ArrayLike as ArrayRule
 from spinney.io import Persistent, require
 from spinney.linear.base import Training
 from spinney.linear.design import Design, Moments, weighted_mean
@@ -128,6 +129,7 @@ def _as_slice(rows: NDArray[np.intp]) -> NDArray[np.intp] | slice:
     return rows
 
 
+@parameters
 class ElasticNetCV(RegressorMixin, PenalizedRegressor):  # type: ignore[misc]
     """Elastic net with alpha and the share of L1 chosen by cross-validation.
 
@@ -220,40 +222,34 @@ class ElasticNetCV(RegressorMixin, PenalizedRegressor):  # type: ignore[misc]
     _state_attributes: ClassVar[tuple[str, ...]] = ("ledger_",)
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = {
         **RULES,
-        "l1_ratio": (Real(0.0, 1.0), parameters.ArrayLike()),
+        "l1_ratio": (Real(0.0, 1.0), ArrayRule()),
         "eps": (Real(0.0, open_ends="("),),
-        "alphas": (Integer(1), parameters.ArrayLike()),
+        "alphas": (Integer(1), ArrayRule()),
         "ledger": (FLAG,),
     }
 
-    l1_ratio: float | ArrayLike = 1.0
-    alpha_: float
-    l1_ratio_: float
-    alphas_: Floats
-    mse_path_: Floats
+    l1_ratio: float | ArrayLike = 0.5
+    eps: float = 1e-3
+    alphas: int | ArrayLike = 100
+    fit_intercept: bool = True
+    precompute: bool | str | ArrayLike = "auto"
+    max_iter: int = 1000
+    tol: float = 1e-4
+    cv: Any = None
+    copy_X: bool = True
+    verbose: int = 0
+    n_jobs: int | None = None
+    positive: bool = False
+    random_state: Any = None
+    selection: Literal["cyclic", "random"] = "cyclic"
+    ledger: bool = False
+    categorical: Literal["one-hot"] | None = None
+    missing: Literal["mean"] | None = None
 
-    def __init__(
-        self,
-        *,
-        l1_ratio: float | ArrayLike = 0.5,
-        eps: float = 1e-3,
-        alphas: int | ArrayLike = 100,
-        fit_intercept: bool = True,
-        precompute: bool | str | ArrayLike = "auto",
-        max_iter: int = 1000,
-        tol: float = 1e-4,
-        cv: Any = None,
-        copy_X: bool = True,
-        verbose: int = 0,
-        n_jobs: int | None = None,
-        positive: bool = False,
-        random_state: Any = None,
-        selection: Literal["cyclic", "random"] = "cyclic",
-        ledger: bool = False,
-        categorical: Literal["one-hot"] | None = None,
-        missing: Literal["mean"] | None = None,
-    ) -> None:
-        self._store_params(locals())
+    alpha_: float = field(init=False)
+    l1_ratio_: float = field(init=False)
+    alphas_: Floats = field(init=False)
+    mse_path_: Floats = field(init=False)
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Choose alpha and fit the coefficients.
@@ -395,6 +391,7 @@ class ElasticNetCV(RegressorMixin, PenalizedRegressor):  # type: ignore[misc]
         require(valid and (ledger is None or type(ledger) is PathLedger), "the path is not valid")
 
 
+@parameters
 class LassoCV(ElasticNetCV):
     """Lasso with alpha chosen by cross-validation; see :class:`ElasticNetCV`.
 
@@ -412,10 +409,10 @@ class LassoCV(ElasticNetCV):
         Maximum number of sweeps over the coefficients per alpha.
     tol : float, default=1e-4
         Stop when the duality gap is below tol times the mean squared target.
-    copy_X : bool, default=True
-        Accepted for compatibility; X is never changed.
     cv : int, splitter, iterable or None, default=None
         Folds; None is 5.
+    copy_X : bool, default=True
+        Accepted for compatibility; X is never changed.
     verbose : int, default=0
         Accepted for compatibility.
     n_jobs : int or None, default=None
@@ -477,26 +474,4 @@ class LassoCV(ElasticNetCV):
     ((100, 5), 9)
     """
 
-    l1_ratio = 1.0
-
-    def __init__(
-        self,
-        *,
-        eps: float = 1e-3,
-        alphas: int | ArrayLike = 100,
-        fit_intercept: bool = True,
-        precompute: bool | str | ArrayLike = "auto",
-        max_iter: int = 1000,
-        tol: float = 1e-4,
-        copy_X: bool = True,
-        cv: Any = None,
-        verbose: int = 0,
-        n_jobs: int | None = None,
-        positive: bool = False,
-        random_state: Any = None,
-        selection: Literal["cyclic", "random"] = "cyclic",
-        ledger: bool = False,
-        categorical: Literal["one-hot"] | None = None,
-        missing: Literal["mean"] | None = None,
-    ) -> None:
-        self._store_params(locals())
+    l1_ratio: float | ArrayLike = field(default=1.0, init=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -12,10 +13,11 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import GridSearchCV
 
-from spinney.core import parameters
+from spinney.base import parameters
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Integer, OneOf, Real, Rule
+from spinney.core.parameters import ArrayLike as ArrayRule
 from spinney.io import require
 from spinney.linear import normal_equations
 from spinney.linear.base import INPUT_RULES, LinearRegressor, Training, target_shaped
@@ -24,6 +26,7 @@ from spinney.linear.design import Moments
 _SOLVERS = ("auto", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs")
 
 
+@parameters
 class LinearRegression(RegressorMixin, MultiOutputMixin, LinearRegressor):  # type: ignore[misc]
     """Ordinary least squares: minimize Σ w (y − X coef − intercept)².
 
@@ -87,18 +90,13 @@ class LinearRegression(RegressorMixin, MultiOutputMixin, LinearRegressor):  # ty
         **INPUT_RULES,
     }
 
-    def __init__(
-        self,
-        *,
-        fit_intercept: bool = True,
-        copy_X: bool = True,
-        tol: float = 1e-6,
-        n_jobs: int | None = None,
-        positive: bool = False,
-        categorical: Literal["one-hot"] | None = None,
-        missing: Literal["mean"] | None = None,
-    ) -> None:
-        self._store_params(locals())
+    fit_intercept: bool = True
+    copy_X: bool = True
+    tol: float = 1e-6
+    n_jobs: int | None = None
+    positive: bool = False
+    categorical: Literal["one-hot"] | None = None
+    missing: Literal["mean"] | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the coefficients.
@@ -139,6 +137,7 @@ class LinearRegression(RegressorMixin, MultiOutputMixin, LinearRegressor):  # ty
         require(valid and (singular is None or isinstance(singular, np.ndarray)), "the rank is not valid")
 
 
+@parameters
 class Ridge(RegressorMixin, MultiOutputMixin, LinearRegressor):  # type: ignore[misc]
     """Ridge regression: minimize Σ w (y − X coef − intercept)² + alpha ‖coef‖².
 
@@ -199,7 +198,7 @@ class Ridge(RegressorMixin, MultiOutputMixin, LinearRegressor):  # type: ignore[
     """
 
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = {
-        "alpha": (Real(0.0), parameters.ArrayLike()),
+        "alpha": (Real(0.0), ArrayRule()),
         "fit_intercept": (FLAG,),
         "copy_X": (FLAG,),
         "max_iter": (NONE, Integer(1)),
@@ -208,24 +207,18 @@ class Ridge(RegressorMixin, MultiOutputMixin, LinearRegressor):  # type: ignore[
         "positive": (FLAG,),
         **INPUT_RULES,
     }
-    n_iter_: int = 1
-
-    def __init__(
-        self,
-        alpha: float | ArrayLike = 1.0,
-        *,
-        fit_intercept: bool = True,
-        copy_X: bool = True,
-        max_iter: int | None = None,
-        tol: float = 1e-4,
-        solver: str = "auto",
-        positive: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        categorical: Literal["one-hot"] | None = None,
-        missing: Literal["mean"] | None = None,
-    ) -> None:
-        self._store_params(locals())
+    alpha: float | ArrayLike = field(default=1.0, kw_only=False)
+    fit_intercept: bool = True
+    copy_X: bool = True
+    max_iter: int | None = None
+    tol: float = 1e-4
+    solver: str = "auto"
+    positive: bool = False
+    random_state: Any = None
+    n_jobs: int | None = None
+    categorical: Literal["one-hot"] | None = None
+    missing: Literal["mean"] | None = None
+    n_iter_: int = field(default=1, init=False)
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the coefficients.
@@ -270,6 +263,7 @@ class Ridge(RegressorMixin, MultiOutputMixin, LinearRegressor):  # type: ignore[
         return np.broadcast_to(alphas, n_targets)
 
 
+@parameters
 class RidgeCV(RegressorMixin, MultiOutputMixin, LinearRegressor):  # type: ignore[misc]
     """Ridge regression with alpha chosen by leave-one-out cross-validation.
 
@@ -335,7 +329,7 @@ class RidgeCV(RegressorMixin, MultiOutputMixin, LinearRegressor):  # type: ignor
     _required_attributes: ClassVar[tuple[str, ...]] = ("alpha_", "best_score_")
     _state_attributes: ClassVar[tuple[str, ...]] = ("cv_results_",)
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = {
-        "alphas": (Real(0.0), parameters.ArrayLike()),
+        "alphas": (Real(0.0), ArrayRule()),
         "fit_intercept": (FLAG,),
         "gcv_mode": (OneOf(None, "auto", "svd", "eigen"),),
         "store_cv_results": (FLAG,),
@@ -343,24 +337,19 @@ class RidgeCV(RegressorMixin, MultiOutputMixin, LinearRegressor):  # type: ignor
         **INPUT_RULES,
     }
 
-    alpha_: float | Floats
-    best_score_: float | Floats
+    alphas: ArrayLike = field(default=(0.1, 1.0, 10.0), kw_only=False)
+    fit_intercept: bool = True
+    scoring: Any = None
+    cv: Any = None
+    gcv_mode: Literal["auto", "svd", "eigen"] | None = None
+    store_cv_results: bool = False
+    alpha_per_target: bool = False
+    n_jobs: int | None = None
+    categorical: Literal["one-hot"] | None = None
+    missing: Literal["mean"] | None = None
 
-    def __init__(
-        self,
-        alphas: ArrayLike = (0.1, 1.0, 10.0),
-        *,
-        fit_intercept: bool = True,
-        scoring: Any = None,
-        cv: Any = None,
-        gcv_mode: Literal["auto", "svd", "eigen"] | None = None,
-        store_cv_results: bool = False,
-        alpha_per_target: bool = False,
-        n_jobs: int | None = None,
-        categorical: Literal["one-hot"] | None = None,
-        missing: Literal["mean"] | None = None,
-    ) -> None:
-        self._store_params(locals())
+    alpha_: float | Floats = field(init=False)
+    best_score_: float | Floats = field(init=False)
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Choose alpha and fit the coefficients.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -14,11 +15,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 
-from spinney.base import ProbabilisticClassifier
-from spinney.core import parameters
+from spinney.base import ProbabilisticClassifier, parameters
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Integer, Kind, OneOf, Real, Rule
+from spinney.core.parameters import ArrayLike as ArrayRule
 from spinney.data.weights import apply_class_weights
 from spinney.io import require
 from spinney.linear.base import INPUT_RULES, LinearClassifier, Training
@@ -137,6 +138,7 @@ class _Logistic(ProbabilisticClassifier, LinearClassifier, persistent_name=""):
         require(isinstance(n_iter, np.ndarray) and n_iter.dtype == np.int32, "n_iter_ is not valid")
 
 
+@parameters
 class LogisticRegression(_Logistic):
     """Logistic regression, binary, multinomial or one-vs-rest, with L1, L2 or elastic-net penalty.
 
@@ -221,28 +223,23 @@ class LogisticRegression(_Logistic):
         **_RULES,
     }
 
-    def __init__(
-        self,
-        penalty: Literal["auto", "l1", "l2", "elasticnet"] | None = "auto",
-        *,
-        C: float = 1.0,
-        l1_ratio: float | None = 0.0,
-        dual: bool = False,
-        tol: float = 1e-4,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        class_weight: Any = None,
-        random_state: Any = None,
-        solver: str = "auto",
-        max_iter: int = 100,
-        verbose: int = 0,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        multi_class: Literal["multinomial", "ovr"] = "multinomial",
-        categorical: Literal["one-hot"] | None = None,
-        missing: Literal["mean"] | None = None,
-    ) -> None:
-        self._store_params(locals())
+    penalty: Literal["auto", "l1", "l2", "elasticnet"] | None = field(default="auto", kw_only=False)
+    C: float = 1.0
+    l1_ratio: float | None = 0.0
+    dual: bool = False
+    tol: float = 1e-4
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+    class_weight: Any = None
+    random_state: Any = None
+    solver: str = "auto"
+    max_iter: int = 100
+    verbose: int = 0
+    warm_start: bool = False
+    n_jobs: int | None = None
+    multi_class: Literal["multinomial", "ovr"] = "multinomial"
+    categorical: Literal["one-hot"] | None = None
+    missing: Literal["mean"] | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the coefficients.
@@ -279,6 +276,7 @@ class LogisticRegression(_Logistic):
         return np.column_stack([coef, np.broadcast_to(self.intercept_, n_outputs)])
 
 
+@parameters
 class LogisticRegressionCV(_Logistic):
     """Logistic regression with the strength of the penalty chosen by cross-validation.
 
@@ -378,43 +376,38 @@ class LogisticRegressionCV(_Logistic):
         "coefs_paths_",
     )
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = {
-        "Cs": (Integer(1), parameters.ArrayLike()),
-        "l1_ratios": (NONE, parameters.ArrayLike()),
+        "Cs": (Integer(1), ArrayRule()),
+        "l1_ratios": (NONE, ArrayRule()),
         "refit": (FLAG,),
         **_RULES,
     }
 
-    C_: float
-    l1_ratio_: float
-    Cs_: Floats
-    l1_ratios_: Floats
-    scores_: Floats
-    coefs_paths_: Floats
+    Cs: int | ArrayLike = 10
+    l1_ratios: ArrayLike | None = None
+    fit_intercept: bool = True
+    cv: Any = None
+    dual: bool = False
+    penalty: Literal["auto", "l1", "l2", "elasticnet"] | None = "auto"
+    scoring: Any = None
+    solver: str = "auto"
+    tol: float = 1e-4
+    max_iter: int = 100
+    class_weight: Any = None
+    n_jobs: int | None = None
+    verbose: int = 0
+    refit: bool = True
+    intercept_scaling: float = 1.0
+    random_state: Any = None
+    multi_class: Literal["multinomial", "ovr"] = "multinomial"
+    categorical: Literal["one-hot"] | None = None
+    missing: Literal["mean"] | None = None
 
-    def __init__(
-        self,
-        *,
-        Cs: int | ArrayLike = 10,
-        l1_ratios: ArrayLike | None = None,
-        fit_intercept: bool = True,
-        cv: Any = None,
-        dual: bool = False,
-        penalty: Literal["auto", "l1", "l2", "elasticnet"] | None = "auto",
-        scoring: Any = None,
-        solver: str = "auto",
-        tol: float = 1e-4,
-        max_iter: int = 100,
-        class_weight: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        refit: bool = True,
-        intercept_scaling: float = 1.0,
-        random_state: Any = None,
-        multi_class: Literal["multinomial", "ovr"] = "multinomial",
-        categorical: Literal["one-hot"] | None = None,
-        missing: Literal["mean"] | None = None,
-    ) -> None:
-        self._store_params(locals())
+    C_: float = field(init=False)
+    l1_ratio_: float = field(init=False)
+    Cs_: Floats = field(init=False)
+    l1_ratios_: Floats = field(init=False)
+    scores_: Floats = field(init=False)
+    coefs_paths_: Floats = field(init=False)
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Choose the strength of the penalty and fit the coefficients.

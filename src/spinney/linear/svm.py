@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 
+from spinney.base import parameters
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Integer, Kind, OneOf, Real, Rule, draw_seed
@@ -98,6 +100,7 @@ def _use_dual(dual: Any, smooth: bool, design: Design) -> bool:
     return bool(design.n_columns > max(design.n_rows, MAX_NEWTON) if dual == "auto" else dual)
 
 
+@parameters
 class LinearSVC(LinearClassifier):
     """Linear support vector classification.
 
@@ -177,28 +180,23 @@ class LinearSVC(LinearClassifier):
         **_RULES,
     }
 
-    n_iter_: int
+    penalty: Literal["l1", "l2"] = field(default="l2", kw_only=False)
+    loss: Literal["hinge", "squared_hinge"] = field(default="squared_hinge", kw_only=False)
+    dual: bool | Literal["auto"] = "auto"
+    tol: float = 1e-4
+    C: float = 1.0
+    multi_class: Literal["ovr"] = "ovr"
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+    class_weight: Any = None
+    verbose: int = 0
+    random_state: Any = None
+    max_iter: int = 1000
+    n_jobs: int | None = None
+    categorical: Literal["one-hot"] | None = None
+    missing: Literal["mean"] | None = None
 
-    def __init__(
-        self,
-        penalty: Literal["l1", "l2"] = "l2",
-        loss: Literal["hinge", "squared_hinge"] = "squared_hinge",
-        *,
-        dual: bool | Literal["auto"] = "auto",
-        tol: float = 1e-4,
-        C: float = 1.0,
-        multi_class: Literal["ovr"] = "ovr",
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        class_weight: Any = None,
-        verbose: int = 0,
-        random_state: Any = None,
-        max_iter: int = 1000,
-        n_jobs: int | None = None,
-        categorical: Literal["one-hot"] | None = None,
-        missing: Literal["mean"] | None = None,
-    ) -> None:
-        self._store_params(locals())
+    n_iter_: int = field(init=False)
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the coefficients.
@@ -262,6 +260,7 @@ class LinearSVC(LinearClassifier):
         require(type(vars(self).get("n_iter_")) is int, "n_iter_ is not valid")
 
 
+@parameters
 class LinearSVR(RegressorMixin, LinearRegressor):  # type: ignore[misc]
     """Linear support vector regression.
 
@@ -334,26 +333,21 @@ class LinearSVR(RegressorMixin, LinearRegressor):  # type: ignore[misc]
         **_RULES,
     }
 
-    n_iter_: int
+    epsilon: float = 0.0
+    tol: float = 1e-4
+    C: float = 1.0
+    loss: Literal["epsilon_insensitive", "squared_epsilon_insensitive"] = "epsilon_insensitive"
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+    dual: bool | Literal["auto"] = "auto"
+    verbose: int = 0
+    random_state: Any = None
+    max_iter: int = 1000
+    n_jobs: int | None = None
+    categorical: Literal["one-hot"] | None = None
+    missing: Literal["mean"] | None = None
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 0.0,
-        tol: float = 1e-4,
-        C: float = 1.0,
-        loss: Literal["epsilon_insensitive", "squared_epsilon_insensitive"] = "epsilon_insensitive",
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        dual: bool | Literal["auto"] = "auto",
-        verbose: int = 0,
-        random_state: Any = None,
-        max_iter: int = 1000,
-        n_jobs: int | None = None,
-        categorical: Literal["one-hot"] | None = None,
-        missing: Literal["mean"] | None = None,
-    ) -> None:
-        self._store_params(locals())
+    n_iter_: int = field(init=False)
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the coefficients.

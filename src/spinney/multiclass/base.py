@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import field
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin, is_regressor
 
-from spinney.base import Estimator
+from spinney.base import Estimator, parameters
 from spinney.core.arrays import Floats
 from spinney.core.errors import SpinneyError
 from spinney.core.parameters import FLAG, Integer, Rule
@@ -54,6 +55,7 @@ class BinaryMembers(ClassifierMixin, MetaEstimatorMixin, Estimator, persistent_n
         return tags
 
 
+@parameters
 class ConstantMember(Estimator):
     """A member that was trained on one class only.
 
@@ -68,8 +70,7 @@ class ConstantMember(Estimator):
     [1, 1]
     """
 
-    def __init__(self, answer: int = 0) -> None:
-        self._store_params(locals())
+    answer: int = field(default=0, kw_only=False)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Return the member, for there is nothing to learn.

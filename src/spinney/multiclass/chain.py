@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Any, ClassVar, Literal, Self, cast
 
 import narwhals as nw
@@ -12,6 +13,7 @@ from scipy import sparse
 from sklearn.model_selection import cross_val_predict
 from sklearn.utils.metaestimators import available_if
 
+from spinney.base import parameters
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Integer, Kind, OneOf, Rule, draw_seed
@@ -52,6 +54,7 @@ def append_columns(X: Any, values: Floats) -> Any:
     return np.hstack([np.asarray(X), values])
 
 
+@parameters
 class ClassifierChain(BinaryMembers):
     """Chain of classifiers for several labels (Read et al., 2009).
 
@@ -106,21 +109,16 @@ class ClassifierChain(BinaryMembers):
     }
     _required_attributes: ClassVar[tuple[str, ...]] = ("classes_", "order_", "chain_method_")
 
-    classes_: list[NDArray[Any]]
-    order_: NDArray[np.int64]
-    chain_method_: str
+    estimator: Any = field(kw_only=False)
+    order: ArrayLike | Literal["random"] | None = None
+    cv: Any = None
+    chain_method: Literal["predict", "predict_proba", "decision_function"] = "predict"
+    random_state: Any = None
+    verbose: bool = False
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        order: ArrayLike | Literal["random"] | None = None,
-        cv: Any = None,
-        chain_method: Literal["predict", "predict_proba", "decision_function"] = "predict",
-        random_state: Any = None,
-        verbose: bool = False,
-    ) -> None:
-        self._store_params(locals())
+    classes_: list[NDArray[Any]] = field(init=False)
+    order_: NDArray[np.int64] = field(init=False)
+    chain_method_: str = field(init=False)
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the members one after the other.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from itertools import combinations
 from typing import Any, ClassVar, Self
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 
+from spinney.base import parameters
 from spinney.core.arrays import Floats
 from spinney.core.parameters import thread_count
 from spinney.data.target import encode_labels
@@ -45,6 +47,7 @@ def fit_pair(
     return fit_side(estimator, table, side, None if weights is None else weights[chosen])
 
 
+@parameters
 class OneVsOneClassifier(BinaryMembers):
     """One member per pair of classes, trained on the rows of both; the class with the most votes wins.
 
@@ -86,11 +89,12 @@ class OneVsOneClassifier(BinaryMembers):
     _required_attributes: ClassVar[tuple[str, ...]] = ("classes_",)
     _state_attributes: ClassVar[tuple[str, ...]] = ("pairwise_indices_",)
 
-    classes_: NDArray[Any]
-    pairwise_indices_: list[NDArray[np.int64]] | None = None
+    estimator: Any = field(kw_only=False)
+    n_jobs: int | None = None
+    verbose: int = 0
 
-    def __init__(self, estimator: Any, *, n_jobs: int | None = None, verbose: int = 0) -> None:
-        self._store_params(locals())
+    classes_: NDArray[Any] = field(init=False)
+    pairwise_indices_: list[NDArray[np.int64]] | None = field(default=None, init=False)
 
     @property
     def n_classes_(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils.metaestimators import available_if
 
+from spinney.base import parameters
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
 from spinney.core.parameters import thread_count
@@ -51,6 +53,7 @@ def fit_side(estimator: Any, X: Any, side: NDArray[np.int64], weights: Floats | 
     return fit_member(make_member(estimator), X, side, weights)
 
 
+@parameters
 class OneVsRestClassifier(BinaryMembers):
     """One member per class, which separates it from the rest; the largest score wins.
 
@@ -92,11 +95,12 @@ class OneVsRestClassifier(BinaryMembers):
 
     _required_attributes: ClassVar[tuple[str, ...]] = ("classes_", "multilabel_")
 
-    classes_: NDArray[Any]
-    multilabel_: bool
+    estimator: Any = field(kw_only=False)
+    n_jobs: int | None = None
+    verbose: int = 0
 
-    def __init__(self, estimator: Any, *, n_jobs: int | None = None, verbose: int = 0) -> None:
-        self._store_params(locals())
+    classes_: NDArray[Any] = field(init=False)
+    multilabel_: bool = field(init=False)
 
     @property
     def n_classes_(self) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
+from spinney.base import parameters
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, Integer, OneOf, Real, Rule
@@ -38,7 +39,23 @@ def _rule(model: Any, slack_loss: str, epsilon: float, regression: bool) -> Upda
     )
 
 
-class PassiveAggressiveClassifier(OnlineClassifier):
+@parameters
+class _StepParameters:
+    """Parameters of both estimators: the size of steps, and when to stop."""
+
+    C: float = 1.0
+    fit_intercept: bool = True
+    max_iter: int = 1000
+    tol: float | None = 1e-3
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 5
+    shuffle: bool = True
+    verbose: int = 0
+
+
+@parameters
+class PassiveAggressiveClassifier(_StepParameters, OnlineClassifier):
     """Passive–aggressive classification (Crammer et al., 2006).
 
     A row with a margin y wᵀx of at least 1 changes nothing. Any other changes w as little as makes its
@@ -114,27 +131,13 @@ class PassiveAggressiveClassifier(OnlineClassifier):
         "class_weight": CLASS_WEIGHT_RULE,
     }
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        fit_intercept: bool = True,
-        max_iter: int = 1000,
-        tol: float | None = 1e-3,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 5,
-        shuffle: bool = True,
-        verbose: int = 0,
-        loss: Literal["hinge", "squared_hinge"] = "hinge",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        warm_start: bool = False,
-        class_weight: Any = None,
-        average: bool | int = False,
-        ledger: bool = False,
-    ) -> None:
-        self._store_params(locals())
+    loss: Literal["hinge", "squared_hinge"] = "hinge"
+    n_jobs: int | None = None
+    random_state: Any = None
+    warm_start: bool = False
+    class_weight: Any = None
+    average: bool | int = False
+    ledger: bool = False
 
     def fit(
         self, X: Any, y: Any, coef_init: ArrayLike | None = None, intercept_init: ArrayLike | None = None
@@ -163,7 +166,8 @@ class PassiveAggressiveClassifier(OnlineClassifier):
         return _rule(self, "squared_hinge", 0.0, regression=False)
 
 
-class PassiveAggressiveRegressor(RegressorMixin, OnlineModel):  # type: ignore[misc]
+@parameters
+class PassiveAggressiveRegressor(RegressorMixin, _StepParameters, OnlineModel):  # type: ignore[misc]
     """Passive–aggressive regression (Crammer et al., 2006).
 
     A row whose error is at most ε changes nothing. Any other changes w as little as makes its ε-insensitive
@@ -234,26 +238,12 @@ class PassiveAggressiveRegressor(RegressorMixin, OnlineModel):  # type: ignore[m
         "epsilon": (Real(0.0),),
     }
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        fit_intercept: bool = True,
-        max_iter: int = 1000,
-        tol: float | None = 1e-3,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 5,
-        shuffle: bool = True,
-        verbose: int = 0,
-        loss: Literal["epsilon_insensitive", "squared_epsilon_insensitive"] = "epsilon_insensitive",
-        epsilon: float = 0.1,
-        random_state: Any = None,
-        warm_start: bool = False,
-        average: bool | int = False,
-        ledger: bool = False,
-    ) -> None:
-        self._store_params(locals())
+    loss: Literal["epsilon_insensitive", "squared_epsilon_insensitive"] = "epsilon_insensitive"
+    epsilon: float = 0.1
+    random_state: Any = None
+    warm_start: bool = False
+    average: bool | int = False
+    ledger: bool = False
 
     def fit(
         self, X: Any, y: Any, coef_init: ArrayLike | None = None, intercept_init: ArrayLike | None = None

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from spinney.base import parameters
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
 from spinney.core.parameters import NONE, Integer, OneOf, Real, Rule, thread_count
@@ -23,6 +25,7 @@ from spinney.online.training import PERCEPTRON, Learned, MistakeLedger, UpdateRu
 from spinney.svm.kernels import KERNELS, KernelFunction, kernel_sums, resolve_gamma
 
 
+@parameters
 class Perceptron(OnlineClassifier):
     """Perceptron (Rosenblatt, 1958): w ← w + η y x for every row on the wrong side.
 
@@ -140,42 +143,37 @@ class Perceptron(OnlineClassifier):
     _state_attributes = ("dual_coef_", "support_", "support_vectors_", "_gamma")
     _required_attributes = ("n_mistakes_", "margin_", "radius_", "mistake_bound_")
 
-    n_mistakes_: Any
-    margin_: Floats
-    mistake_bound_: Floats
-    radius_: float
-    dual_coef_: Floats
-    support_: NDArray[np.int64]
-    support_vectors_: Floats
-    _gamma: float
+    penalty: Literal["l2", "l1", "elasticnet"] | None = None
+    alpha: float = 1e-4
+    l1_ratio: float = 0.15
+    fit_intercept: bool = True
+    max_iter: int = 1000
+    tol: float | None = 1e-3
+    shuffle: bool = True
+    verbose: int = 0
+    eta0: float = 1.0
+    n_jobs: int | None = None
+    random_state: Any = 0
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 5
+    class_weight: Any = None
+    warm_start: bool = False
+    ledger: bool = False
+    form: Literal["primal", "dual"] = "primal"
+    kernel: Literal["linear", "poly", "rbf", "laplacian", "sigmoid"] = "linear"
+    degree: int = 3
+    gamma: float | Literal["scale", "auto"] = "scale"
+    coef0: float = 0.0
 
-    def __init__(
-        self,
-        *,
-        penalty: Literal["l2", "l1", "elasticnet"] | None = None,
-        alpha: float = 1e-4,
-        l1_ratio: float = 0.15,
-        fit_intercept: bool = True,
-        max_iter: int = 1000,
-        tol: float | None = 1e-3,
-        shuffle: bool = True,
-        verbose: int = 0,
-        eta0: float = 1.0,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 5,
-        class_weight: Any = None,
-        warm_start: bool = False,
-        ledger: bool = False,
-        form: Literal["primal", "dual"] = "primal",
-        kernel: Literal["linear", "poly", "rbf", "laplacian", "sigmoid"] = "linear",
-        degree: int = 3,
-        gamma: float | Literal["scale", "auto"] = "scale",
-        coef0: float = 0.0,
-    ) -> None:
-        self._store_params(locals())
+    n_mistakes_: Any = field(init=False)
+    margin_: Floats = field(init=False)
+    mistake_bound_: Floats = field(init=False)
+    radius_: float = field(init=False)
+    dual_coef_: Floats = field(init=False)
+    support_: NDArray[np.int64] = field(init=False)
+    support_vectors_: Floats = field(init=False)
+    _gamma: float = field(init=False)
 
     def fit(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import field
 from itertools import combinations
 from typing import Any, ClassVar, Literal, Self
 
@@ -13,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _ovr_decision_function
 from sklearn.utils.validation import check_is_fitted
 
+from spinney.base import parameters
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Kind, OneOf, Rule, draw_seed
@@ -59,6 +61,7 @@ def fit_pair_sigmoid(
     return fit_sigmoid(decision, positive, np.ones(len(both)))
 
 
+@parameters
 class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
     """Support vector classification with kernels, soft or hard margin.
 
@@ -165,32 +168,27 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
     _required_attributes = ("classes_", "class_weight_", "margin_")
     _state_attributes = ("probA_", "probB_")
 
-    classes_: NDArray[Any]
-    probA_: Floats  # noqa: N815
-    probB_: Floats  # noqa: N815
+    C: float = 1.0
+    kernel: str | Callable[[Any, Any], Any] = "rbf"
+    degree: int = 3
+    gamma: float | Literal["scale", "auto"] = "scale"
+    coef0: float = 0.0
+    shrinking: bool = True
+    probability: bool = False
+    tol: float = 1e-3
+    cache_size: float = 200
+    class_weight: Any = None
+    verbose: bool = False
+    max_iter: int = -1
+    decision_function_shape: Literal["ovr", "ovo"] = "ovr"
+    break_ties: bool = False
+    random_state: Any = None
+    n_jobs: int | None = None
+    ledger: bool = False
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        kernel: str | Callable[[Any, Any], Any] = "rbf",
-        degree: int = 3,
-        gamma: float | Literal["scale", "auto"] = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        probability: bool = False,
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        class_weight: Any = None,
-        verbose: bool = False,
-        max_iter: int = -1,
-        decision_function_shape: Literal["ovr", "ovo"] = "ovr",
-        break_ties: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        ledger: bool = False,
-    ) -> None:
-        self._store_params(locals())
+    classes_: NDArray[Any] = field(init=False)
+    probA_: Floats = field(init=False)
+    probB_: Floats = field(init=False)
 
     # ---- fitting ----
 

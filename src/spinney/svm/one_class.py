@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import field
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from spinney.base import parameters
 from spinney.core.arrays import Floats
 from spinney.core.parameters import Real, Rule
 from spinney.io import require
@@ -19,6 +21,7 @@ from spinney.svm.kernels import one_term
 from spinney.svm.solver import solve
 
 
+@parameters
 class OneClassSVM(OutlierMixin, SupportVectorMachine):  # type: ignore[misc]
     """One-class support vector machine (Schölkopf et al., 2001): where most of the rows are.
 
@@ -101,26 +104,21 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):  # type: ignore[misc]
     }
     _required_attributes = ("offset_",)
 
-    n_iter_: int
-    offset_: float
+    kernel: str | Callable[[Any, Any], Any] = "rbf"
+    degree: int = 3
+    gamma: float | Literal["scale", "auto"] = "scale"
+    coef0: float = 0.0
+    tol: float = 1e-3
+    nu: float = 0.5
+    shrinking: bool = True
+    cache_size: float = 200
+    verbose: bool = False
+    max_iter: int = -1
+    n_jobs: int | None = None
+    ledger: bool = False
 
-    def __init__(
-        self,
-        *,
-        kernel: str | Callable[[Any, Any], Any] = "rbf",
-        degree: int = 3,
-        gamma: float | Literal["scale", "auto"] = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        nu: float = 0.5,
-        shrinking: bool = True,
-        cache_size: float = 200,
-        verbose: bool = False,
-        max_iter: int = -1,
-        n_jobs: int | None = None,
-        ledger: bool = False,
-    ) -> None:
-        self._store_params(locals())
+    n_iter_: int = field(init=False)
+    offset_: float = field(init=False)
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model.

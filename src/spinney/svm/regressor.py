@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import field
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from spinney.base import parameters
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
 from spinney.core.parameters import Real, Rule
@@ -21,6 +23,7 @@ from spinney.svm.kernels import one_term
 from spinney.svm.solver import solve
 
 
+@parameters
 class SVR(RegressorMixin, SupportVectorMachine):  # type: ignore[misc]
     """Support vector regression with the ε-insensitive loss.
 
@@ -103,26 +106,21 @@ class SVR(RegressorMixin, SupportVectorMachine):  # type: ignore[misc]
         "epsilon": (Real(0.0),),
     }
 
-    n_iter_: int
+    kernel: str | Callable[[Any, Any], Any] = "rbf"
+    degree: int = 3
+    gamma: float | Literal["scale", "auto"] = "scale"
+    coef0: float = 0.0
+    tol: float = 1e-3
+    C: float = 1.0
+    epsilon: float = 0.1
+    shrinking: bool = True
+    cache_size: float = 200
+    verbose: bool = False
+    max_iter: int = -1
+    n_jobs: int | None = None
+    ledger: bool = False
 
-    def __init__(
-        self,
-        *,
-        kernel: str | Callable[[Any, Any], Any] = "rbf",
-        degree: int = 3,
-        gamma: float | Literal["scale", "auto"] = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        C: float = 1.0,
-        epsilon: float = 0.1,
-        shrinking: bool = True,
-        cache_size: float = 200,
-        verbose: bool = False,
-        max_iter: int = -1,
-        n_jobs: int | None = None,
-        ledger: bool = False,
-    ) -> None:
-        self._store_params(locals())
+    n_iter_: int = field(init=False)
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model.
