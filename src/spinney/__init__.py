@@ -1,152 +1,55 @@
-"""Spinney: decision trees and tree ensembles with scikit-learn's interface."""
+"""Spinney: decision trees and tree ensembles with scikit-learn's interface.
 
+Public names are listed in `__init__.pyi` and imported on first use (SPEC 1 of Scientific Python), so that
+`import spinney` is fast and `spinney.load` imports only what the model needs.
+"""
+
+import ast
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from spinney.adaboost import AdaBoostClassifier, AdaBoostRegressor
-from spinney.bagging import BaggingClassifier, BaggingRegressor
-from spinney.bayes import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB
-from spinney.discriminant import LinearDiscriminantAnalysis
-from spinney.ensembles import (
-    EnsembleSelectionClassifier,
-    EnsembleSelectionRegressor,
-    StackingClassifier,
-    StackingRegressor,
-    VotingClassifier,
-    VotingRegressor,
-    prune_ensemble,
-)
-from spinney.forests import (
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
-from spinney.gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
-from spinney.inspect.text import export_text
-from spinney.io import from_json, inspect_file, load, save, to_json
-from spinney.linear import (
-    ElasticNet,
-    ElasticNetCV,
-    GeneralizedLinearRegressor,
-    Lasso,
-    LassoCV,
-    LinearRegression,
-    LinearSVC,
-    LinearSVR,
-    LogisticRegression,
-    LogisticRegressionCV,
-    MultiTaskElasticNet,
-    MultiTaskLasso,
-    Ridge,
-    RidgeCV,
-)
-from spinney.multiclass import ClassifierChain, OneVsOneClassifier, OneVsRestClassifier
-from spinney.online import PassiveAggressiveClassifier, PassiveAggressiveRegressor, Perceptron
-from spinney.perturb import (
-    NegativeCorrelationClassifier,
-    NegativeCorrelationRegressor,
-    OutputCodeClassifier,
-    OutputFlippingClassifier,
-    OutputSmearingRegressor,
-)
-from spinney.svm import SVC, SVR, OneClassSVM
-from spinney.trees import (
-    C45Classifier,
-    DecisionTreeClassifier,
-    DecisionTreeRegressor,
-    ID3Classifier,
-    ObliqueTreeClassifier,
-    ObliqueTreeRegressor,
-)
+from spinney.io.registry import import_classes_with
+
+
+def _read_stub() -> dict[str, str]:
+    """Return the module of each public name."""
+    stub = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    imports = [statement for statement in stub.body if isinstance(statement, ast.ImportFrom)]
+    return {alias.name: str(statement.module) for statement in imports for alias in statement.names}
+
+
+_MODULES = _read_stub()
+_PACKAGES = {f"{module}.{name}".split(".")[1] for name, module in _MODULES.items()}
 
 try:
     __version__ = version("spinney")
 except PackageNotFoundError:  # the source tree, not installed
     __version__ = "unknown"
 
-__all__ = [
-    "SVC",
-    "SVR",
-    "AdaBoostClassifier",
-    "AdaBoostRegressor",
-    "BaggingClassifier",
-    "BaggingRegressor",
-    "BernoulliNB",
-    "C45Classifier",
-    "CategoricalNB",
-    "ClassifierChain",
-    "DecisionTreeClassifier",
-    "DecisionTreeRegressor",
-    "ElasticNet",
-    "ElasticNetCV",
-    "EnsembleSelectionClassifier",
-    "EnsembleSelectionRegressor",
-    "ExtraTreesClassifier",
-    "ExtraTreesRegressor",
-    "GaussianNB",
-    "GeneralizedLinearRegressor",
-    "GradientBoostingClassifier",
-    "GradientBoostingRegressor",
-    "ID3Classifier",
-    "Lasso",
-    "LassoCV",
-    "LinearDiscriminantAnalysis",
-    "LinearRegression",
-    "LinearSVC",
-    "LinearSVR",
-    "LogisticRegression",
-    "LogisticRegressionCV",
-    "MultiTaskElasticNet",
-    "MultiTaskLasso",
-    "MultinomialNB",
-    "NegativeCorrelationClassifier",
-    "NegativeCorrelationRegressor",
-    "ObliqueTreeClassifier",
-    "ObliqueTreeRegressor",
-    "OneClassSVM",
-    "OneVsOneClassifier",
-    "OneVsRestClassifier",
-    "OutputCodeClassifier",
-    "OutputFlippingClassifier",
-    "OutputSmearingRegressor",
-    "PassiveAggressiveClassifier",
-    "PassiveAggressiveRegressor",
-    "Perceptron",
-    "RandomForestClassifier",
-    "RandomForestRegressor",
-    "Ridge",
-    "RidgeCV",
-    "StackingClassifier",
-    "StackingRegressor",
-    "VotingClassifier",
-    "VotingRegressor",
-    "__version__",
-    "datasets",
-    "diversity",
-    "export_text",
-    "from_json",
-    "inspect_file",
-    "load",
-    "plot_tree",
-    "plotting",
-    "prune_ensemble",
-    "save",
-    "to_json",
-]
-
-_LAZY = ("datasets", "diversity", "plotting")
+__all__ = ["__version__", *sorted(_MODULES)]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:
-    # Imported on first use, because plots and data sets need further libraries.
-    if name in _LAZY:
+    module = _MODULES.get(name)
+    if name in _PACKAGES:
         return import_module(f"spinney.{name}")
-    if name == "plot_tree":
-        return import_module("spinney.plotting").plot_tree
-    raise AttributeError(f"module 'spinney' has no attribute {name!r}")
+    if module is None:
+        raise AttributeError(f"module 'spinney' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(module), name)
+    return value
 
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+def _import_class(name: str) -> list[ModuleType]:
+    """Import the module that defines a public class, or all of Spinney for another class of a model file."""
+    module = _MODULES.get(name)
+    return [import_module(module) for module in ([module] if module else sorted(set(_MODULES.values())))]
+
+
+import_classes_with(_import_class)

@@ -1,6 +1,6 @@
 """The registry of classes by their names in model files, filled as classes are defined."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import count
 from types import MappingProxyType
 from weakref import WeakKeyDictionary
@@ -11,6 +11,16 @@ _CLASSES: dict[str, type] = {}
 _AGES: WeakKeyDictionary[type, int] = WeakKeyDictionary()
 _COUNTER = count()
 """Numbers classes in the order of definition: of two with the same identity, the later one is used."""
+
+_importers: list[Callable[[str], object]] = []
+
+
+def import_classes_with(importer: Callable[[str], object]) -> None:
+    """Set the function that imports the module of Spinney which defines the class of a name.
+
+    It must not import anything else: names come from model files.
+    """
+    _importers[:] = [importer]
 
 
 def register(cls: type, name: str | None = None) -> None:
@@ -58,23 +68,26 @@ def name_of(cls: type) -> str | None:
 
 
 def find_class(name: str, renamed: Mapping[str, str] = MappingProxyType({})) -> type:
-    """Return the class of a name, or of its new name, in a model file; never imports anything.
+    """Return the class of a name, or of its new name, in a model file; imports modules of Spinney only.
 
     >>> find_class("Larch")
     Traceback (most recent call last):
     ...
     spinney.io.errors.UnknownClass: The file has a 'Larch', a class that is not defined. ...
     """
+    module, colon, _ = name.partition(":")
+    if not colon and name not in _CLASSES:
+        for importer in _importers:
+            importer(renamed.get(name, name))
     cls = _CLASSES.get(name) or _CLASSES.get(renamed.get(name, name))
     if cls is not None:
         return cls
-    module, colon, _ = name.partition(":")
     fix = (
         f"Import {module!r} before loading" if colon else "Install the version of Spinney that wrote the file"
     )
     raise UnknownClass(
         f"The file has a {name[:200]!r}, a class that is not defined.",
-        fix=f"{fix}; loading a file does not import any code.",
+        fix=f"{fix}; loading a file imports no code but Spinney's own.",
     )
 
 
