@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,7 +60,7 @@ class Queries:
             raise InputError(
                 f"{name} has {len(ids)} entries, X has {n_rows} rows", fix="Pass one query id per row."
             )
-        missing = np.array([one is None or one != one for one in ids.tolist()], dtype=bool)
+        missing = _is_missing(ids)
         if missing.any():
             raise InputError(f"{name} is missing", row=int(np.argmax(missing)), fix="Give every row a query.")
         try:
@@ -106,6 +107,15 @@ def _one_dimensional(values: Any, name: str) -> NDArray[Any]:
     if array.ndim != 1:
         raise InputError(f"{name} must be 1-D; its shape is {array.shape}.")
     return array
+
+
+def _is_missing(ids: NDArray[Any]) -> NDArray[np.bool_]:
+    if ids.dtype.kind == "f":
+        return np.isnan(ids)
+    if ids.dtype.kind != "O":
+        return np.zeros(len(ids), dtype=np.bool_)
+    missing = [one is None or (isinstance(one, float) and math.isnan(one)) for one in ids.tolist()]
+    return np.array(missing, dtype=np.bool_)
 
 
 def _read_sizes(group: Any, n_rows: int, name: str) -> Int64s:
