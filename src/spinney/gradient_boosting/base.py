@@ -18,20 +18,20 @@ from spinney.core.errors import InputError
 from spinney.core.parameters import check_parameters, draw_seed, thread_count
 from spinney.data.schema import Table, read_table
 from spinney.data.training_set import Task
-from spinney.gradient_boosting.callbacks import (
-    Callback,
-    Progress,
-    check_callbacks,
-    check_same_rows,
-    fingerprint,
-)
+from spinney.gradient_boosting.callbacks import Callback, Progress, check_callbacks, check_same_rows
 from spinney.gradient_boosting.categories import TargetStatistics
 from spinney.gradient_boosting.defaults import Facts, Kind, Value, check_chosen, check_growth, choose, is_auto
 from spinney.gradient_boosting.ledger import GradientLedger
 from spinney.gradient_boosting.parameters import BoostingParameters
 from spinney.gradient_boosting.passes import BoostingFit, Fitted, Position, TrainedRounds
 from spinney.gradient_boosting.rounds import Callbacks, Scorer, make_scorer
-from spinney.gradient_boosting.training_set import BoostingSet, ValidationRows, read_init_score, start_scores
+from spinney.gradient_boosting.training_set import (
+    BoostingSet,
+    QueryArguments,
+    ValidationRows,
+    read_init_score,
+    start_scores,
+)
 from spinney.io import load, require
 from spinney.losses.losses import Loss
 from spinney.members.tables import check_labels, is_array
@@ -198,17 +198,15 @@ class _BaseGradientBoosting(BoostingParameters, TableEstimator):
         callbacks: Callback | Sequence[Callback] | None,
         warm: bool,
         checkpoint: object = None,
+        queries: QueryArguments | None = None,
     ) -> Self:
         """Fit; ``warm`` continues the rounds that this model has, those of a checkpoint if it is given."""
         self._check_params()
         called = [] if callbacks is None else check_callbacks(callbacks)
         called += [Progress()] if self.verbose else []
-        training = self._read_training_set(X, y, sample_weight, init_score, warm)
-        validation = None
-        if eval_set is not None:
-            owner = type(self).__name__
-            validation = ValidationRows.read(eval_set, training, self.unseen, self.class_weight, owner)
-        rows = partial(_fingerprint, training, validation)
+        training = self._read_training_set(X, y, sample_weight, init_score, warm, queries)
+        validation = None if eval_set is None else self._read_eval_set(eval_set, training, queries)
+        rows = partial(training.fingerprint, validation)
         if checkpoint is not None:
             check_same_rows(vars(self).get("_fingerprint"), rows(), checkpoint)
         chosen = self._choose(training, validation is not None, warm)
@@ -250,8 +248,7 @@ class _BaseGradientBoosting(BoostingParameters, TableEstimator):
         """Return the values of the parameters that are "auto"; a model that continues keeps its own."""
         n_classes = len(training.classes[0]) if training.classes else 0
         kind: Kind = "regression" if not n_classes else "binary" if n_classes <= 2 else "multiclass"
-        by_loss = isinstance(self.scoring, str) and self.scoring == "loss"
-        has_score = training.loss.has_value or not by_loss
+        has_score = self._has_score(training)
         constrained = self.monotonic_cst is not None or self.interaction_cst is not None
         facts = Facts(training.n_weighted, kind, has_eval_set, has_score, constrained or self.warm_start)
         chosen = choose(vars(self), facts)
@@ -262,6 +259,11 @@ class _BaseGradientBoosting(BoostingParameters, TableEstimator):
                 for name, value in chosen.items()
             }
         return chosen
+
+    def _has_score(self, training: BoostingSet) -> bool:
+        """Return whether early stopping has a score: a loss of one's own may have only derivatives."""
+        by_loss = isinstance(self.scoring, str) and self.scoring == "loss"
+        return training.loss.has_value or not by_loss
 
     def _settings(self, chosen: Mapping[str, Value], continues: bool) -> dict[str, Any]:
         """Return all parameters, with the chosen ones; raise if they do not allow to continue the model."""
@@ -313,8 +315,21 @@ class _BaseGradientBoosting(BoostingParameters, TableEstimator):
             training.class_labels,
         )
 
+    def _read_eval_set(
+        self, eval_set: EvalSet, training: BoostingSet, queries: QueryArguments | None
+    ) -> ValidationRows:
+        """Read and check validation rows."""
+        owner = type(self).__name__
+        return ValidationRows.read(eval_set, training, self.unseen, self.class_weight, owner)
+
     def _read_training_set(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None, init_score: ArrayLike | None, warm: bool
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        init_score: ArrayLike | None,
+        warm: bool,
+        queries: QueryArguments | None,
     ) -> BoostingSet:
         """Read and check everything that training needs."""
         training = BoostingSet.read(
@@ -483,14 +498,3 @@ class _BaseGradientBoosting(BoostingParameters, TableEstimator):
         amounts = None if name is None else getattr(trees, name)[is_split]
         total = np.bincount(origin[trees.feature[is_split]], weights=amounts, minlength=n)
         return total.astype(np.float64)  # bincount returns integers where there are no weights
-
-
-def _fingerprint(training: BoostingSet, validation: ValidationRows | None) -> str:
-    """Hash that identifies the rows of a training run."""
-    return fingerprint(
-        training.table.schema,
-        training.targets,
-        training.weights if training.is_weighted else None,
-        training.init_score,
-        None if validation is None else validation.y,
-    )

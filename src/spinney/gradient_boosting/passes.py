@@ -18,7 +18,6 @@ from spinney.gradient_boosting.categories import TargetStatistics, features_to_e
 from spinney.gradient_boosting.defaults import MAX_MEMBER_LOSS, MIXED_GROWTH, Value, refit_rounds
 from spinney.gradient_boosting.ledger import GradientLedger, LedgerBuilder, join_ledgers
 from spinney.gradient_boosting.rounds import (
-    BoosterRows,
     BoostingLoop,
     Callbacks,
     EvalSetRows,
@@ -182,21 +181,17 @@ class BoostingPass:
         """Put together which rows are scored and how, and what stops training."""
         training, earlier, ledger = self.training, self.earlier, self.settings["ledger"]
         booster = self._make_booster()
-        loop = BoostingLoop(booster, training.loss, training.targets, training.weights, scorer)
-
-        def rows(weights: Floats) -> BoosterRows:
-            shared = training.X, training.targets
-            return BoosterRows(booster, *shared, weights, training.is_weighted, training.seed)
-
+        loss = training.round_loss(booster)
+        loop = BoostingLoop(booster, loss, training.targets, training.weights, scorer)
         if scorer is not None and earlier is not None:
             loop.train_scores = earlier.train_score.tolist()
             loop.validation_scores = earlier.validation_score.tolist()
         if scorer is not None or ledger:
-            loop.train = rows(training.full_weights)
+            loop.train = training.scored_rows(booster, training.full_weights)
         if validation is not None:
             loop.validation = self._scored(validation)
         elif training.validation_weights is not None:
-            loop.validation = rows(training.validation_weights)
+            loop.validation = training.scored_rows(booster, training.validation_weights)
         if self.stops_early:
             loop.stopping = EarlyStopping(self.settings["n_iter_no_change"], self.settings["tol"])
         if ledger:
@@ -209,7 +204,7 @@ class BoostingPass:
         scores = start_scores(self.base_score, rows.init_score, table.n_rows)
         table = table if statistics is None else statistics.encode(table)
         scores = self._add_earlier(table, scores)
-        return EvalSetRows(rows.X, table, rows.y, rows.weights, scores, self.training.n_threads)
+        return rows.scored(table, scores, self.training.n_threads)
 
     @property
     def best_iteration(self) -> int:

@@ -395,8 +395,8 @@ class BoostingLoop:
         if loss.core_name:
             return self.booster.run(loss.core_name, loss.parameter, 1)
         derivatives = []
-        for name in ("gradient", "hessian"):
-            values = np.asarray(getattr(loss, name)(self.y, given), dtype=np.float64)
+        for name, computed in zip(("gradient", "hessian"), loss.derivatives(self.y, given), strict=True):
+            values = np.asarray(computed, dtype=np.float64)
             if values.shape != given.shape:
                 raise InputError(
                     f"The {name} of {type(loss).__name__} has shape {values.shape}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,10 +15,22 @@ from spinney.data.schema import Table
 from spinney.data.target import read_target
 from spinney.data.training_set import TrainingSet, code_table
 from spinney.data.weights import check_weights, class_weights_like
+from spinney.gradient_boosting.callbacks import fingerprint
 from spinney.gradient_boosting.categories import MAX_GROUPS, TargetStatistics, code_grouped, many_levels
+from spinney.gradient_boosting.rounds import BoosterRows, EvalSetRows
 from spinney.losses.losses import Loss, SquaredLoss
+from spinney.native import core
 
 Floats = NDArray[np.float64]
+
+
+class QueryArguments(NamedTuple):
+    """What ``fit`` of a ranker is given to tell the queries of training and validation rows."""
+
+    group: Any = None
+    qid: Any = None
+    eval_group: Any = None
+    eval_qid: Any = None
 
 
 @dataclass(frozen=True)
@@ -124,6 +136,20 @@ class BoostingSet(TrainingSet):
         encoded = statistics.encode_ordered(self.table, targets, weights, self.seed)
         return replace(self, statistics=statistics, encoded=encoded)
 
+    def round_loss(self, booster: core.Booster) -> Loss:
+        """Return the loss whose derivatives the rounds of a booster use."""
+        return self.loss
+
+    def scored_rows(self, booster: core.Booster, weights: Floats) -> BoosterRows:
+        """Return the rows with a weight above 0, to be scored after every round of a booster."""
+        return BoosterRows(booster, self.X, self.targets, weights, self.is_weighted, self.seed)
+
+    def fingerprint(self, validation: ValidationRows | None) -> str:
+        """Return a hash that identifies the rows of a training run."""
+        weights = self.weights if self.is_weighted else None
+        scored = None if validation is None else validation.y
+        return fingerprint(self.table.schema, self.targets, weights, self.init_score, scored)
+
     def optimal_constant(self) -> Floats:
         """Return the constant that raw scores start from, 0 where rows have initial scores.  (n_scores,)"""
         is_defined = self.n_scores == 1 or type(self.loss).constant is not Loss.constant
@@ -176,6 +202,10 @@ class ValidationRows:
     weights: Floats | None
     init_score: Floats | None
 
+    def scored(self, table: Table, scores: Floats, n_threads: int) -> EvalSetRows:
+        """Return the rows with encoded categories and raw scores, to be scored after every round."""
+        return EvalSetRows(self.X, table, self.y, self.weights, scores, n_threads)
+
     @classmethod
     def read(
         cls,
@@ -184,7 +214,7 @@ class ValidationRows:
         unseen: Literal["missing", "error"],
         class_weight: Any,
         owner: str,
-    ) -> ValidationRows:
+    ) -> Self:
         """Read the ``eval_set`` of a fit; ``owner`` is the name of the estimator for messages."""
         if not isinstance(eval_set, tuple | list) or not 2 <= len(eval_set) <= 4:
             raise InputError(
