@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from contracts.learners import LEARNERS, mixed_data
+from contracts.learners import LEARNERS, UNSUPERVISED, mixed_data
 from contracts.matrix_learners import MATRIX_LEARNERS, matrix_data
 
 PACKAGES = (
@@ -163,7 +163,7 @@ def entry_problems(
 def fitted_attributes(cls: type) -> frozenset[str]:
     """Return the public fitted attributes of a class, over all settings of the contracts."""
     found: set[str] = set()
-    for learner in (*LEARNERS, *MATRIX_LEARNERS):
+    for learner in (*LEARNERS, *UNSUPERVISED, *MATRIX_LEARNERS):
         if learner.make is not cls:
             continue
         make_data = matrix_data if learner in MATRIX_LEARNERS else mixed_data

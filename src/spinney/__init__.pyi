@@ -21,10 +21,13 @@ from spinney.ensembles import VotingRegressor as VotingRegressor
 from spinney.ensembles import prune_ensemble as prune_ensemble
 from spinney.forests import ExtraTreesClassifier as ExtraTreesClassifier
 from spinney.forests import ExtraTreesRegressor as ExtraTreesRegressor
+from spinney.forests import IsolationForest as IsolationForest
 from spinney.forests import RandomForestClassifier as RandomForestClassifier
 from spinney.forests import RandomForestRegressor as RandomForestRegressor
+from spinney.forests import RandomTreesEmbedding as RandomTreesEmbedding
 from spinney.gradient_boosting import GradientBoostingClassifier as GradientBoostingClassifier
 from spinney.gradient_boosting import GradientBoostingRegressor as GradientBoostingRegressor
+from spinney.inspect.graphviz import export_graphviz as export_graphviz
 from spinney.inspect.text import export_text as export_text
 from spinney.io import from_json as from_json
 from spinney.io import inspect_file as inspect_file
@@ -63,6 +66,8 @@ from spinney.svm import OneClassSVM as OneClassSVM
 from spinney.trees import C45Classifier as C45Classifier
 from spinney.trees import DecisionTreeClassifier as DecisionTreeClassifier
 from spinney.trees import DecisionTreeRegressor as DecisionTreeRegressor
+from spinney.trees import ExtraTreeClassifier as ExtraTreeClassifier
+from spinney.trees import ExtraTreeRegressor as ExtraTreeRegressor
 from spinney.trees import ID3Classifier as ID3Classifier
 from spinney.trees import ObliqueTreeClassifier as ObliqueTreeClassifier
 from spinney.trees import ObliqueTreeRegressor as ObliqueTreeRegressor

@@ -108,12 +108,16 @@ _ANYWHERE: dict[str, list[Any]] = {
     "learning_rate_init": [0.0, "adaptive"],
     "batch_size": [0, "all"],
     "max_iter": [0, 10.0],
+    # isolation forests and embeddings
+    "contamination": [0.0, 0.6, "much", None],
+    "sparse_output": [1, "yes", None],
 }
 
 # Where a name means something else, or more is refused.
 _IN: dict[str, dict[str, list[Any]]] = {
     "spinney.trees.c45": {"categorical_split": ["one-vs-rest", None]},
     "spinney.bagging.estimators": {"max_features": [0, 0.0, 1.5, 3, None]},
+    "spinney.forests.isolation": {"max_features": [0, 0.0, 1.5, 9, "sqrt"], "max_samples": [0, 1.5, None]},
     "spinney.gradient_boosting.estimators": {"loss": ["hinge", None, 3]},
     "spinney.ensembles.selection": {"scoring": [3, "no such scorer"]},
 }

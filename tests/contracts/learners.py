@@ -16,7 +16,7 @@ class Learner:
 
     name: str
     make: Callable[..., Any]
-    kind: Literal["classifier", "regressor"]
+    kind: Literal["classifier", "regressor", "unsupervised"]
     params: tuple[tuple[str, Any], ...] = ()
 
     def __call__(self, **more: Any) -> Any:
@@ -51,6 +51,8 @@ OF_TREES = [
     _learner(sp.DecisionTreeRegressor, "exact", max_bins=None, ledger=True),
     _learner(sp.DecisionTreeRegressor, "absolute", criterion="absolute_error", max_depth=5),
     _learner(sp.DecisionTreeRegressor, "reduced", pruning="reduced-error", random_state=0),
+    _learner(sp.ExtraTreeClassifier, random_state=0),
+    _learner(sp.ExtraTreeRegressor, random_state=0),
     _learner(sp.ID3Classifier),
     _learner(sp.C45Classifier),
     _learner(sp.C45Classifier, "subset", categorical_split="subset", pruning=None, ledger="full"),
@@ -164,6 +166,12 @@ ENSEMBLES = [
 
 
 LEARNERS = [*OF_TREES, *ENSEMBLES]
+# Learners without a target.
+_FIVE_TREES = (("n_estimators", 5), ("random_state", 0))
+UNSUPERVISED = [
+    Learner(make.__name__, make, "unsupervised", _FIVE_TREES)
+    for make in (sp.IsolationForest, sp.RandomTreesEmbedding)
+]
 # One setting of each class.
 EACH_CLASS = [learner for learner in LEARNERS if "-" not in learner.name]
 DEFAULTS = [learner for learner in EACH_CLASS if learner in OF_TREES]

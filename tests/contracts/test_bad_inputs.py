@@ -20,6 +20,7 @@ from contracts.learners import (
     EACH_CLASS,
     LEARNERS,
     OF_TREES,
+    UNSUPERVISED,
     depends_on_chance,
     fewer,
     holds_out,
@@ -347,7 +348,7 @@ def test_progress_is_shown_on_the_error_output_if_asked_for(learner, capsys):
         assert out == "" and err != ""
 
 
-@each_default
+@pytest.mark.parametrize("learner", [*EACH_CLASS, *UNSUPERVISED], ids=lambda learner: learner.name)
 def test_wrong_parameters_are_refused_by_name(learner):
     X, y = np.arange(12.0).reshape(6, 2), target(learner, 6)
     for name, values in bad_values(learner).items():

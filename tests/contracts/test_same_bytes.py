@@ -8,11 +8,12 @@ from importlib.util import find_spec
 
 import pytest
 
-from contracts.learners import LEARNERS, fewer, mixed_data
+from contracts.learners import LEARNERS, UNSUPERVISED, fewer, mixed_data
 from spinney import native
 from spinney.io import dumps
 
-each_learner = pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
+ALL = [*LEARNERS, *UNSUPERVISED]
+each_learner = pytest.mark.parametrize("learner", ALL, ids=lambda learner: learner.name)
 _ROWS = 3000
 
 

@@ -42,6 +42,7 @@ from spinney.tree.predictor import Predictor, as_targets, split_classes
 from spinney.tree.tree_arrays import TreeArrays
 from spinney.trees.base import BaseTree
 from spinney.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
+from spinney.trees.extra import ExtraTreeClassifier, ExtraTreeRegressor
 from spinney.trees.oblique import ObliqueTreeClassifier, ObliqueTreeRegressor
 from spinney.trees.parameters import RULES as TREE_RULES
 from spinney.trees.parameters import CartParameters, CommonParameters, TreeParameters
@@ -266,11 +267,11 @@ class BaseForest(MultiOutputMixin, SampledEnsemble, TableEstimator, ForestParame
     @property
     def estimator_(self) -> BaseTree:
         """An unfitted tree with the parameters of the members."""
-        trees = {
-            "classification": (DecisionTreeClassifier, ObliqueTreeClassifier),
-            "regression": (DecisionTreeRegressor, ObliqueTreeRegressor),
+        trees: dict[str, tuple[type[BaseTree], ...]] = {
+            "classification": (DecisionTreeClassifier, ExtraTreeClassifier, ObliqueTreeClassifier),
+            "regression": (DecisionTreeRegressor, ExtraTreeRegressor, ObliqueTreeRegressor),
         }
-        tree: BaseTree = trees[self._task][self.n_directions > 0]()
+        tree = trees[self._task][2 if self.n_directions else int(self._splitter == "random")]()
         own = vars(self) | {"splitter": self._splitter, "n_jobs": None}
         if isinstance(self.class_weight, str) and self.class_weight == "balanced_subsample":
             own["class_weight"] = None

@@ -2,6 +2,7 @@
 
 from spinney.trees.c45 import C45Classifier
 from spinney.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
+from spinney.trees.extra import ExtraTreeClassifier, ExtraTreeRegressor
 from spinney.trees.id3 import ID3Classifier
 from spinney.trees.oblique import ObliqueTreeClassifier, ObliqueTreeRegressor
 
@@ -9,6 +10,8 @@ __all__ = [
     "C45Classifier",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
+    "ExtraTreeClassifier",
+    "ExtraTreeRegressor",
     "ID3Classifier",
     "ObliqueTreeClassifier",
     "ObliqueTreeRegressor",
