@@ -24,6 +24,7 @@ PACKAGES = (
     "spinney.discriminant",
     "spinney.diversity",
     "spinney.ensembles",
+    "spinney.export",
     "spinney.forests",
     "spinney.gradient_boosting",
     "spinney.inspect",

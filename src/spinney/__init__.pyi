@@ -2,6 +2,7 @@
 
 from spinney import datasets as datasets
 from spinney import diversity as diversity
+from spinney import export as export
 from spinney import plotting as plotting
 from spinney.adaboost import AdaBoostClassifier as AdaBoostClassifier
 from spinney.adaboost import AdaBoostRegressor as AdaBoostRegressor
@@ -19,6 +20,7 @@ from spinney.ensembles import StackingRegressor as StackingRegressor
 from spinney.ensembles import VotingClassifier as VotingClassifier
 from spinney.ensembles import VotingRegressor as VotingRegressor
 from spinney.ensembles import prune_ensemble as prune_ensemble
+from spinney.export import to_c as to_c
 from spinney.forests import ExtraTreesClassifier as ExtraTreesClassifier
 from spinney.forests import ExtraTreesRegressor as ExtraTreesRegressor
 from spinney.forests import IsolationForest as IsolationForest

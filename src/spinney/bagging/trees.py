@@ -180,6 +180,7 @@ class MergedTrees:
 
     schema: Schema
     unseen: Any
+    trees: TreeEnsemble
     predictor: Predictor
 
     def mean(self, X: Any, owner: str, n_jobs: int | None) -> NDArray[np.float64]:
@@ -205,11 +206,11 @@ def merge_trees(members: list[Any], features: Columns, n_columns: int, classes: 
     schema = _whole_schema(members, features, n_columns) if can_merge else None
     if schema is None:
         return None
-    trees = (
+    trees = TreeEnsemble.from_trees(
         _renumber_features(member.tree_, columns, n_columns)
         for member, columns in zip(members, features, strict=True)
     )
-    return MergedTrees(schema, first.unseen, Predictor(TreeEnsemble.from_trees(trees)))
+    return MergedTrees(schema, first.unseen, trees, Predictor(trees))
 
 
 def _whole_schema(members: list[Any], features: Columns, n_columns: int) -> Schema | None:
