@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.core.errors import InputTypeError
+from spinney.core.errors import InputError, InputTypeError
 from spinney.core.fitted_rules import broken_rule
 from spinney.core.parameter_names import suggest_parameter
 from spinney.core.parameters import Rule, check_parameters, thread_count
@@ -86,6 +86,33 @@ class Estimator(BaseEstimator, Persistent, metaclass=_EstimatorType, persistent_
     """
 
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = {}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters.
+
+        Parameters
+        ----------
+        **params : dict
+            Values by parameter name; ``name__parameter`` for those of an estimator that is a parameter.
+
+        Returns
+        -------
+        self
+            This estimator.
+        """
+        try:
+            super().set_params(**params)
+        except ValueError:
+            known = list(self.get_params(deep=False))
+            names = [key.partition("__")[0] for key in params]
+            unknown = next((name for name in names if name not in self.get_params()), None)
+            if unknown is None:
+                raise
+            raise InputError(
+                f"Invalid parameter {unknown!r} for estimator {type(self).__name__}",
+                fix=suggest_parameter(unknown, known),
+            ) from None
+        return self
 
     def _check_params(self) -> None:
         """Raise InvalidParameterError if a parameter has a value that its rules do not allow."""

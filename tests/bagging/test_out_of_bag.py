@@ -112,9 +112,9 @@ def test_out_of_bag_error_is_near_held_out_error():
 
 def test_nothing_out_of_bag_is_an_error():
     X, y = classes()
-    with pytest.raises(InputError, match="No row is out of bag"):
+    with pytest.raises(InputError, match="Out of bag estimation only available"):
         sp.BaggingClassifier(bootstrap=False, oob_score=True).fit(X, y)
-    with pytest.raises(InputError, match="No row is out of bag"):
+    with pytest.raises(InputError, match="Out of bag estimation only available"):
         out_of_bag_mean(3, [])
 
 
@@ -131,8 +131,8 @@ def test_several_outputs():
     X, y = classes()
     both = np.stack([y, np.where(X[:, 1] > 0, "up", "low")], axis=1)
     model = sp.BaggingClassifier(n_estimators=40, oob_score=True, random_state=0).fit(X, both)
-    first, second = model.oob_decision_function_
-    assert (first.shape, second.shape) == ((80, 3), (80, 2))
+    assert model.oob_decision_function_.shape == (80, 3, 2)
+    first, second = np.moveaxis(model.oob_decision_function_, 2, 0)
     predicted = np.stack([model.classes_[0][first.argmax(1)], model.classes_[1][second.argmax(1)]], axis=1)
     assert model.oob_score_ == pytest.approx((predicted == both).all(axis=1).mean())
 

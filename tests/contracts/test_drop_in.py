@@ -5,7 +5,10 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from numpy.testing import assert_array_equal
+from scipy import sparse
+from sklearn.base import BaseEstimator
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.utils import estimator_html_repr
 
@@ -105,3 +108,89 @@ def test_the_diagram_in_notebooks_shows_every_member(ensemble):
     model = ensemble([("first", sp.DecisionTreeClassifier()), ("second", sp.C45Classifier())])
     boxes = estimator_html_repr(model).count('<div class="sk-parallel-item">')
     assert boxes == (3 if ensemble is sp.StackingClassifier else 2)  # with the final estimator
+
+
+@pytest.mark.parametrize("make", [sp.StackingClassifier, sp.EnsembleSelectionClassifier, sp.VotingClassifier])
+def test_a_dict_of_columns_reaches_the_members(make):
+    columns = {"number": X[:, 0].tolist(), "name": ["a", "b", "c"] * 10}
+    model = make([("tree", TREE)]).fit(columns, Y)
+    assert model.score(pd.DataFrame(columns), Y) == 1.0
+
+
+def test_regressors_are_members_of_a_stack_of_classifiers():
+    members = [("ridge", sp.Ridge()), ("tree", TREE)]
+    model = sp.StackingClassifier(members).fit(X, np.where(Y, "high", "low"))
+    assert model.stack_method_ == ["predict", "predict_proba"]
+    assert model.transform(X).shape == (30, 2)
+    assert model.score(X, np.where(Y, "high", "low")) == 1.0
+
+
+class Remembers(BaseEstimator):
+    """A duck-typed classifier that keeps the arguments of its methods."""
+
+    def fit(self, X, y, sample_weight=None, remark=None):
+        self.classes_, self.remark_, self.n_rows_ = np.unique(y), remark, len(y)
+
+    def predict(self, X, remark=None):
+        self.asked_ = remark
+        return np.repeat(self.classes_[:1], len(X))
+
+
+def test_bagging_routes_metadata_to_the_members():
+    learner = Remembers()
+    with sklearn.config_context(enable_metadata_routing=True):
+        learner.set_fit_request(remark=True).set_predict_request(remark=True)
+        remarks = np.arange(30)
+        model = sp.BaggingClassifier(learner, max_samples=10, random_state=0).fit(X, Y, remark=remarks)
+        model.predict(X, remark="hm")
+    member = model.estimators_[0]
+    assert member.remark_ is remarks or len(member.remark_) == member.n_rows_
+    assert member.asked_ == "hm"
+    with pytest.raises(ValueError, match="enable_metadata_routing=True"):
+        sp.BaggingClassifier().fit(X, Y, remark="hm")
+
+
+@pytest.mark.parametrize("learner", [sp.BaggingClassifier, sp.RandomForestClassifier])
+def test_a_warm_start_without_new_members_ignores_the_data(learner):
+    model = learner(n_estimators=2, warm_start=True, random_state=0).fit(X, Y)
+    before = model.predict_proba(X)
+    with pytest.warns(UserWarning, match="Warm-start fitting without increasing n_estimators"):
+        model.fit(X + 1000, Y)
+    assert_array_equal(model.predict_proba(X), before)
+
+
+@pytest.mark.parametrize("make", [sp.BaggingRegressor, sp.AdaBoostRegressor])
+def test_members_get_the_given_sparse_format(make):
+    class Notes(sp.Ridge):
+        def fit(self, X, y, sample_weight=None):
+            super().fit(X, y, sample_weight)
+            self.format_ = X.format
+
+    settings = {"max_samples": 5, "random_state": 0} if make is sp.BaggingRegressor else {"random_state": 0}
+    model = make(Notes(), **settings).fit(sparse.csc_array(X), X[:, 0])
+    assert {member.format_ for member in model.estimators_} == {"csc"}
+
+
+def test_adaboost_takes_members_that_do_not_say_what_they_are():
+    class Mean(BaseEstimator):
+        def fit(self, X, y, sample_weight=None):
+            self.mean_ = np.mean(y)
+            return self
+
+        def predict(self, X):
+            return np.full(len(X), self.mean_)
+
+    assert sp.AdaBoostRegressor(Mean(), n_estimators=2).fit(X, X[:, 0]).predict(X).shape == (30,)
+
+
+def test_the_arrays_of_a_tree_predict():
+    model = sp.DecisionTreeClassifier(random_state=0).fit(X, Y)
+    assert_array_equal(model.tree_.apply(X), model.apply(X))
+    assert_array_equal(model.tree_.predict(X), model.predict_proba(X))
+    assert_array_equal(model.tree_.decision_path(X).toarray(), model.decision_path(X).toarray())
+    with pytest.raises(InputError, match="splits categories"):
+        sp.DecisionTreeClassifier().fit([["a"], ["b"]], [0, 1]).tree_.apply([[0.0]])
+
+
+def test_forests_have_the_tree_that_they_copy():
+    assert sp.RandomForestClassifier(max_depth=3).estimator.max_depth == 3

@@ -25,6 +25,17 @@ def test_the_parameter_that_was_meant_is_named(make: Any, name: str, meant: str)
         make(**{name: 1})
 
 
+def test_set_params_names_it_too() -> None:
+    with pytest.raises(ValueError, match=r"Invalid parameter 'num_leaves'.* Did you mean 'max_leaf_nodes'?"):
+        sp.DecisionTreeClassifier().set_params(num_leaves=3)
+    bagged = sp.BaggingClassifier(sp.DecisionTreeClassifier())
+    with pytest.raises(ValueError, match=r"for estimator DecisionTreeClassifier. Did you mean 'max_depth'?"):
+        bagged.set_params(estimator__max_dept=3)
+    voting = sp.VotingClassifier([("tree", sp.DecisionTreeClassifier())])
+    with pytest.raises(ValueError, match=r"Did you mean 'weights'?"):
+        voting.set_params(weight=[1.0])
+
+
 def test_every_name_of_the_table_belongs_to_some_estimator() -> None:
     classes = [value for value in vars(sp).values() if hasattr(value, "_get_param_names")]
     classes += [getattr(sp, name) for name in sp.__all__ if hasattr(getattr(sp, name), "_get_param_names")]

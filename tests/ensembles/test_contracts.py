@@ -33,9 +33,19 @@ def test_all_combinations_keep_the_contracts():
 
 
 @each_combination
-def test_several_outputs_are_refused(learner):
-    with pytest.raises(ValueError, match="2 outputs"):
-        learner().fit(np.arange(12.0).reshape(6, 2), np.zeros((6, 2)))
+def test_several_outputs_are_learned_side_by_side(learner):
+    X = np.random.default_rng(0).normal(size=(80, 3))
+    y = np.stack([np.digitize(X[:, 0], [-0.5, 0.5]), X[:, 1] > 0], axis=1)
+    model = learner().fit(X, y)
+    assert model.n_outputs_ == 2
+    assert model.predict(X).shape == (80, 2)
+    assert ((model.predict(X) - y) ** 2).mean(axis=0).max() < 0.1
+    if hasattr(model, "predict_proba"):
+        assert [labels.tolist() for labels in model.classes_] == [[0, 1, 2], [0, 1]]
+        assert [part.shape for part in model.predict_proba(X)] == [(80, 3), (80, 2)]
+    if hasattr(model, "transform"):
+        assert model.transform(X).shape[1] == len(model.get_feature_names_out())
+    assert_array_equal(loads(dumps(model)).predict(X[:5]), model.predict(X)[:5])
 
 
 @each_combination

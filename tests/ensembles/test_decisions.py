@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from spinney.ensembles.voting import decide, labels_with_rejection, risk_coverage
+from spinney.ensembles.decisions import decide, labels_with_rejection, risk_coverage
 
 
 def test_the_first_of_equal_classes_is_chosen_and_a_quorum_is_exceeded():

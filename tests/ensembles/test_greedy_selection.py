@@ -45,7 +45,7 @@ def test_every_loss_chooses_as_the_naive_selection_does(seed, n_initial, replace
     classes = np.arange(3)
     cases = [
         (
-            LogLoss(predictions, codes, weights),
+            LogLoss(predictions, np.eye(predictions[0].shape[1])[codes] > 0, weights),
             predictions,
             lambda mean: log_loss(codes, mean, sample_weight=weights),
         ),
@@ -82,6 +82,8 @@ def test_scorers_that_ask_for_labels_or_probabilities(scoring):
 def test_only_allowed_members_are_chosen():
     predictions, codes, _ = problem(3)
     allowed = np.array([False, True, False, True, False])
-    found = select(LogLoss(predictions, codes), 10, n_initial=5, allowed=allowed)
+    found = select(
+        LogLoss(predictions, np.eye(predictions[0].shape[1])[codes] > 0), 10, n_initial=5, allowed=allowed
+    )
     assert set(found.members) <= {1, 3}
     assert found.counts[[0, 2, 4]].sum() == 0

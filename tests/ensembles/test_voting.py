@@ -241,7 +241,7 @@ def test_a_member_that_takes_no_weights_is_named():
 
 def test_soft_voting_needs_probabilities():
     members = [("tree", sp.DecisionTreeClassifier()), ("svm", LinearSVC())]
-    with pytest.raises(ValueError, match=r"'svm', a LinearSVC, has no predict_proba"):
+    with pytest.raises(ValueError, match=r"'svm', a LinearSVC, does not implement the method predict_proba"):
         sp.VotingClassifier(members, voting="soft").fit([[0.0], [1.0]], [0, 1])
 
 

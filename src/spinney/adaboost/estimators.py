@@ -488,7 +488,7 @@ class AdaBoostRegressor(RegressorMixin, _BaseAdaBoost):  # type: ignore[misc]
         self, members: Members, y: Any, sample_weight: ArrayLike | None
     ) -> tuple[RegressionBoosting, Floats | None, dict[str, Any]]:
         estimator, seed = self._base_estimator(), draw_seed(self.random_state)
-        if not is_regressor(estimator):
+        if is_classifier(estimator):
             raise InputError(f"The estimator {type(estimator).__name__} is not a regressor.")
         values = encode_values(read_labels(y, members.n_rows), non_negative=False)
         weights, held_out = self._hold_out(sample_weight, members.n_rows, seed)
@@ -507,7 +507,7 @@ class AdaBoostRegressor(RegressorMixin, _BaseAdaBoost):  # type: ignore[misc]
 
     def _check_fitted(self) -> None:
         super()._check_fitted()
-        require(all(map(is_regressor, self.estimators_)), "a member is not a regressor")
+        require(not any(map(is_classifier, self.estimators_)), "a member is not a regressor")
 
     # ---- prediction ----
 
@@ -580,7 +580,7 @@ def _member_task(estimator: Any, algorithm: Algorithm, task: Task) -> Task:
     if isinstance(algorithm, algorithms.Gentle) and is_regressor(estimator):
         assert task.codes is not None
         return Task(np.where(task.codes == 1, 1.0, -1.0))
-    if algorithm.needs != "values" and not is_classifier(estimator):
+    if algorithm.needs != "values" and is_regressor(estimator):
         raise InputError(
             f"The estimator {name} is not a classifier, which this algorithm needs",
             fix="Use an estimator such as DecisionTreeClassifier(max_depth=1).",

@@ -56,7 +56,7 @@ def open_members(estimator: Any, X: Any, resample: bool, n_threads: int) -> Memb
         return SharedTrees(estimator, X, n_threads)
     if not resample and not takes_weights(estimator):
         raise InputError(
-            f"The estimator {type(estimator).__name__} does not support sample weights",
+            f"The estimator {type(estimator).__name__} doesn't support sample_weight",
             fix="Set resample=True, which draws rows by their weight instead.",
         )
     return AnyMembers(estimator, X, n_threads)
@@ -67,7 +67,7 @@ class AnyMembers:
 
     def __init__(self, estimator: Any, X: Any, n_threads: int) -> None:
         # Some sparse formats do not know their number of rows.
-        self._X: Any = X.tocsr() if hasattr(X, "tocsr") else X
+        self._X: Any = X.tocsr() if getattr(X, "format", "csr") not in ("csr", "csc") else X
         self._given, self._estimator, self._n_threads = X, estimator, n_threads
         self.n_rows = count_training_rows(self._X)
 

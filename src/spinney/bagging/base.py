@@ -10,7 +10,9 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
+from sklearn import get_config
 from sklearn.base import is_classifier, is_regressor
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
 from spinney.bagging.fitting import fit_members, make_members, take_features
@@ -27,7 +29,7 @@ from spinney.bagging.predictions import (
 from spinney.bagging.sampling import BootstrapSamples, SampledEnsemble, row_order
 from spinney.bagging.trees import MergedTrees, SharedTrainingSets, fit_trees, is_own_tree, merge_trees
 from spinney.base import parameters
-from spinney.core.errors import InputError
+from spinney.core.errors import InputError, show_values
 from spinney.core.parameters import FLAG, NONE, Integer, Kind, OneOf, Real, Rule, thread_count
 from spinney.data.schema import Table
 from spinney.data.target import (
@@ -94,7 +96,7 @@ class BaseBagging(CopiesEnsemble, SampledEnsemble, persistent_name=""):
 
     # ---- fitting ----
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, **metadata: Any) -> Self:
         """Fit the members to bootstrap samples of the rows and columns.
 
         Parameters
@@ -107,6 +109,9 @@ class BaseBagging(CopiesEnsemble, SampledEnsemble, persistent_name=""):
         sample_weight : array-like of shape (n_rows,), default=None
             Sample weights. Integers count copies of a row. Others are probabilities of being drawn, up to a
             factor; without replacement they are passed to the members instead.
+        **metadata : dict
+            Further arguments for the ``fit`` of the members, with scikit-learn's metadata routing switched
+            on.
 
         Returns
         -------
@@ -121,6 +126,7 @@ class BaseBagging(CopiesEnsemble, SampledEnsemble, persistent_name=""):
         (2,)
         """
         self._check_params()
+        metadata = self._route("fit", metadata)
         estimator, n_rows = self._check_base_estimator(), count_training_rows(X)
         described, labels = describe_input(X), read_target(y, n_rows)
         classes = self._read_classes(labels)
@@ -139,6 +145,8 @@ class BaseBagging(CopiesEnsemble, SampledEnsemble, persistent_name=""):
             n_columns_drawn=self._count_columns(n_rows, n_columns),
             bootstrap_columns=bool(self.bootstrap_features),
         )
+        if self._has_all_members(samples, classes):
+            return self
         members = list(self.estimators_) if self._check_continues(samples, classes) else []
         numbers = range(len(members), self.n_estimators)
         new = make_members(estimator, self.parameter_distributions, samples, numbers)
@@ -146,7 +154,7 @@ class BaseBagging(CopiesEnsemble, SampledEnsemble, persistent_name=""):
         if training_sets is not None:
             members += fit_trees(new, numbers, training_sets, samples, self.oob_pruning, self.n_jobs, title)
         else:
-            members += fit_members(new, numbers, X, labels, samples, self.n_jobs, title)
+            members += fit_members(new, numbers, X, labels, samples, self.n_jobs, title, metadata)
         out_of_bag = self._score_out_of_bag(members, X, labels, samples, classes) if self.oob_score else {}
         return self._set_fitted(
             estimators_=members,
@@ -245,14 +253,47 @@ class BaseBagging(CopiesEnsemble, SampledEnsemble, persistent_name=""):
         check_is_fitted(self)
         return self._base_estimator()
 
+    # ---- metadata ----
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return which arguments go to which methods of the members with metadata routing.
+
+        Returns
+        -------
+        MetadataRouter
+            scikit-learn's description of the routing.
+        """
+        estimator, mapping = self._base_estimator(), MethodMapping().add(caller="fit", callee="fit")
+        for method in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
+            if hasattr(type(self), method):
+                mapping.add(caller=method, callee=self._method_of_members(method))
+        router = MetadataRouter(owner=self).add_self_request(self)
+        return router.add(estimator=estimator, method_mapping=mapping)
+
+    def _method_of_members(self, method: str) -> str:
+        """Return the method of the members that a method of the ensemble calls."""
+        return method
+
+    def _route(self, method: str, metadata: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments that a method of the members gets."""
+        if not metadata:
+            return {}
+        if not get_config()["enable_metadata_routing"]:
+            raise InputError(
+                f"{method} does not accept {show_values(list(metadata))}: passing them on to the members is "
+                "only supported if enable_metadata_routing=True",
+                fix="Call sklearn.set_config(enable_metadata_routing=True).",
+            )
+        routed = process_routing(self, method, **metadata)["estimator"]
+        return {name: value for given in routed.values() for name, value in given.items()}
+
     # ---- prediction ----
 
-    def _mean(self, X: Any, predict: Predict) -> Floats:
-        """Return the mean over the members of ``predict(member, X)``.  -> (n_rows, …)"""
+    def _mean(self, X: Any, predict: Predict, metadata: Mapping[str, Any] | None = None) -> Floats:
+        """Return the mean over the members of ``predict(member, X, **metadata)``.  -> (n_rows, …)"""
         check_input(self, X)
-        return mean_prediction(
-            self.estimators_, self.estimators_features_, X, self._samples.n_columns, predict, self.n_jobs
-        )
+        features, n_columns = self.estimators_features_, self._samples.n_columns
+        return mean_prediction(self.estimators_, features, X, n_columns, predict, self.n_jobs, metadata)
 
     def _mean_of_trees(self, X: Any) -> Floats | None:
         """Return the mean value of merged trees, None if members are not merged.
@@ -292,12 +333,19 @@ def check_out_of_bag(fitted: Mapping[str, Any], n_rows: int, classes: Sequence[A
     found = fitted.get("oob_decision_function_" if classes else "oob_prediction_")
     if found is None:
         return
-    parts = by_output(found) if classes else [found]
-    valid = len(parts) == (len(classes) if classes else 1)
-    for k, part in enumerate(parts if valid else ()):
-        valid = valid and isinstance(part, np.ndarray) and part.dtype == np.float64 and len(part) == n_rows
-        valid = valid and (not classes or part.shape == (n_rows, len(classes[k])))
+    if classes and type(found) is list:  # of several outputs, in files of earlier versions
+        shapes = [(n_rows, len(labels)) for labels in classes]
+        valid = len(found) == len(shapes) and all(map(_is_floats, found, shapes))
+    elif classes:
+        width = max(map(len, classes))
+        valid = _is_floats(found, (n_rows, width) if len(classes) == 1 else (n_rows, width, len(classes)))
+    else:
+        valid = isinstance(found, np.ndarray) and found.dtype == np.float64 and len(found) == n_rows
     require(valid, "the out-of-bag predictions do not have one row per training row")
+
+
+def _is_floats(array: Any, shape: tuple[int, ...]) -> bool:
+    return isinstance(array, np.ndarray) and array.dtype == np.float64 and array.shape == shape
 
 
 def _check_member_classes(member: Any, classes: Sequence[Any] | None) -> None:

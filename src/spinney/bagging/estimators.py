@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Literal
 
@@ -97,7 +98,7 @@ class BaggingClassifier(ProbabilisticClassifier, BaseBagging):
         Names of the features, if X had column names.
     oob_score_ : float
         Out-of-bag score, if ``oob_score`` is set.
-    oob_decision_function_ : ndarray of shape (n_rows, n_classes), or list of ndarray
+    oob_decision_function_ : ndarray of shape (n_rows, n_classes) or (n_rows, n_classes, n_outputs)
         Out-of-bag probabilities, if ``oob_score`` is set; NaN for rows that every member has seen.
 
     Examples
@@ -123,13 +124,15 @@ class BaggingClassifier(ProbabilisticClassifier, BaseBagging):
         predict = member_votes if self.voting == "hard" else member_probabilities
         return partial(predict, classes=by_output(classes))
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any, **metadata: Any) -> Array:
         """Predict the class with the highest mean probability, or the most votes.
 
         Parameters
         ----------
         X : table-like of shape (n_rows, n_features)
             The features.
+        **metadata : dict
+            Further arguments for the members, with scikit-learn's metadata routing switched on.
 
         Returns
         -------
@@ -143,29 +146,57 @@ class BaggingClassifier(ProbabilisticClassifier, BaseBagging):
         >>> model.predict([["red"]]).tolist()
         [1]
         """
-        return most_probable(self._probabilities(X), self.classes_)
+        return most_probable(self._probabilities(X, self._route("predict", metadata)), self.classes_)
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: Any, **metadata: Any) -> Any:
         """Predict class probabilities: the mean of the members', or the fractions of votes.
 
         Parameters
         ----------
         X : table-like of shape (n_rows, n_features)
             The features.
+        **metadata : dict
+            Further arguments for the members, with scikit-learn's metadata routing switched on.
 
         Returns
         -------
         ndarray of shape (n_rows, n_classes), or list of ndarray
             Probabilities, a list if there are several outputs.
         """
-        outputs = self._probabilities(X)
+        outputs = self._probabilities(X, self._route("predict_proba", metadata))
         return outputs if type(self.classes_) is list else outputs[0]
+
+    def predict_log_proba(self, X: Any, **metadata: Any) -> Any:
+        """Predict logarithms of the class probabilities.
+
+        Parameters
+        ----------
+        X : table-like of shape (n_rows, n_features)
+            The features.
+        **metadata : dict
+            Further arguments for the members, with scikit-learn's metadata routing switched on.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes), or list of ndarray
+            Logarithms, −inf where the probability is 0; a list if there are several outputs.
+        """
+        outputs = self._probabilities(X, self._route("predict_log_proba", metadata))
+        with np.errstate(divide="ignore"):
+            logarithms = [np.log(part) for part in outputs]
+        return logarithms if type(self.classes_) is list else logarithms[0]
+
+    def _method_of_members(self, method: str) -> str:
+        if method == "decision_function":
+            return method
+        votes = self.voting == "hard" or not hasattr(self._base_estimator(), "predict_proba")
+        return "predict" if votes else "predict_proba"
 
     def _has_decision_function(self) -> bool:
         return hasattr(self._base_estimator(), "decision_function")
 
     @available_if(_has_decision_function)  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any, **metadata: Any) -> NDArray[np.float64]:
         """Compute the mean of the members' decision functions; only if the base estimator has one.
 
         A class that a member has not seen gets the minimum of the member's scores of the row.
@@ -174,21 +205,24 @@ class BaggingClassifier(ProbabilisticClassifier, BaseBagging):
         ----------
         X : table-like of shape (n_rows, n_features)
             The features.
+        **metadata : dict
+            Further arguments for the members, with scikit-learn's metadata routing switched on.
 
         Returns
         -------
         ndarray of shape (n_rows,) with two classes, else (n_rows, n_classes)
             Scores.
         """
-        return self._mean(X, lambda member, part: member_scores(member, part, by_output(self.classes_)))
+        predict = partial(member_scores, classes=by_output(self.classes_))
+        return self._mean(X, predict, self._route("decision_function", metadata))
 
-    def _probabilities(self, X: Any) -> list[Floats]:
+    def _probabilities(self, X: Any, metadata: Mapping[str, Any]) -> list[Floats]:
         """Return the probabilities (n_rows, n_classes) of each output."""
         check_is_fitted(self)
         values = self._mean_of_trees(X) if self.voting == "soft" else None
         if values is not None:
             return split_classes(values, self.classes_)
-        return split_outputs(self._mean(X, self._predict_by(self.classes_)), self.classes_)
+        return split_outputs(self._mean(X, self._predict_by(self.classes_), metadata), self.classes_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -278,18 +312,20 @@ class BaggingRegressor(RegressorMixin, BaseBagging):  # type: ignore[misc]
     def _predict_by(self, classes: Any) -> Predict:
         return member_values
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def predict(self, X: Any, **metadata: Any) -> NDArray[np.float64]:
         """Predict the mean of the members' predictions.
 
         Parameters
         ----------
         X : table-like of shape (n_rows, n_features)
             The features.
+        **metadata : dict
+            Further arguments for the members, with scikit-learn's metadata routing switched on.
 
         Returns
         -------
         ndarray of shape (n_rows,) or (n_rows, n_outputs)
             Predicted values.
         """
-        values = self._mean_of_trees(X)
-        return self._mean(X, member_values) if values is None else as_targets(values)
+        routed, values = self._route("predict", metadata), self._mean_of_trees(X)
+        return self._mean(X, member_values, routed) if values is None else as_targets(values)

@@ -8,6 +8,7 @@ from typing import Any
 import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import _check_method_params
 
 from spinney.bagging.sampling import BootstrapSamples
 from spinney.data.schema import name_copies
@@ -38,19 +39,26 @@ def fit_members(
     samples: BootstrapSamples,
     n_jobs: int | None,
     title: str | None = None,
+    metadata: Mapping[str, Any] | None = None,
 ) -> list[Any]:
-    """Fit each member to the sample of its number; a title shows a progress bar."""
-    jobs = [(member, X, y, samples, t) for member, t in zip(members, numbers, strict=True)]
+    """Fit each member to the sample of its number; a title shows a progress bar.
+
+    ``metadata`` are further arguments of their ``fit``; those with one entry per row are sampled, too.
+    """
+    jobs = [(member, X, y, samples, t, metadata or {}) for member, t in zip(members, numbers, strict=True)]
     return run_jobs(_fit_to_sample, jobs, n_jobs, title)
 
 
-def _fit_to_sample(member: Any, X: Any, y: NDArray[Any], samples: BootstrapSamples, t: int) -> Any:
+def _fit_to_sample(
+    member: Any, X: Any, y: NDArray[Any], samples: BootstrapSamples, t: int, metadata: Mapping[str, Any]
+) -> Any:
     table, weights = take_features(X, samples.columns(t), samples.n_columns), samples.member_weights(t)
     if weights is None or takes_sample_as_weights(member):
-        return fit_member(member, table, y, weights)
+        return fit_member(member, table, y, weights, **metadata)
     rows = samples.rows(t)
     kept = samples.weights[rows] if samples.weights is not None and samples.keeps_weights else None
-    return fit_member(member, take_rows(table, rows), y[rows], kept)
+    others = _check_method_params(X, dict(metadata), rows)
+    return fit_member(member, take_rows(table, rows), y[rows], kept, **others)
 
 
 def takes_all(columns: NDArray[np.int64], n_columns: int) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,8 +24,8 @@ Array: TypeAlias = NDArray[Any]
 Floats: TypeAlias = NDArray[np.float64]
 # Classes of each output, ascending.
 Classes: TypeAlias = Sequence[Array]
-# Function of a member and a table that returns predictions (n_rows, …).
-Predict: TypeAlias = Callable[[Any, Any], Floats]
+# Function of a member, a table and metadata that returns predictions (n_rows, …).
+Predict: TypeAlias = Callable[..., Floats]
 # Out-of-bag rows of one member, and its predictions (n_out_of_bag, …).
 Part: TypeAlias = tuple[NDArray[np.int64], Floats]
 
@@ -37,9 +37,9 @@ _MAX_MEMBERS = 1 << 30  # for the room that sums of predictions need
 # ---- one member ----
 
 
-def member_votes(member: Any, X: Any, classes: Classes) -> Floats:
+def member_votes(member: Any, X: Any, classes: Classes, **metadata: Any) -> Floats:
     """Return 1 for the predicted class and 0 for others.  -> (n_rows, classes of all outputs)"""
-    predicted = np.asarray(member.predict(X))
+    predicted = np.asarray(member.predict(X, **metadata))
     columns = predicted[:, None] if predicted.ndim == 1 else predicted
     votes = np.zeros((len(columns), sum(map(len, classes))))
     begin = 0
@@ -49,18 +49,18 @@ def member_votes(member: Any, X: Any, classes: Classes) -> Floats:
     return votes
 
 
-def member_probabilities(member: Any, X: Any, classes: Classes) -> Floats:
+def member_probabilities(member: Any, X: Any, classes: Classes, **metadata: Any) -> Floats:
     """Return class probabilities, 0 for classes the member has not seen; votes if it has no probabilities.
 
     -> (n_rows, classes of all outputs)
     """
     if not hasattr(member, "predict_proba"):
-        return member_votes(member, X, classes)
-    predicted = member.predict_proba(X)
+        return member_votes(member, X, classes, **metadata)
+    predicted = member.predict_proba(X, **metadata)
     outputs = [predicted] if len(classes) == 1 else predicted
     if not isinstance(outputs, list) or len(outputs) != len(classes):
         # Some multilabel classifiers return the probability of the positive class only.
-        return member_votes(member, X, classes)
+        return member_votes(member, X, classes, **metadata)
     seen = [member.classes_] if len(classes) == 1 else member.classes_
     probabilities = np.zeros((len(outputs[0]), sum(map(len, classes))))
     begin = 0
@@ -70,12 +70,12 @@ def member_probabilities(member: Any, X: Any, classes: Classes) -> Floats:
     return probabilities
 
 
-def member_scores(member: Any, X: Any, classes: Classes) -> Floats:
+def member_scores(member: Any, X: Any, classes: Classes, **metadata: Any) -> Floats:
     """Return ``decision_function``; classes the member has not seen get the minimum score of the row.
 
     -> (n_rows,) with two classes, else (n_rows, n_classes)
     """
-    scores = np.asarray(member.decision_function(X), dtype=np.float64)
+    scores = np.asarray(member.decision_function(X, **metadata), dtype=np.float64)
     known, seen = classes[0], member.classes_
     if len(seen) == len(known):
         return scores
@@ -90,15 +90,32 @@ def member_scores(member: Any, X: Any, classes: Classes) -> Floats:
     return all_scores[:, 1] if len(known) == 2 else all_scores
 
 
-def member_values(member: Any, X: Any) -> Floats:
+def member_values(member: Any, X: Any, **metadata: Any) -> Floats:
     """Return the predicted values.  -> (n_rows,) or (n_rows, n_outputs)"""
-    return np.asarray(member.predict(X), dtype=np.float64)
+    return np.asarray(member.predict(X, **metadata), dtype=np.float64)
 
 
 def split_outputs(probabilities: Floats, classes: Any) -> list[Floats]:
     """Split probabilities (n_rows, classes of all outputs) into one array per output."""
     widths = [len(labels) for labels in by_output(classes)]
     return np.split(probabilities, np.cumsum(widths)[:-1], axis=1)
+
+
+def side_by_side(outputs: Sequence[Floats]) -> Floats:
+    """Return the probabilities of one output as they are, those of several as one array.
+
+    (n_rows, n_classes), or (n_rows, most classes, n_outputs) with 0 for classes that an output lacks
+
+    >>> side_by_side([np.ones((4, 2)), np.ones((4, 3))]).shape
+    (4, 3, 2)
+    """
+    if len(outputs) == 1:
+        return outputs[0]
+    width = max(part.shape[1] for part in outputs)
+    padded = np.zeros((len(outputs[0]), width, len(outputs)))
+    for k, part in enumerate(outputs):
+        padded[:, : part.shape[1], k] = part
+    return padded
 
 
 # ---- all members ----
@@ -111,17 +128,19 @@ def mean_prediction(
     n_columns: int,
     predict: Predict,
     n_jobs: int | None,
+    metadata: Mapping[str, Any] | None = None,
 ) -> Floats:
-    """Return the mean over the members of ``predict(member, columns of X)``.  -> (n_rows, …)
+    """Return the mean over the members of ``predict(member, columns of X, **metadata)``.  -> (n_rows, …)
 
     Blocks of rows are predicted in parallel, each by one member after the other: the order of summation is
-    the same for any number of jobs.
+    the same for any number of jobs. Metadata go to the members as they are, with all rows.
     """
+    metadata = metadata or {}
 
     def predict_block(rows: slice) -> Floats:
         block = X if rows == slice(0, n_rows) else take_rows(X, np.arange(n_rows)[rows])
         total = sum(
-            predict(member, take_features(block, columns, n_columns)) * scale
+            predict(member, take_features(block, columns, n_columns), **metadata) * scale
             for member, columns in zip(members, features, strict=True)
         )
         return mean_of_scaled(np.asarray(total), len(members), scale)
@@ -131,8 +150,8 @@ def mean_prediction(
     n_rows = count_rows(X)
     starts = range(0, max(n_rows, 1), _BLOCK_ROWS)
     blocks = [slice(start, min(start + _BLOCK_ROWS, n_rows)) for start in starts]
-    if len(blocks) == 1:
-        return predict_block(blocks[0])
+    if len(blocks) == 1 or metadata:
+        return predict_block(slice(0, n_rows))
     return np.concatenate(run_jobs(predict_block, [(rows,) for rows in blocks], n_jobs))
 
 
@@ -189,7 +208,8 @@ def out_of_bag_mean(n_rows: int, parts: Iterable[Part]) -> tuple[Floats, NDArray
         n_predictions[rows] += 1
     if total is None or not n_predictions.any():
         raise InputError(
-            "No row is out of bag: every member has seen all rows",
+            "Out of bag estimation only available if bootstrap=True or if samples are smaller than the "
+            "table: every member has seen all rows",
             fix="Draw fewer rows by max_samples, add members, or set oob_score=False.",
         )
     divisor = np.where(n_predictions, n_predictions, np.nan).reshape(-1, *[1] * (total.ndim - 1))
@@ -231,12 +251,12 @@ def out_of_bag_attributes(
         fitted = {"oob_prediction_": predictions}
     else:
         default, predicted = accuracy, most_probable(predictions, classes)
-        fitted = {"oob_decision_function_": predictions if type(classes) is list else predictions[0]}
+        fitted = {"oob_decision_function_": side_by_side(predictions)}
     expected = np.ones(len(y), np.bool_) if weights is None else weights > 0
     if (expected & (n_predictions == 0)).any():
         warnings.warn(
-            "Some inputs do not have OOB scores: every member has seen these rows. More members give a "
-            "reliable out-of-bag estimate.",
+            "Some inputs do not have OOB scores. This probably means too few estimators were used to compute "
+            "any reliable oob estimates.",
             UserWarning,
             stacklevel=4,
         )

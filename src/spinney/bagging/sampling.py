@@ -269,11 +269,30 @@ class SampledEnsemble(Estimator, SamplingParameters, persistent_name=""):
             **{"n_columns_drawn": n_columns} | columns,
         )
 
+    def _has_all_members(self, samples: BootstrapSamples, classes: Any) -> bool:
+        """Return True, with a warning, if a warm start with other data asks for no further members."""
+        if not self._continues or self.n_estimators != len(self) or self._same_draws(samples, classes):
+            return False
+        self._warn_of_no_members()
+        return True
+
+    def _same_draws(self, samples: BootstrapSamples, classes: Any) -> bool:
+        same = same_classes(vars(self).get("classes_"), classes)
+        return same and self._samples.same_draws(samples)
+
+    def _warn_of_no_members(self) -> None:
+        warnings.warn(
+            "Warm-start fitting without increasing n_estimators does not fit new "
+            f"{'trees' if hasattr(self, 'ensemble_') else 'members'}.",
+            UserWarning,
+            stacklevel=4,
+        )
+
     def _check_continues(self, samples: BootstrapSamples, classes: Any) -> bool:
         """Return `_continues`; raise InputError if members of these samples cannot be added."""
         if not self._continues:
             return False
-        if not same_classes(vars(self).get("classes_"), classes) or not self._samples.same_draws(samples):
+        if not self._same_draws(samples, classes):
             raise InputError(
                 "warm_start=True adds members for the same rows, drawn in the same way, but the data or the "
                 "parameters have changed",
@@ -285,11 +304,7 @@ class SampledEnsemble(Estimator, SamplingParameters, persistent_name=""):
                 fix="With warm_start=True n_estimators can only grow.",
             )
         if self.n_estimators == len(self):
-            warnings.warn(
-                "Warm-start fitting without increasing n_estimators does not fit new members.",
-                UserWarning,
-                stacklevel=3,
-            )
+            self._warn_of_no_members()
         return True
 
     @abstractmethod

@@ -23,10 +23,11 @@ from spinney.core.errors import InputError, InputTypeError, SpinneyError, show_v
 from spinney.core.parameters import FLAG, Integer, Rule, draw_seed, thread_count
 from spinney.core.seeds import stream
 from spinney.data.columns import check_not_empty
-from spinney.data.target import encode_classes, encode_labels, encode_like, encode_single
+from spinney.data.target import by_output, encode_classes, encode_like, encode_values, read_target
 from spinney.data.weights import check_weights
 from spinney.ensembles.predictions import (
     Array,
+    Classes,
     FitTask,
     Method,
     OutOfFold,
@@ -34,13 +35,14 @@ from spinney.ensembles.predictions import (
     class_indices,
     make_splits,
     make_splitter,
+    split_columns,
 )
 from spinney.io import require
 from spinney.members.base_estimators import AnyEstimator, make_member
 from spinney.members.tables import (
+    check_classes,
     check_described,
     check_input,
-    check_labels,
     count_rows,
     describe_input,
 )
@@ -56,7 +58,12 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
     _task: ClassVar[Literal["classification", "regression"]]
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = RULES
     _required_attributes: ClassVar[tuple[str, ...]] = ("estimators_", "_names")
-    _state_attributes: ClassVar[tuple[str, ...]] = ("classes_", "n_features_in_", "feature_names_in_")
+    _state_attributes: ClassVar[tuple[str, ...]] = (
+        "classes_",
+        "n_features_in_",
+        "feature_names_in_",
+        "n_outputs_",
+    )
 
     estimators: Any = field(default=None, kw_only=False)
     cv: Any = None
@@ -66,7 +73,8 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
 
     estimators_: list[Any] = field(init=False)
     _names: list[str] = field(init=False)
-    classes_: NDArray[Any] = field(init=False)
+    classes_: Any = field(init=False)
+    n_outputs_: ClassVar[int] = 1  # unless a fit finds more
 
     # ---- parameters ----
 
@@ -129,12 +137,18 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
     ) -> FitTask:
         """Check every argument of ``fit``."""
         self._check_params()
+        if metadata and not get_config()["enable_metadata_routing"]:
+            raise InputError(
+                f"fit does not accept {show_values(list(metadata))}: passing them on to the members is only "
+                "supported if enable_metadata_routing=True",
+                fix="Call sklearn.set_config(enable_metadata_routing=True).",
+            )
         thread_count(self.n_jobs)
         seed = None if self.random_state is None else draw_seed(self.random_state)
         pairs = self._check_estimators()
         kept = [index for index, (_, estimator) in enumerate(pairs) if not _is_dropped(estimator)]
         if not kept:
-            raise InputError("All estimators are dropped; at least one is needed.")
+            raise InputError("All estimators are dropped. At least one is required to be an estimator.")
         names = [pairs[index][0] for index in kept]
         members = [self._make_member(pairs[index][1], index, seed) for index in kept]
         n_rows = count_rows(X)
@@ -149,24 +163,32 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
         valid = isinstance(pairs, list | tuple) and len(pairs) > 0
         if not valid or not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
             raise InputError(
-                f"The estimators of {type(self).__name__} are {show_value(pairs)}, not a list of "
-                "(string, estimator) tuples",
+                "Invalid 'estimators' attribute, 'estimators' should be a non-empty list of (string, "
+                f"estimator) tuples; those of this {type(self).__name__} are {show_value(pairs)}",
                 fix=_SHAPE,
             )
         for name, estimator in pairs:
             if not isinstance(name, str):
-                raise InputError(f"The name of an estimator is {show_value(name)}, not a string", fix=_SHAPE)
+                raise InputError(
+                    "Invalid 'estimators' attribute, 'estimators' should be a non-empty list of (string, "
+                    f"estimator) tuples; the name of one is {show_value(name)}",
+                    fix=_SHAPE,
+                )
             if _is_dropped(estimator):
                 continue
             if not AnyEstimator().allows(estimator):
                 raise InputTypeError(
                     f"The member {show_value(name)} is {show_value(estimator)}, not an estimator", fix=_SHAPE
                 )
-            if not self._has_same_task(estimator):
+            if not self._accepts(estimator):
                 kind = type(estimator).__name__
                 raise InputError(f"The member {show_value(name)}, a {kind}, should be a {self._kind()}.")
         self._validate_names([name for name, _ in pairs])
         return list(pairs)
+
+    def _accepts(self, estimator: Any) -> bool:
+        """Return True if an estimator can be a member."""
+        return self._has_same_task(estimator)
 
     def _has_same_task(self, estimator: Any) -> bool:
         """Return True if an estimator is a classifier, or a regressor, as this one is."""
@@ -190,19 +212,28 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
 
     def _encode_target(
         self, y: Any, n_rows: int, members: Sequence[Any]
-    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
-        """Return labels, their codes and the classes; in regression the values twice, and None."""
+    ) -> tuple[NDArray[Any], NDArray[Any], Classes]:
+        """Return labels, their codes and the classes; in regression the values twice, and None.
+
+        Arrays are (n_rows,), or (n_rows, n_outputs) with a list of classes.
+        """
+        target = read_target(y, n_rows)
+        several = target.ndim == 2
         if self._task == "regression":
-            values = encode_single(y, n_rows, type(self).__name__)
+            values = encode_values(target, non_negative=False)
+            values = values if several else values[:, 0]
             return values, values, None
-        codes, classes = encode_labels(y, n_rows)
-        labels = classes.take(codes)
+        codes, outputs = encode_classes(target)
         if self._is_prefit():
             # Held-out rows may lack a class that the members know.
-            known = [classes, *(member.classes_ for member in members if hasattr(member, "classes_"))]
-            classes = encode_classes(np.concatenate(known)).classes[0]
-            codes = encode_like(labels, [classes])[:, 0]
-        return labels, codes, classes
+            owns = [by_output(member.classes_) for member in members if hasattr(member, "classes_")]
+            owns = [own for own in owns if len(own) == len(outputs)]
+            known = [np.concatenate([labels, *(own[k] for own in owns)]) for k, labels in enumerate(outputs)]
+            outputs = tuple(encode_classes(labels).classes[0] for labels in known)
+            codes = encode_like(target, outputs)
+        if several:
+            return target, codes, list(outputs)
+        return outputs[0].take(codes[:, 0]), codes[:, 0], outputs[0]
 
     # ---- metadata ----
 
@@ -227,17 +258,13 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
         self, names: Sequence[str], weights: Array | None, groups: Any, metadata: Mapping[str, Any]
     ) -> tuple[list[Mapping[str, Any]], Any, Mapping[str, Any]]:
         """Return the metadata of each member's ``fit``, the groups, and that of the final estimator."""
-        if get_config()["enable_metadata_routing"]:
-            routed = process_routing(self, "fit", sample_weight=weights, groups=groups, **metadata)
-            final = routed["final_estimator"]["fit"] if "final_estimator" in routed else {}
-            return [routed[name]["fit"] for name in names], routed["splitter"]["split"].get("groups"), final
-        if metadata:
-            raise InputError(
-                f"fit does not accept {show_values(list(metadata))}",
-                fix="sklearn.set_config(enable_metadata_routing=True) passes them on to the members.",
-            )
         common = {} if weights is None else {"sample_weight": weights}
-        return [common] * len(names), groups, common
+        if not get_config()["enable_metadata_routing"]:
+            return [common] * len(names), groups, common
+        # Only what was given: an absent weight is not a weight of None.
+        given = {**metadata, **common} | ({} if groups is None else {"groups": groups})
+        routed = process_routing(self, "fit", **given)
+        return [routed[name]["fit"] for name in names], routed["splitter"]["split"].get("groups"), given
 
     # ---- fitting ----
 
@@ -247,7 +274,7 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
         With cv="prefit" the rows given to ``fit`` are taken to be such.
         """
         if self._is_prefit():
-            predictions = self._predictions(task.members, methods, task.X, task.classes)
+            predictions = self._predictions(task.members, methods, task.X, task.classes, task.n_outputs)
             return OutOfFold(np.arange(len(task.y)), predictions)
         splitter = make_splitter(self.cv, task.codes, task.classes is not None)
         splits = make_splits(splitter, task.X, task.codes, task.groups)
@@ -277,11 +304,15 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
 
     @staticmethod
     def _predictions(
-        members: Sequence[Any], methods: Sequence[Method], X: Any, classes: NDArray[Any] | None
+        members: Sequence[Any], methods: Sequence[Method], X: Any, classes: Classes, n_outputs: int
     ) -> list[Array]:
         """Return the predictions of each member, (n_rows, width) each."""
         pairs = zip(members, methods, strict=True)
-        return [aligned_predictions(member, X, method, classes) for member, method in pairs]
+        return [aligned_predictions(member, X, method, classes, n_outputs) for member, method in pairs]
+
+    def _describe_outputs(self, task: FitTask) -> dict[str, Any]:
+        """Return the fitted attributes that describe the target."""
+        return {"classes_": task.classes, "n_outputs_": task.n_outputs if task.n_outputs > 1 else None}
 
     # ---- after fitting ----
 
@@ -297,9 +328,12 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
         if self._task == "regression":
             require(classes is None, "a regressor has classes")
             return
-        check_labels(classes)
+        outputs = check_classes(classes)
+        require(len(outputs) == self.n_outputs_, "the number of outputs is not that of the classes")
         for member in members:
-            class_indices(member, self.classes_)
+            owns = by_output(getattr(member, "classes_", None))
+            for labels, own in zip(outputs, owns if len(owns) == len(outputs) else (), strict=False):
+                class_indices(member, labels, own)
 
     def _table_readers(self) -> list[Any]:
         """Return the estimators that are given X itself."""
@@ -315,6 +349,13 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
             setattr(tags.input_tags, kind, bool(inputs) and all(getattr(one, kind) for one in inputs))
         return tags
 
+    def _learns_several_outputs(self) -> bool:
+        """Return True if all members support several outputs."""
+        try:
+            return all(get_tags(reader).target_tags.multi_output for reader in self._table_readers())
+        except (TypeError, ValueError, AttributeError):
+            return False  # fit raises the error for invalid estimators
+
 
 class _WeightedMean(_NamedEnsemble):
     """Base class of ensembles that average the predictions of their members with weights."""
@@ -327,12 +368,27 @@ class _WeightedMean(_NamedEnsemble):
         """Return probabilities, votes or values of each member, (n_rows, width) each."""
         check_input(self, X)
         methods = self._methods(self._names, self.estimators_)
-        return self._predictions(self.estimators_, methods, X, vars(self).get("classes_"))
+        return self._predictions(self.estimators_, methods, X, vars(self).get("classes_"), self.n_outputs_)
 
     def _mean(self, X: Any) -> Array:
         """Return the weighted mean over the members.  -> (n_rows, width)"""
         each = self._member_probabilities(X)
         return np.asarray(sum(weight * one for weight, one in zip(self.weights_, each, strict=True)))
+
+    def _mean_probabilities(self, X: Any) -> Any:
+        """Return mean probabilities (n_rows, n_classes), a list of them if there are several outputs."""
+        parts = split_columns(self._mean(X), self.classes_)
+        return parts if type(self.classes_) is list else parts[0]
+
+    def _mean_values(self, X: Any) -> Array:
+        """Return mean values.  -> (n_rows,) or (n_rows, n_outputs)"""
+        mean = self._mean(X)
+        return mean[:, 0] if self.n_outputs_ == 1 else mean
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = self._learns_several_outputs()
+        return tags
 
     def _check_fitted(self) -> None:
         super()._check_fitted()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any, ClassVar, Literal, Self
@@ -16,10 +17,10 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from spinney.base import Estimator, parameters
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, OneOf, Rule
-from spinney.data.target import encode_labels, encode_single
+from spinney.data.target import by_output, encode_classes, encode_values, most_probable, read_target
 from spinney.data.weights import check_weights
 from spinney.io import require
-from spinney.members.tables import check_described, check_labels, describe_input
+from spinney.members.tables import check_classes, check_described, describe_input
 
 Array = NDArray[np.float64]
 
@@ -142,8 +143,9 @@ class _LinearModel(Estimator):
         valid = valid and self.intercept_.shape == (n_sums,)
         require(valid and all(np.isfinite(array).all() for array in arrays), "a linear model is not valid")
 
+    @abstractmethod
     def _n_sums(self) -> int:
-        return 1
+        """Return the number of regressions, of attributes that are not yet checked."""
 
 
 @parameters
@@ -168,11 +170,11 @@ class MultiResponseClassifier(ClassifierMixin, _LinearModel):  # type: ignore[mi
     Attributes
     ----------
     coef_ : ndarray of shape (n_classes, n_features), or (1, n_features) for two classes
-        Coefficients.
+        Coefficients; those of several outputs one below the other.
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Intercepts.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
+    classes_ : ndarray of shape (n_classes,), or list of ndarray
+        Class labels, a list if there are several outputs.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -188,7 +190,7 @@ class MultiResponseClassifier(ClassifierMixin, _LinearModel):  # type: ignore[mi
 
     columns: Literal["own", "all"] = "all"
 
-    classes_: NDArray[Any] = field(init=False)
+    classes_: Any = field(init=False)
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the regressions.
@@ -197,7 +199,7 @@ class MultiResponseClassifier(ClassifierMixin, _LinearModel):  # type: ignore[mi
         ----------
         X : array-like of shape (n_rows, n_columns)
             Predictions of members.
-        y : array-like of shape (n_rows,)
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
             Class labels.
         sample_weight : array-like of shape (n_rows,), default=None
             Row weights.
@@ -208,9 +210,24 @@ class MultiResponseClassifier(ClassifierMixin, _LinearModel):  # type: ignore[mi
             The fitted classifier.
         """
         values = self._read_values(X)
-        codes, classes = encode_labels(y, len(values))
+        target = read_target(y, len(values))
         weights = check_weights(sample_weight, len(values))
-        n_classes, width = len(classes), values.shape[1]
+        codes, outputs = encode_classes(target)
+        models = [
+            self._fit_output(values, codes[:, k], len(labels), weights) for k, labels in enumerate(outputs)
+        ]
+        return self._set_fitted(
+            coef_=np.vstack([coefficients for coefficients, _ in models]),
+            intercept_=np.concatenate([intercepts for _, intercepts in models]),
+            classes_=outputs[0] if target.ndim == 1 else list(outputs),
+            **describe_input(X),
+        )
+
+    def _fit_output(
+        self, values: Array, codes: NDArray[np.int32], n_classes: int, weights: Array | None
+    ) -> tuple[Array, Array]:
+        """Return the coefficients (n_sums, n_columns) and intercepts (n_sums,) of one output."""
+        width = values.shape[1]
         own = self.columns == "own" and n_classes > 2
         if own and width % n_classes:
             raise InputError(
@@ -224,10 +241,27 @@ class MultiResponseClassifier(ClassifierMixin, _LinearModel):  # type: ignore[mi
             used = slice(k, None, n_classes) if own else slice(None)
             indicator = (codes == k).astype(np.float64)
             coefficients[row, used], intercepts[row] = self._solve(values[:, used], indicator, weights)
-        fitted = {"coef_": coefficients, "intercept_": intercepts, "classes_": classes}
-        return self._set_fitted(**fitted, **describe_input(X))
+        return coefficients, intercepts
 
-    def predict_proba(self, X: Any) -> Array:
+    def decision_function(self, X: Any) -> Array:
+        """Compute the sums of the classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_columns)
+            Predictions of members.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_classes)
+            Sums; with two classes the sum of the second less ½. Several outputs are side by side.
+        """
+        sums = self._sums(X)
+        middles = [np.full(_n_sums(labels), 0.5 * (len(labels) == 2)) for labels in by_output(self.classes_)]
+        decisions = sums - np.concatenate(middles)
+        return np.asarray(decisions[:, 0] if decisions.shape[1] == 1 else decisions)
+
+    def predict_proba(self, X: Any) -> Any:
         """Predict class probabilities: the distribution nearest to the sums.
 
         Parameters
@@ -237,13 +271,20 @@ class MultiResponseClassifier(ClassifierMixin, _LinearModel):  # type: ignore[mi
 
         Returns
         -------
-        ndarray of shape (n_rows, n_classes)
+        ndarray of shape (n_rows, n_classes), or list of such arrays with several outputs
             Probabilities.
         """
-        sums = self._sums(X)
-        if len(self.classes_) == 2:
-            sums = np.hstack([1.0 - sums, sums])
-        return nearest_distribution(sums)
+        parts = self._probabilities(X)
+        return parts if type(self.classes_) is list else parts[0]
+
+    def _probabilities(self, X: Any) -> list[Array]:
+        """Return the probabilities of each output."""
+        sums, outputs = self._sums(X), by_output(self.classes_)
+        parts = np.split(sums, np.cumsum([_n_sums(labels) for labels in outputs])[:-1], axis=1)
+        return [
+            nearest_distribution(np.hstack([1.0 - part, part]) if len(labels) == 2 else part)
+            for part, labels in zip(parts, outputs, strict=True)
+        ]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the class with the largest sum.
@@ -255,11 +296,10 @@ class MultiResponseClassifier(ClassifierMixin, _LinearModel):  # type: ignore[mi
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_rows,) or (n_rows, n_outputs)
             Class labels.
         """
-        codes = self.predict_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_.take(codes))
+        return most_probable(self._probabilities(X), self.classes_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -268,8 +308,12 @@ class MultiResponseClassifier(ClassifierMixin, _LinearModel):  # type: ignore[mi
         return tags
 
     def _n_sums(self) -> int:
-        n_classes = check_labels(vars(self).get("classes_"))
-        return 1 if n_classes == 2 else n_classes
+        return sum(map(_n_sums, check_classes(vars(self).get("classes_"))))
+
+
+def _n_sums(labels: NDArray[Any]) -> int:
+    """Return the number of regressions of an output."""
+    return 1 if len(labels) == 2 else len(labels)
 
 
 class LeastSquaresRegressor(RegressorMixin, _LinearModel):  # type: ignore[misc]
@@ -287,10 +331,10 @@ class LeastSquaresRegressor(RegressorMixin, _LinearModel):  # type: ignore[misc]
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features)
+    coef_ : ndarray of shape (n_outputs, n_features)
         Coefficients.
-    intercept_ : ndarray of shape (1,)
-        Intercept.
+    intercept_ : ndarray of shape (n_outputs,)
+        Intercepts.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -311,7 +355,7 @@ class LeastSquaresRegressor(RegressorMixin, _LinearModel):  # type: ignore[misc]
         ----------
         X : array-like of shape (n_rows, n_columns)
             Predictions of members.
-        y : array-like of shape (n_rows,)
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
             Target values.
         sample_weight : array-like of shape (n_rows,), default=None
             Row weights.
@@ -322,10 +366,11 @@ class LeastSquaresRegressor(RegressorMixin, _LinearModel):  # type: ignore[misc]
             The fitted regressor.
         """
         features = self._read_values(X)
-        values = encode_single(y, len(features), "LeastSquaresRegressor")
+        values = encode_values(read_target(y, len(features)), non_negative=False)
         weights = check_weights(sample_weight, len(features))
-        coefficients, intercept = self._solve(features, values, weights)
-        fitted = {"coef_": coefficients[None, :], "intercept_": np.array([intercept])}
+        models = [self._solve(features, column, weights) for column in values.T]
+        coefficients, intercepts = zip(*models, strict=True)
+        fitted = {"coef_": np.stack(coefficients), "intercept_": np.array(intercepts)}
         return self._set_fitted(**fitted, **describe_input(X))
 
     def predict(self, X: Any) -> Array:
@@ -338,7 +383,16 @@ class LeastSquaresRegressor(RegressorMixin, _LinearModel):  # type: ignore[misc]
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_rows,) or (n_rows, n_outputs)
             Predictions.
         """
-        return self._sums(X)[:, 0]
+        sums = self._sums(X)
+        return sums[:, 0] if sums.shape[1] == 1 else sums
+
+    def _n_sums(self) -> int:
+        return max(1, len(self.coef_))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

@@ -9,16 +9,20 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import is_regressor
 from sklearn.model_selection import KFold, LeaveOneOut, StratifiedKFold, check_cv
 from sklearn.utils.validation import _check_method_params
 
 from spinney.core.errors import InputError, show_value
-from spinney.data.target import encode_like
+from spinney.data.target import by_output, encode_like
 from spinney.members.base_estimators import make_member
 from spinney.members.fitting import fit_member, run_jobs
 from spinney.members.tables import take_rows
 
 Array = NDArray[np.float64]
+Classes = NDArray[Any] | list[NDArray[Any]] | None
+"""Classes of a classifier, of each output if there are several; None in regression."""
 Method = Literal["predict_proba", "decision_function", "predict", "votes"]
 """Prediction method of a member; "votes" are the labels of ``predict`` as one-hot rows."""
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
@@ -38,39 +42,90 @@ def choose_method(name: str, estimator: Any, allowed: Sequence[Method]) -> Metho
         if hasattr(estimator, method):
             return method
     raise InputError(
-        f"The member {show_value(name)}, a {type(estimator).__name__}, has no {' or '.join(allowed)}",
+        f"The member {show_value(name)}, a {type(estimator).__name__}, does not implement the method "
+        f"{' or '.join(allowed)}",
         fix="Choose another method, or another member.",
     )
 
 
-def aligned_predictions(member: Any, X: Any, method: Method, classes: NDArray[Any] | None) -> Array:
+def aligned_predictions(member: Any, X: Any, method: Method, classes: Classes, n_outputs: int = 1) -> Array:
     """Return the predictions of a fitted member as columns in the order of ``classes``.  -> (n_rows, width)
 
     Probabilities: one column per class. Decision values: one column for two classes, else one per class.
     Labels: one column of class codes. A class that the member has not seen gets probability 0, or the
-    smallest decision value of the row. Regression, ``classes`` None: one column of values.
+    smallest decision value of the row. Regressors, ``classes`` is None or not: one column of values. Several
+    outputs are side by side.
     """
     predicted = getattr(member, "predict" if method == "votes" else method)(X)
-    if classes is None:
-        values = np.asarray(predicted, dtype=np.float64)
-        if values.ndim == 2 and values.shape[1] != 1:
-            raise InputError(f"{type(member).__name__} predicts {values.shape[1]} outputs; one is expected.")
-        return values.reshape(-1, 1)
+    if sparse.issparse(predicted):
+        predicted = predicted.toarray()
+    if classes is None or is_regressor(member):
+        return _value_columns(member, predicted, n_outputs)
+    outputs = by_output(classes)
+    parts = _split_outputs(member, predicted, method, len(outputs))
+    owns = by_output(getattr(member, "classes_", None))
+    # Some classifiers of several labels number these instead of naming the classes of each.
+    owns = owns if len(owns) == len(outputs) else [None] * len(outputs)
+    columns = [
+        _output_columns(member, part, method, known, own)
+        for part, known, own in zip(parts, outputs, owns, strict=True)
+    ]
+    return columns[0] if len(columns) == 1 else np.hstack(columns)
+
+
+def _value_columns(member: Any, predicted: Any, n_outputs: int) -> Array:
+    """Return the values of a regressor, one column per output."""
+    values = np.asarray(predicted, dtype=np.float64)
+    values = values if values.ndim == 2 else values.reshape(-1, 1)
+    if values.shape[1] != n_outputs:
+        expected = "one is" if n_outputs == 1 else f"{n_outputs} are"
+        raise InputError(f"{type(member).__name__} predicts {values.shape[1]} outputs; {expected} expected.")
+    return values
+
+
+def _split_outputs(member: Any, predicted: Any, method: Method, n_outputs: int) -> list[Any]:
+    """Return the predictions of each output.
+
+    Classifiers of several outputs return labels (n_rows, n_outputs), and probabilities as a list of arrays
+    or, like decision values, as the columns of one array if each output has two classes.
+    """
+    if n_outputs == 1:
+        return [predicted]
+    if not isinstance(predicted, list):
+        array = np.asarray(predicted)
+        columns = list(array.T) if array.ndim == 2 else [array]
+        predicted = columns if method != "predict_proba" else [np.stack([1 - p, p], axis=1) for p in columns]
+    if len(predicted) != n_outputs:
+        raise InputError(f"{type(member).__name__} predicts {len(predicted)} outputs, and y has {n_outputs}.")
+    return predicted
+
+
+def _output_columns(member: Any, predicted: Any, method: Method, classes: NDArray[Any], own: Any) -> Array:
+    """Return the columns of one output."""
     if method in ("predict", "votes"):
         codes = _label_codes(member, predicted, classes)
         return np.eye(len(classes))[codes] if method == "votes" else codes.astype(np.float64)[:, None]
-    return _align_columns(member, np.asarray(predicted, dtype=np.float64), method, classes)
+    return _align_columns(member, np.asarray(predicted, dtype=np.float64), method, classes, own)
 
 
-def class_indices(member: Any, classes: NDArray[Any]) -> NDArray[np.int32]:
-    """Return the index in ``classes`` of each class of a member.
+def split_columns(columns: Array, classes: Classes) -> list[Array]:
+    """Return the probabilities of each output, which are side by side.
+
+    >>> [part.shape for part in split_columns(np.ones((4, 5)), [np.arange(2), np.arange(3)])]
+    [(4, 2), (4, 3)]
+    """
+    widths = [1] if classes is None else [len(labels) for labels in by_output(classes)]
+    return np.split(columns, np.cumsum(widths)[:-1], axis=1)
+
+
+def class_indices(member: Any, classes: NDArray[Any], own: Any) -> NDArray[np.int32]:
+    """Return the index in ``classes`` of each class of a member, whose own are None if it names none.
 
     >>> from spinney import DecisionTreeClassifier
     >>> member = DecisionTreeClassifier().fit([[0.0], [1.0]], ["a", "c"])
-    >>> class_indices(member, np.array(["a", "b", "c"])).tolist()
+    >>> class_indices(member, np.array(["a", "b", "c"]), member.classes_).tolist()
     [0, 2]
     """
-    own = getattr(member, "classes_", None)
     return np.arange(len(classes), dtype=np.int32) if own is None else _label_codes(member, own, classes)
 
 
@@ -87,9 +142,9 @@ def _label_codes(member: Any, labels: Any, classes: NDArray[Any]) -> NDArray[np.
     return codes
 
 
-def _align_columns(member: Any, values: Array, method: Method, classes: NDArray[Any]) -> Array:
-    """Put the columns of a member into the order of all classes."""
-    indices = class_indices(member, classes)
+def _align_columns(member: Any, values: Array, method: Method, classes: NDArray[Any], own: Any) -> Array:
+    """Put the columns of a member into the order of all classes of an output."""
+    indices = class_indices(member, classes, own)
     single = values.ndim == 1 or values.shape[1] == 1
     if method == "decision_function" and len(classes) == 2 and single and len(indices) == 2:
         return values.reshape(-1, 1)
@@ -118,8 +173,9 @@ class FitTask:
 
     ``members`` are unfitted or, with cv="prefit", fitted; ``indices`` are their positions among the given
     estimators, without those dropped. ``codes`` are y as indices of ``classes``; in regression they are y
-    itself and ``classes`` is None. ``metadata`` has the keyword arguments of the ``fit`` of each member,
-    ``sample_weight`` included.
+    itself and ``classes`` is None. y and codes are (n_rows,), or (n_rows, n_outputs). Regressors among the
+    members of a classifier are fitted to the codes. ``metadata`` has the keyword arguments of the ``fit`` of
+    each member, ``sample_weight`` included.
     """
 
     names: Sequence[str]
@@ -128,7 +184,7 @@ class FitTask:
     X: Any
     y: NDArray[Any]
     codes: NDArray[Any]
-    classes: NDArray[Any] | None
+    classes: Classes
     weights: Array | None
     seed: int | None
     metadata: Sequence[Mapping[str, Any]]
@@ -141,13 +197,29 @@ class FitTask:
         names, members, indices, metadata = ([column[i] for i in chosen] for column in columns)
         return replace(self, names=names, members=members, indices=indices, metadata=metadata)
 
+    @property
+    def n_outputs(self) -> int:
+        """The number of outputs."""
+        return 1 if self.codes.ndim == 1 else self.codes.shape[1]
+
     def target_columns(self) -> Array:
-        """Return the target as one-hot classes or one column of values.  -> (n_rows, width)"""
-        return self.codes[:, None] if self.classes is None else np.eye(len(self.classes))[self.codes]
+        """Return the target as one-hot classes or columns of values.  -> (n_rows, width)"""
+        codes = self.codes.reshape(len(self.codes), -1)
+        if self.classes is None:
+            return codes
+        outputs = by_output(self.classes)
+        return np.hstack([np.eye(len(labels))[codes[:, k]] for k, labels in enumerate(outputs)])
+
+    def _target_of(self, member: Any) -> NDArray[Any]:
+        """Return what a member learns."""
+        return self.codes if self.classes is not None and is_regressor(member) else self.y
 
     def fit_members(self, n_jobs: int | None, title: str | None = None) -> list[Any]:
         """Return a copy of each member, fitted to all rows."""
-        calls = [(member, self.X, self.y, self.metadata[i]) for i, member in enumerate(self.members)]
+        calls = [
+            (member, self.X, self._target_of(member), self.metadata[i])
+            for i, member in enumerate(self.members)
+        ]
         return run_jobs(_fit, calls, n_jobs, title)
 
     def predict_out_of_fold(
@@ -159,7 +231,7 @@ class FitTask:
     ) -> OutOfFold:
         """Fit a copy of each member per split, and predict the rows that it did not see."""
         calls: list[tuple[Any, ...]] = [
-            (member, self.X, self.y, self.metadata[i], split, methods[i], self.classes)
+            (member, self.X, self._target_of(member), self.metadata[i], split, methods[i], self.classes)
             for split in splits
             for i, member in enumerate(self.members)
         ]
@@ -198,6 +270,7 @@ def make_splitter(cv: Any, y: NDArray[Any], classifier: bool) -> Any:
         return LeaveOneOut()
     if cv is not None:
         return check_cv(cv, y, classifier=classifier)
+    classifier = classifier and y.ndim == 1  # several outputs have no classes to stratify by
     max_count = int(np.unique(y, return_counts=True)[1].max()) if classifier else len(y)
     if classifier and max_count >= 2:
         return StratifiedKFold(min(_N_FOLDS, max_count))
@@ -211,7 +284,9 @@ def make_splits(splitter: Any, X: Any, y: NDArray[Any], groups: Any = None) -> l
     with warnings.catch_warnings():
         # Members fitted without a class that has fewer rows than folds are supported.
         warnings.filterwarnings("ignore", message="The least populated class")
-        splits = [(np.asarray(train), np.asarray(test)) for train, test in splitter.split(X, y, groups)]
+        # Splitters count rows, and those of a dict are not its length.
+        rows = np.zeros((len(y), 1)) if isinstance(X, dict) else X
+        splits = [(np.asarray(train), np.asarray(test)) for train, test in splitter.split(rows, y, groups)]
     if not splits or any(len(train) == 0 or len(test) == 0 for train, test in splits):
         raise InputError("cv yields no split, or one without rows to fit or to predict.")
     return splits
@@ -229,9 +304,10 @@ def _fit_and_predict(
     metadata: Mapping[str, Any],
     split: Split,
     method: Method,
-    classes: NDArray[Any] | None,
+    classes: Classes,
 ) -> Array:
     """Fit to the training rows of a split and predict its test rows."""
     train, test = split
     fitted = _fit(member, take_rows(X, train), y[train], _check_method_params(X, dict(metadata), train))
-    return aligned_predictions(fitted, take_rows(X, test), method, classes)
+    n_outputs = 1 if y.ndim == 1 else y.shape[1]
+    return aligned_predictions(fitted, take_rows(X, test), method, classes, n_outputs)

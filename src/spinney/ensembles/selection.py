@@ -14,9 +14,10 @@ from sklearn.metrics import get_scorer
 from spinney.base import parameters
 from spinney.core.parameters import FLAG, NONE, Integer, Kind, Real, Rule, draw_seed
 from spinney.core.seeds import stream
+from spinney.data.target import by_output, most_probable
 from spinney.ensembles.base import RULES, _WeightedMean
-from spinney.ensembles.predictions import Array, FitTask, Method, OutOfFold
-from spinney.ensembles.voting import decide
+from spinney.ensembles.decisions import choose_labels
+from spinney.ensembles.predictions import Array, Classes, FitTask, Method, OutOfFold, split_columns
 from spinney.io import require
 from spinney.members.tables import describe_input
 
@@ -117,17 +118,18 @@ class SquaredLoss:
 
 
 class LogLoss:
-    """Log loss of the mean probability.
+    """Log loss of the mean probability, summed over the outputs.
 
-    predictions: one array (n_rows, n_classes) per member; codes (n_rows,): the true classes.
+    predictions: one array (n_rows, n_classes) per member; true (n_rows, n_classes): True for the true class,
+    of each output if several are side by side.
     """
 
     def __init__(
-        self, predictions: Sequence[Array], codes: NDArray[Any], weights: Array | None = None
+        self, predictions: Sequence[Array], true: NDArray[np.bool_], weights: Array | None = None
     ) -> None:
         self.n_members = len(predictions)
-        self._true = np.stack([one[np.arange(len(codes)), codes] for one in predictions])
-        self._shares = row_shares(weights, len(codes))
+        self._true = np.stack([one[true] for one in predictions])
+        self._shares = np.repeat(row_shares(weights, len(true)), true.sum(axis=1))
 
     def losses(self, counts: Counts) -> Array:
         """Return the log loss with one more of each member."""
@@ -138,7 +140,7 @@ class LogLoss:
 class ScorerLoss:
     """Negative score of the mean prediction by a scikit-learn scorer.
 
-    predictions: one array (n_rows, n_classes) per member, or (n_rows, 1) in regression.
+    predictions: one array (n_rows, n_classes) per member, or (n_rows, n_outputs) in regression.
     """
 
     def __init__(
@@ -146,14 +148,15 @@ class ScorerLoss:
         scorer: Any,
         predictions: Sequence[Array],
         y: NDArray[Any],
-        classes: NDArray[Any] | None,
+        classes: Classes,
         weights: Array | None = None,
     ) -> None:
         self.n_members = len(predictions)
         self._scorer, self._predictions = scorer, np.stack(predictions)
         # Metrics do not accept labels in an object array.
         self._y = np.array(y.tolist()) if y.dtype == object else y
-        self._classes = np.array(classes.tolist()) if classes is not None else None
+        plain = None if classes is None else [np.array(labels.tolist()) for labels in by_output(classes)]
+        self._classes = plain if plain is None or type(classes) is list else plain[0]
         self._metadata = {} if weights is None else {"sample_weight": weights}
 
     def losses(self, counts: Counts) -> Array:
@@ -170,26 +173,26 @@ class ScorerLoss:
 class _GivenValues(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Regressor that returns predictions computed before, for a scorer."""
 
-    def __init__(self, values: Array, classes: NDArray[Any] | None = None) -> None:
+    def __init__(self, values: Array, classes: Classes = None) -> None:
         self.values, self.classes_ = values, classes
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
     def predict(self, rows: NDArray[np.int64]) -> NDArray[Any]:
-        return np.asarray(self.values[rows[:, 0], 0])
+        values = self.values[rows[:, 0]]
+        return np.asarray(values[:, 0] if values.shape[1] == 1 else values)
 
 
 class _GivenProbabilities(ClassifierMixin, _GivenValues):  # type: ignore[misc]
     """Classifier that returns probabilities computed before, for a scorer."""
 
-    classes_: NDArray[Any]
-
-    def predict_proba(self, rows: NDArray[np.int64]) -> Array:
-        return self.values[rows[:, 0]]
+    def predict_proba(self, rows: NDArray[np.int64]) -> Any:
+        parts = split_columns(self.values[rows[:, 0]], self.classes_)
+        return parts if type(self.classes_) is list else parts[0]
 
     def predict(self, rows: NDArray[np.int64]) -> NDArray[Any]:
-        return np.asarray(self.classes_.take(self.values[rows[:, 0]].argmax(axis=1)))
+        return most_probable(by_output(self.predict_proba(rows)), self.classes_)
 
 
 # ---- estimators ----
@@ -229,8 +232,8 @@ class _EnsembleSelection(_WeightedMean):
         ----------
         X : table of shape (n_rows, n_features)
             Anything that all members accept; it is passed on unchanged.
-        y : array-like of shape (n_rows,)
-            Class labels or target values.
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+            Class labels or target values; several outputs if all members support them.
         sample_weight : array-like of shape (n_rows,), default=None
             Row weights for every member and for the selection.
         groups : array-like of shape (n_rows,), default=None
@@ -252,7 +255,7 @@ class _EnsembleSelection(_WeightedMean):
             estimators_=self._fit_members(chosen),
             _names=list(chosen.names),
             weights_=weights[weights > 0],
-            classes_=task.classes,
+            **self._describe_outputs(task),
             path_=[
                 [(task.names[i], step) for i, step in zip(one.members, one.losses, strict=True)]
                 for one in selections
@@ -266,8 +269,8 @@ class _EnsembleSelection(_WeightedMean):
         if self.scoring is not None:
             return ScorerLoss(get_scorer(self.scoring), predictions, task.y[rows], task.classes, weights)
         if task.classes is None:
-            return SquaredLoss(predictions, task.codes[rows][:, None], weights)
-        return LogLoss(predictions, task.codes[rows], weights)
+            return SquaredLoss(predictions, task.target_columns()[rows], weights)
+        return LogLoss(predictions, task.target_columns()[rows] > 0, weights)
 
     def _select(self, loss: EnsembleLoss, task: FitTask) -> list[Selection]:
         """Select from all members or, with several bags, from a random subset of them per bag."""
@@ -341,8 +344,10 @@ class EnsembleSelectionClassifier(ClassifierMixin, _EnsembleSelection):  # type:
         Weights of the selected members, with sum 1.
     path_ : list of list of (str, float)
         For each bag, the name of the member selected at each step, and the loss with it.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
+    classes_ : ndarray of shape (n_classes,), or list of ndarray
+        Class labels, a list if there are several outputs.
+    n_outputs_ : int
+        Number of outputs.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -362,7 +367,7 @@ class EnsembleSelectionClassifier(ClassifierMixin, _EnsembleSelection):  # type:
     def _method(self, name: str, member: Any) -> Method:
         return "predict_proba" if hasattr(member, "predict_proba") else "votes"
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Any) -> Any:
         """Predict the weighted mean probability of the selected members.
 
         Parameters
@@ -372,10 +377,10 @@ class EnsembleSelectionClassifier(ClassifierMixin, _EnsembleSelection):  # type:
 
         Returns
         -------
-        ndarray of shape (n_rows, n_classes)
+        ndarray of shape (n_rows, n_classes), or list of such arrays with several outputs
             Probabilities.
         """
-        return self._mean(X)
+        return self._mean_probabilities(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the most probable class.
@@ -387,11 +392,10 @@ class EnsembleSelectionClassifier(ClassifierMixin, _EnsembleSelection):  # type:
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_rows,) or (n_rows, n_outputs)
             Class labels.
         """
-        codes = decide(self._mean(X), None)
-        return np.asarray(self.classes_.take(codes))
+        return choose_labels(by_output(self._mean_probabilities(X)), by_output(self.classes_))
 
 
 class EnsembleSelectionRegressor(RegressorMixin, _EnsembleSelection):  # type: ignore[misc]
@@ -438,6 +442,8 @@ class EnsembleSelectionRegressor(RegressorMixin, _EnsembleSelection):  # type: i
         Weights of the selected members, with sum 1.
     path_ : list of list of (str, float)
         For each bag, the name of the member selected at each step, and the loss with it.
+    n_outputs_ : int
+        Number of outputs.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -464,7 +470,7 @@ class EnsembleSelectionRegressor(RegressorMixin, _EnsembleSelection):  # type: i
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_rows,) or (n_rows, n_outputs)
             Predictions.
         """
-        return self._mean(X)[:, 0]
+        return self._mean_values(X)

@@ -7,21 +7,36 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any, ClassVar, Literal, Self
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
-from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn import get_config
+from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin, is_classifier, is_regressor
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    get_routing_for_object,
+    process_routing,
+)
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names_in, _check_method_params, check_is_fitted
 
 from spinney.base import parameters
 from spinney.core.errors import InputError, show_value
 from spinney.core.parameters import FLAG, OneOf, Rule
+from spinney.data.target import by_output
 from spinney.ensembles.base import RULES, _NamedEnsemble, visual_block
 from spinney.ensembles.least_squares import LeastSquaresRegressor, MultiResponseClassifier
-from spinney.ensembles.predictions import Array, Method, aligned_predictions, choose_method
+from spinney.ensembles.level_two import join_columns
+from spinney.ensembles.predictions import (
+    Array,
+    Classes,
+    FitTask,
+    Method,
+    aligned_predictions,
+    choose_method,
+    split_columns,
+)
 from spinney.io import require
 from spinney.members.base_estimators import AnyEstimator
 from spinney.members.fitting import fit_member
@@ -30,49 +45,18 @@ from spinney.members.tables import check_input, describe_input, take_rows
 METHODS: tuple[Method, ...] = ("predict_proba", "decision_function", "predict")
 """Methods of members, in the order in which stack_method="auto" tries them."""
 
-# ---- the table of the final estimator ----
 
+def requested_metadata(final: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments for the ``fit`` of the final estimator: weights, and what it requests.
 
-def join_columns(predictions: Array, names: Sequence[str], X: Any) -> Any:
-    """Return a table of the type of X with the predictions as its first columns.
-
-    A data frame stays one, so that text, categories and missing values reach the final estimator.
-
-    >>> join_columns(np.array([[0.5], [0.25]]), ["tree"], [["red"], ["blue"]]).tolist()
-    [[0.5, 'red'], [0.25, 'blue']]
+    >>> from spinney import DecisionTreeClassifier
+    >>> requested_metadata(DecisionTreeClassifier(), {"sample_weight": [1.0], "groups": [0]})
+    {'sample_weight': [1.0]}
     """
-    if sparse.issparse(X):
-        parts: list[Any] = [sparse.csr_array(predictions), X]
-        return sparse.hstack(parts, format="csr")
-    if nw.dependencies.is_into_dataframe(X):
-        return _join_frame(predictions, names, nw.from_native(_with_string_names(X), eager_only=True))
-    if isinstance(X, np.ma.MaskedArray):
-        return np.ma.hstack([predictions, X])
-    table = np.asarray(X)
-    if table.dtype.kind in "US":
-        # Numbers beside text stay numbers.
-        table = np.array(X, dtype=object)
-    return np.hstack([predictions.astype(table.dtype) if table.dtype.kind == "O" else predictions, table])
-
-
-def _with_string_names(X: Any) -> Any:
-    """Rename the columns of a pandas frame x0, x1, … unless their names are strings, as scikit-learn does."""
-    keys = getattr(X, "columns", ())
-    if not hasattr(X, "set_axis") or all(isinstance(key, str) for key in keys):
-        return X
-    return X.set_axis([f"x{j}" for j in range(len(keys))], axis=1)
-
-
-def _join_frame(predictions: Array, names: Sequence[str], frame: Any) -> Any:
-    taken = next((name for name in names if name in frame.columns), None)
-    if taken is not None:
-        raise InputError(
-            f"X has a column named {show_value(taken)}, as the predictions of a member are",
-            fix="Rename the column, or the member.",
-        )
-    backend = nw.get_native_namespace(frame)
-    series = [nw.new_series(name, predictions[:, j], backend=backend) for j, name in enumerate(names)]
-    return frame.with_columns(*series).select(*names, *frame.columns).to_native()
+    if not get_config()["enable_metadata_routing"]:
+        return {name: value for name, value in given.items() if name == "sample_weight"}
+    wanted = get_routing_for_object(final).consumes("fit", list(given))
+    return {name: value for name, value in given.items() if name in wanted or name == "sample_weight"}
 
 
 # ---- estimators ----
@@ -103,8 +87,9 @@ class _Stacking(TransformerMixin, _NamedEnsemble):  # type: ignore[misc]
         ----------
         X : table of shape (n_rows, n_features)
             Anything that all members accept; it is passed on unchanged.
-        y : array-like of shape (n_rows,)
-            Class labels or target values.
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+            Class labels or target values; several outputs if the members and the final estimator support
+            them.
         sample_weight : array-like of shape (n_rows,), default=None
             Row weights for every member and for the final estimator.
         groups : array-like of shape (n_rows,), default=None
@@ -120,18 +105,18 @@ class _Stacking(TransformerMixin, _NamedEnsemble):  # type: ignore[misc]
         """
         task = self._read_task(X, y, sample_weight, groups, metadata)
         methods = self._methods(task.names, task.members)
-        final = self._make_final(methods, task.seed)
+        final = self._make_final(methods, task)
         held_out = self._predict_held_out(task, methods)
-        names = self._column_names(task.names, methods, task.classes)
+        parts = self._kept_columns(held_out.predictions, task.members, methods, task.classes)
         rows = held_out.rows
         columns = take_rows(X, rows) if self.passthrough else None
-        table = self._table(held_out.predictions, methods, names, columns)
-        others = _check_method_params(X, dict(task.final_metadata), rows)
+        table = self._table(parts, task.names, columns)
+        others = _check_method_params(X, requested_metadata(final, task.final_metadata), rows)
         return self._set_fitted(
             estimators_=self._fit_members(task),
             _names=list(task.names),
-            classes_=task.classes,
             stack_method_=methods,
+            **self._describe_outputs(task),
             final_estimator_=self._fit_final(final, table, task.y[rows], **others),
             **describe_input(X),
         )
@@ -140,14 +125,14 @@ class _Stacking(TransformerMixin, _NamedEnsemble):  # type: ignore[misc]
     def _default_final(self, methods: Sequence[Method]) -> Any:
         """Return the default final estimator for predictions by these methods."""
 
-    def _make_final(self, methods: Sequence[Method], seed: int | None) -> Any:
+    def _make_final(self, methods: Sequence[Method], task: FitTask) -> Any:
         """Return an unfitted final estimator."""
         if self.final_estimator is None:
-            return self._default_final(methods)
+            return self._default_final(() if task.n_outputs > 1 else methods)
         final = self.final_estimator
         if not AnyEstimator().allows(final) or not self._has_same_task(final):
             raise InputError(f"The final_estimator should be a {self._kind()}. Got {show_value(final)}.")
-        return self._make_copy(final, len(self.estimators), seed)
+        return self._make_copy(final, len(self.estimators), task.seed)
 
     def _fit_final(
         self, final: Any, table: Any, y: NDArray[Any], sample_weight: Any = None, **metadata: Any
@@ -162,26 +147,32 @@ class _Stacking(TransformerMixin, _NamedEnsemble):  # type: ignore[misc]
                 fix="Give a final_estimator that accepts them, such as a tree.",
             ) from error
 
-    def _table(
-        self, predictions: Sequence[Array], methods: Sequence[Method], names: list[str], X: Any
-    ) -> Any:
-        """Return the predictions of all members side by side, with passthrough followed by X."""
-        parts = [
-            # One of two probabilities determines the other.
-            part[:, 1:] if method == "predict_proba" and part.shape[1] == 2 else part
-            for part, method in zip(predictions, methods, strict=True)
-        ]
-        side_by_side = np.hstack(parts)
-        return join_columns(side_by_side, names, X) if self.passthrough else side_by_side
+    @staticmethod
+    def _kept_columns(
+        predictions: Sequence[Array], members: Sequence[Any], methods: Sequence[Method], classes: Classes
+    ) -> list[Array]:
+        """Leave out the first of two probabilities, which the other determines."""
 
-    def _column_names(
-        self, members: Sequence[str], methods: Sequence[Method], classes: NDArray[Any] | None
-    ) -> list[str]:
-        """Return the names of the columns of the members' predictions."""
+        def keep(part: Array, member: Any, method: Method) -> Array:
+            if method != "predict_proba" or is_regressor(member):
+                return part
+            outputs = split_columns(part, classes)
+            return np.hstack([one[:, 1:] if one.shape[1] == 2 else one for one in outputs])
+
+        return list(map(keep, predictions, members, methods))
+
+    def _table(self, parts: Sequence[Array], members: Sequence[str], X: Any) -> Any:
+        """Return the predictions of all members side by side, with passthrough followed by X."""
+        side_by_side = np.hstack(parts)
+        if not self.passthrough:
+            return side_by_side
+        return join_columns(side_by_side, self._column_names(members, [part.shape[1] for part in parts]), X)
+
+    def _column_names(self, members: Sequence[str], widths: Sequence[int]) -> list[str]:
+        """Return the names of the columns of the members' predictions, numbered if a member has several."""
         stem, names = type(self).__name__.lower(), []
-        for member, method in zip(members, methods, strict=True):
-            single = classes is None or len(classes) == 2 or method == "predict"
-            ends = [""] if single or classes is None else map(str, range(len(classes)))
+        for member, width in zip(members, widths, strict=True):
+            ends = [""] if width == 1 else map(str, range(width))
             names += [f"{stem}_{member}{end}" for end in ends]
         return names
 
@@ -201,10 +192,10 @@ class _Stacking(TransformerMixin, _NamedEnsemble):  # type: ignore[misc]
             The predictions of the members, with ``passthrough`` followed by the columns of X.
         """
         check_input(self, X)
-        classes = vars(self).get("classes_")
-        predictions = self._predictions(self.estimators_, self.stack_method_, X, classes)
-        names = self._column_names(self._names, self.stack_method_, classes)
-        return self._table(predictions, self.stack_method_, names, X)
+        classes, methods = vars(self).get("classes_"), self.stack_method_
+        predictions = self._predictions(self.estimators_, methods, X, classes, self.n_outputs_)
+        parts = self._kept_columns(predictions, self.estimators_, methods, classes)
+        return self._table(parts, self._names, X)
 
     def predict(self, X: Any, **params: Any) -> Any:
         """Predict with the final estimator.
@@ -218,11 +209,12 @@ class _Stacking(TransformerMixin, _NamedEnsemble):  # type: ignore[misc]
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_rows,) or (n_rows, n_outputs)
             Predictions.
         """
-        table = self.transform(X)
-        return self.final_estimator_.predict(table, **params)
+        if get_config()["enable_metadata_routing"]:
+            params = process_routing(self, "predict", **params)["final_estimator"]["predict"]
+        return self.final_estimator_.predict(self.transform(X), **params)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
         """Return the names of the columns of ``transform``.
@@ -239,21 +231,31 @@ class _Stacking(TransformerMixin, _NamedEnsemble):  # type: ignore[misc]
         """
         check_is_fitted(self)
         given = _check_feature_names_in(self, input_features, generate_names=self.passthrough)
-        names = self._column_names(self._names, self.stack_method_, vars(self).get("classes_"))
+        names = self._column_names(self._names, list(map(self._width, self.estimators_, self.stack_method_)))
         return np.array([*names, *(given if self.passthrough else ())], dtype=object)
+
+    def _width(self, member: Any, method: Method) -> int:
+        """Return the number of columns of the table that a member has."""
+        classes = vars(self).get("classes_")
+        if classes is None or method == "predict" or is_regressor(member):
+            return self.n_outputs_
+        return sum(1 if len(labels) == 2 else len(labels) for labels in by_output(classes))
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return which arguments of ``fit`` and ``predict`` go to whom with metadata routing.
+
+        The ``fit`` of the final estimator gets the weights of the rows, and what it requests of the rest.
 
         Returns
         -------
         MetadataRouter
             scikit-learn's description of the routing.
         """
-        final = self.final_estimator
-        if final is None:
-            final = self._default_final(()).set_fit_request(sample_weight=True)
-        mapping = MethodMapping().add(caller="fit", callee="fit").add(caller="predict", callee="predict")
+        final = self._default_final(()) if self.final_estimator is None else self.final_estimator
+        mapping = MethodMapping().add(caller="predict", callee="predict")
+        requests = getattr(getattr(get_routing_for_object(final), "fit", None), "requests", {})
+        if any(request not in (None, False) for request in requests.values()):
+            mapping.add(caller="fit", callee="fit")
         return super().get_metadata_routing().add(final_estimator=final, method_mapping=mapping)
 
     def _sk_visual_block_(self) -> Any:
@@ -267,6 +269,10 @@ class _Stacking(TransformerMixin, _NamedEnsemble):  # type: ignore[misc]
             return super()._table_readers()
         final = self._default_final(()) if self.final_estimator is None else self.final_estimator
         return [*super()._table_readers(), final]
+
+    def _learns_several_outputs(self) -> bool:
+        final = self._default_final(()) if self.final_estimator is None else self.final_estimator
+        return super()._learns_several_outputs() and bool(get_tags(final).target_tags.multi_output)
 
     def _check_fitted(self) -> None:
         super()._check_fitted()
@@ -290,7 +296,9 @@ def _final_has(method: str) -> Any:
 
 @parameters
 class StackingClassifier(ClassifierMixin, _Stacking):  # type: ignore[misc]
-    """Stacking of classifiers: a final classifier is fitted to out-of-fold predictions of the members.
+    """Stacking: a final classifier is fitted to out-of-fold predictions of the members.
+
+    Members are classifiers, or regressors, which are fitted to the codes 0, 1, … of the classes.
 
     Parameters
     ----------
@@ -326,8 +334,10 @@ class StackingClassifier(ClassifierMixin, _Stacking):  # type: ignore[misc]
         Fitted final estimator.
     stack_method_ : list of str
         Prediction method of each member.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
+    classes_ : ndarray of shape (n_classes,), or list of ndarray
+        Class labels, a list if there are several outputs.
+    n_outputs_ : int
+        Number of outputs.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -346,7 +356,12 @@ class StackingClassifier(ClassifierMixin, _Stacking):  # type: ignore[misc]
 
     stack_method: Literal["auto", "predict_proba", "decision_function", "predict"] = "auto"
 
+    def _accepts(self, estimator: Any) -> bool:
+        return is_regressor(estimator) or is_classifier(estimator)
+
     def _method(self, name: str, member: Any) -> Method:
+        if is_regressor(member):
+            return "predict"
         return choose_method(name, member, METHODS if self.stack_method == "auto" else (self.stack_method,))
 
     def _default_final(self, methods: Sequence[Method]) -> Any:
@@ -355,7 +370,7 @@ class StackingClassifier(ClassifierMixin, _Stacking):  # type: ignore[misc]
         return MultiResponseClassifier(columns="own" if own else "all")
 
     @_final_has("predict_proba")  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Any) -> Any:
         """Predict class probabilities with the final estimator.
 
         Parameters
@@ -365,11 +380,14 @@ class StackingClassifier(ClassifierMixin, _Stacking):  # type: ignore[misc]
 
         Returns
         -------
-        ndarray of shape (n_rows, n_classes)
+        ndarray of shape (n_rows, n_classes), or list of such arrays with several outputs
             Probabilities.
         """
-        table = self.transform(X)
-        return aligned_predictions(self.final_estimator_, table, "predict_proba", self.classes_)
+        final, classes = self.final_estimator_, self.classes_
+        parts = split_columns(
+            aligned_predictions(final, self.transform(X), "predict_proba", classes), classes
+        )
+        return parts if type(classes) is list else parts[0]
 
     @_final_has("decision_function")  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Array:
@@ -383,10 +401,10 @@ class StackingClassifier(ClassifierMixin, _Stacking):  # type: ignore[misc]
         Returns
         -------
         ndarray of shape (n_rows,) or (n_rows, n_classes)
-            Decision values; one per row for two classes.
+            Decision values; one per row for two classes. Several outputs are side by side.
         """
-        table = self.transform(X)
-        decisions = aligned_predictions(self.final_estimator_, table, "decision_function", self.classes_)
+        final, table = self.final_estimator_, self.transform(X)
+        decisions = aligned_predictions(final, table, "decision_function", self.classes_)
         return decisions[:, 0] if decisions.shape[1] == 1 else decisions
 
 
@@ -425,6 +443,8 @@ class StackingRegressor(RegressorMixin, _Stacking):  # type: ignore[misc]
         Fitted final estimator.
     stack_method_ : list of str
         Prediction method of each member, always "predict".
+    n_outputs_ : int
+        Number of outputs.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -443,3 +463,8 @@ class StackingRegressor(RegressorMixin, _Stacking):  # type: ignore[misc]
 
     def _default_final(self, methods: Sequence[Method]) -> Any:
         return LeastSquaresRegressor()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = self._learns_several_outputs()
+        return tags

@@ -1,9 +1,8 @@
-"""`VotingClassifier` and `VotingRegressor`: votes or means of members, rejection, risk–coverage curves."""
+"""`VotingClassifier` and `VotingRegressor`: votes or means of members."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -12,120 +11,22 @@ from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from spinney.base import parameters
-from spinney.core.errors import InputError, show_value
-from spinney.core.frames import to_frame
+from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, OneOf, Real, Rule
 from spinney.core.parameters import ArrayLike as ArrayRule
-from spinney.data.target import encode_like, read_target
+from spinney.data.target import by_output, encode_like, read_target
 from spinney.data.weights import check_weights
 from spinney.ensembles.base import RULES, _WeightedMean
+from spinney.ensembles.decisions import (
+    RiskCoverage,
+    choose_labels,
+    decide,
+    labels_with_rejection,
+    risk_coverage,
+)
 from spinney.ensembles.least_squares import convex_weights
-from spinney.ensembles.predictions import Array, FitTask, Method, choose_method
+from spinney.ensembles.predictions import Array, FitTask, Method, choose_method, split_columns
 from spinney.members.tables import count_rows, describe_input
-
-REJECTED = -1
-# Probabilities are sums of a few weights; smaller differences are rounding.
-_TOLERANCE = 1e-12
-
-# ---- decisions ----
-
-
-def decide(probabilities: Array, quorum: float | None) -> NDArray[np.intp]:
-    """Return the class with the largest probability, REJECTED unless it exceeds the quorum.
-
-    probabilities (n_rows, n_classes), each row with sum 1 -> (n_rows,). Of equal classes the first is chosen.
-
-    >>> decide(np.array([[0.5, 0.5], [0.4, 0.6]]), quorum=0.5).tolist()
-    [-1, 1]
-    """
-    largest = probabilities.max(axis=1)
-    codes = np.argmax(probabilities >= largest[:, None] - _TOLERANCE, axis=1)
-    return codes if quorum is None else np.where(largest > quorum + _TOLERANCE, codes, REJECTED)
-
-
-def labels_with_rejection(classes: NDArray[Any], reject_label: Any) -> NDArray[Any]:
-    """Return the classes followed by the label of rejected rows, which the code −1 then selects.
-
-    A label of another type than the classes makes an object array: 7 does not become "7".
-
-    >>> labels_with_rejection(np.array(["no", "yes"]), "unsure").tolist()
-    ['no', 'yes', 'unsure']
-    """
-    if reject_label is None:
-        raise InputError(
-            'With rule="majority" some rows may have no class with enough votes',
-            fix="Set reject_label to the label that predict returns for them.",
-        )
-    if reject_label in classes.tolist():
-        raise InputError(
-            f"The reject_label {show_value(reject_label)} is also a class",
-            fix="Choose a label that no row has.",
-        )
-    kind = classes.dtype.kind
-    if kind in "Ob" or isinstance(reject_label, str) != (kind in "US"):
-        joined = np.empty(len(classes) + 1, dtype=object)
-        joined[:-1], joined[-1] = classes.tolist(), reject_label
-        return joined
-    return np.append(classes, np.asarray(reject_label))
-
-
-@dataclass(frozen=True, eq=False)
-class RiskCoverage:
-    """Risk–coverage curve: the error among predicted rows for every number of rows that are not rejected.
-
-    Point i predicts the rows whose largest probability is at least ``threshold[i]``.
-
-    Parameters
-    ----------
-    threshold : ndarray of shape (n_points,)
-        Smallest confidence of the predicted rows, descending.
-    coverage : ndarray of shape (n_points,)
-        Fraction of the total row weight that is predicted.
-    risk : ndarray of shape (n_points,)
-        Fraction of the predicted weight that is predicted wrongly.
-
-    Examples
-    --------
-    >>> from spinney.ensembles.voting import risk_coverage
-    >>> curve = risk_coverage(np.array([0.9, 0.6, 0.6]), np.array([True, False, True]))
-    >>> curve.coverage.round(2).tolist(), curve.risk.round(2).tolist()
-    ([0.33, 1.0], [0.0, 0.33])
-    """
-
-    threshold: Array
-    coverage: Array
-    risk: Array
-
-    @property
-    def area(self) -> float:
-        """Area under the steps: the mean risk over all coverages. Less is better."""
-        return float(self.risk @ np.diff(self.coverage, prepend=0.0))
-
-    def to_frame(self) -> Any:
-        """Return the curve as a data frame.
-
-        Returns
-        -------
-        pandas.DataFrame or polars.DataFrame
-            One row per point; polars if pandas is not installed.
-        """
-        return to_frame({name: column.tolist() for name, column in vars(self).items()})
-
-
-def risk_coverage(
-    confidence: Array, correct: NDArray[np.bool_], weights: Array | None = None
-) -> RiskCoverage:
-    """Return risk and coverage at each distinct confidence, largest first.  All arguments (n_rows,)"""
-    weights = np.ones(len(confidence)) if weights is None else weights
-    order = np.argsort(-confidence, kind="stable")
-    ranked = confidence[order]
-    last = np.append(ranked[:-1] > ranked[1:], True)
-    weight, wrong = np.cumsum(weights[order]), np.cumsum((weights * ~correct)[order])
-    last &= weight > 0  # there is no risk before the first row with weight
-    return RiskCoverage(ranked[last], weight[last] / weight[-1], wrong[last] / weight[last])
-
-
-# ---- estimators ----
 
 
 @parameters
@@ -151,8 +52,8 @@ class _Voting(TransformerMixin, _WeightedMean):  # type: ignore[misc]
         ----------
         X : table of shape (n_rows, n_features)
             Anything that all members accept; it is passed on unchanged.
-        y : array-like of shape (n_rows,)
-            Class labels or target values.
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+            Class labels or target values; several outputs if all members support them.
         sample_weight : array-like of shape (n_rows,), default=None
             Row weights for every member and for learning the weights of the members.
         groups : array-like of shape (n_rows,), default=None
@@ -177,7 +78,7 @@ class _Voting(TransformerMixin, _WeightedMean):  # type: ignore[misc]
             estimators_=self._fit_members(task),
             _names=list(task.names),
             weights_=weights,
-            classes_=task.classes,
+            **self._describe_outputs(task),
             **describe_input(X),
         )
 
@@ -189,7 +90,10 @@ class _Voting(TransformerMixin, _WeightedMean):  # type: ignore[misc]
             return np.full(len(task.members), 1.0 / len(task.members))
         weights = np.asarray(self.weights, dtype=np.float64)
         if weights.shape != (len(self.estimators),):
-            problem = f"weights has the shape {weights.shape} for {len(self.estimators)} estimators"
+            problem = (
+                "Number of `estimators` and weights must be equal; "
+                f"weights has the shape {weights.shape} for {len(self.estimators)} estimators"
+            )
             raise InputError(problem, fix="Give one weight per estimator, also for those that are dropped.")
         weights = weights[list(task.indices)]
         if not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() <= 0:
@@ -215,7 +119,7 @@ class _Voting(TransformerMixin, _WeightedMean):  # type: ignore[misc]
         return np.array([f"{stem}_{name}{end}" for name in self._names for end in suffixes], dtype=object)
 
     def _column_suffixes(self) -> list[str]:
-        return [""]
+        return [""] if self.n_outputs_ == 1 else [str(k) for k in range(self.n_outputs_)]
 
 
 @parameters
@@ -260,8 +164,10 @@ class VotingClassifier(ClassifierMixin, _Voting):  # type: ignore[misc]
         Fitted members by name.
     weights_ : ndarray of shape (n_members,)
         Weights of the votes, with sum 1.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
+    classes_ : ndarray of shape (n_classes,), or list of ndarray
+        Class labels, a list if there are several outputs.
+    n_outputs_ : int
+        Number of outputs.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -290,14 +196,14 @@ class VotingClassifier(ClassifierMixin, _Voting):  # type: ignore[misc]
         if self.rule == "plurality" and self.quorum is not None:
             raise InputError('quorum is only used with rule="majority".', fix="Set quorum=None.")
         if self.rule == "majority":
-            assert task.classes is not None
-            labels_with_rejection(task.classes, self.reject_label)
+            for labels in by_output(task.classes):
+                labels_with_rejection(labels, self.reject_label)
         return task
 
     def _method(self, name: str, member: Any) -> Method:
         return "votes" if self.voting == "hard" else choose_method(name, member, ("predict_proba",))
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Any) -> Any:
         """Predict the fraction of the votes for each class; with soft voting, the mean probability.
 
         Parameters
@@ -307,10 +213,10 @@ class VotingClassifier(ClassifierMixin, _Voting):  # type: ignore[misc]
 
         Returns
         -------
-        ndarray of shape (n_rows, n_classes)
+        ndarray of shape (n_rows, n_classes), or list of such arrays with several outputs
             Fractions with sum 1.
         """
-        return self._mean(X)
+        return self._mean_probabilities(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the class with the most votes, or ``reject_label`` if it has too few.
@@ -322,13 +228,13 @@ class VotingClassifier(ClassifierMixin, _Voting):  # type: ignore[misc]
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_rows,) or (n_rows, n_outputs)
             Class labels.
         """
-        codes, labels = decide(self._mean(X), self._quorum()), self.classes_
+        outputs = by_output(self.classes_)
         if self.rule == "majority":
-            labels = labels_with_rejection(labels, self.reject_label)
-        return np.asarray(labels.take(codes))
+            outputs = [labels_with_rejection(labels, self.reject_label) for labels in outputs]
+        return choose_labels(by_output(self._mean_probabilities(X)), outputs, self._quorum())
 
     def _quorum(self) -> float | None:
         """Return the fraction of the votes that a class must exceed, None if there is none."""
@@ -338,6 +244,8 @@ class VotingClassifier(ClassifierMixin, _Voting):  # type: ignore[misc]
 
     def coverage(self, X: Any) -> float:
         """Return the fraction of rows that are not rejected; 1 with rule="plurality".
+
+        With several outputs, the fraction of their entries.
 
         Parameters
         ----------
@@ -349,7 +257,8 @@ class VotingClassifier(ClassifierMixin, _Voting):  # type: ignore[misc]
         float
             The coverage.
         """
-        return float((decide(self._mean(X), self._quorum()) >= 0).mean())
+        parts = by_output(self._mean_probabilities(X))
+        return float(np.mean([decide(part, self._quorum()) >= 0 for part in parts]))
 
     def risk_coverage(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> RiskCoverage:
         """Compute the error among predicted rows for each coverage, most confident rows first.
@@ -370,6 +279,8 @@ class VotingClassifier(ClassifierMixin, _Voting):  # type: ignore[misc]
         RiskCoverage
             The curve.
         """
+        if self.n_outputs_ > 1:
+            raise InputError("A risk–coverage curve needs one output.", fix="Fit one ensemble per output.")
         probabilities = self._mean(X)
         n_rows = count_rows(X)
         codes = encode_like(read_target(y, n_rows), [self.classes_])[:, 0]
@@ -388,19 +299,25 @@ class VotingClassifier(ClassifierMixin, _Voting):  # type: ignore[misc]
         -------
         ndarray
             Hard voting: class codes (n_rows, n_members). Soft voting: probabilities
-            (n_rows, n_members · n_classes), or (n_members, n_rows, n_classes) if not flattened.
+            (n_rows, n_members · n_classes), or (n_members, n_rows, n_classes) if not flattened. Several
+            outputs of a member are side by side.
         """
         each = self._member_probabilities(X)
         if self.voting == "hard":
-            return np.column_stack([votes.argmax(axis=1) for votes in each])
+            parts = [part for votes in each for part in split_columns(votes, self.classes_)]
+            return np.column_stack([votes.argmax(axis=1) for votes in parts])
         return np.hstack(each) if self.flatten_transform else np.stack(each)
 
     def _column_suffixes(self) -> list[str]:
+        outputs = by_output(self.classes_)
         if self.voting == "hard":
-            return [""]
+            return super()._column_suffixes()
         if not self.flatten_transform:
-            raise InputError('With voting="soft" and flatten_transform=False there are no columns to name.')
-        return [str(k) for k in range(len(self.classes_))]
+            raise InputError(
+                "get_feature_names_out is not supported when `voting='soft'` and `flatten_transform=False`: "
+                "there are no columns to name."
+            )
+        return [str(k) for k in range(sum(map(len, outputs)))]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -438,6 +355,8 @@ class VotingRegressor(RegressorMixin, _Voting):  # type: ignore[misc]
         Fitted members by name.
     weights_ : ndarray of shape (n_members,)
         Weights of the mean, with sum 1.
+    n_outputs_ : int
+        Number of outputs.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -463,10 +382,10 @@ class VotingRegressor(RegressorMixin, _Voting):  # type: ignore[misc]
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_rows,) or (n_rows, n_outputs)
             Predictions.
         """
-        return self._mean(X)[:, 0]
+        return self._mean_values(X)
 
     def transform(self, X: Any) -> Array:
         """Return the predictions of each member.
@@ -478,7 +397,7 @@ class VotingRegressor(RegressorMixin, _Voting):  # type: ignore[misc]
 
         Returns
         -------
-        ndarray of shape (n_rows, n_members)
+        ndarray of shape (n_rows, n_members · n_outputs)
             Predictions.
         """
         return np.hstack(self._member_probabilities(X))

@@ -169,7 +169,7 @@ class RandomForestClassifier(ClassifierForest):
         Number of classes.
     oob_score_ : float
         Out-of-bag score, if ``oob_score`` is set.
-    oob_decision_function_ : ndarray of shape (n_rows, n_classes), or list of ndarray
+    oob_decision_function_ : ndarray of shape (n_rows, n_classes) or (n_rows, n_classes, n_outputs)
         Out-of-bag probabilities, if ``oob_score`` is set; NaN for rows that every tree has seen.
 
     Examples
@@ -285,7 +285,7 @@ class ExtraTreesClassifier(ClassifierForest):
         Number of classes.
     oob_score_ : float
         Out-of-bag score, if ``oob_score`` is set.
-    oob_decision_function_ : ndarray of shape (n_rows, n_classes), or list of ndarray
+    oob_decision_function_ : ndarray of shape (n_rows, n_classes) or (n_rows, n_classes, n_outputs)
         Out-of-bag probabilities, if ``oob_score`` is set; NaN for rows that every tree has seen.
 
     Examples

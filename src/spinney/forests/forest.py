@@ -134,6 +134,8 @@ class BaseForest(MultiOutputMixin, SampledEnsemble, TableEstimator, ForestParame
         schema = training.table.schema
         order = grower.order_rows(training.target(None), category_keys(schema), training.n_threads)
         samples = self._draw_samples(training.n_rows, schema.n_features, training.weights, order)
+        if self._has_all_members(samples, training.class_labels):
+            return self
         continues = self._check_continues(samples, training.class_labels)
         ensemble = self.ensemble_ if continues else None
         factors, balanced = self._row_factors(training, samples)
@@ -277,6 +279,11 @@ class BaseForest(MultiOutputMixin, SampledEnsemble, TableEstimator, ForestParame
             own["class_weight"] = None
         tree.set_params(**{name: own[name] for name in tree.get_params(deep=False) if name in own})
         return tree
+
+    @property
+    def estimator(self) -> BaseTree:
+        """An unfitted tree with the parameters of the members; no parameter, as in scikit-learn."""
+        return self.estimator_
 
     @property
     def estimators_(self) -> list[BaseTree]:

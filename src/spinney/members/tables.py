@@ -61,7 +61,7 @@ def take_rows(X: Any, rows: ArrayLike) -> Any:
     """
     positions = _positions(rows)
     if _is_sparse(X):
-        return X.tocsr()[positions]  # not every sparse format supports indexing
+        return _like(X.tocsr()[positions], X)  # not every sparse format supports indexing
     if isinstance(X, Mapping):
         return {name: take_rows(values, positions) for name, values in X.items()}
     return _safe_indexing(_indexable(with_plain_types(X)), positions)
@@ -83,12 +83,17 @@ def take_columns(X: Any, columns: ArrayLike) -> Any:
     if isinstance(X, list | tuple):
         return [[row[j] for j in positions] for row in X]
     if _is_sparse(X):
-        return X.tocsc()[:, positions]
+        return _like(X.tocsc()[:, positions], X)
     return _safe_indexing(_indexable(X), positions, axis=1)
 
 
 def _is_sparse(X: Any) -> bool:
     return bool(sparse.issparse(X))
+
+
+def _like(part: Any, X: Any) -> Any:
+    """Return a part of a sparse matrix in the format of the whole, if that is compressed."""
+    return part.asformat(X.format) if X.format in ("csr", "csc") else part
 
 
 def _is_dicts(X: Any) -> bool:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from spinney.core.arrays import Floats, array_types
 from spinney.core.cached_attribute import cached_attribute
+from spinney.core.errors import InputError
 from spinney.native import core
 from spinney.tree.structure import (
     CATEGORY_SET,
@@ -185,6 +186,39 @@ class TreeArrays:
         if len(internal):
             total[internal] = np.add.reduceat(values[1:], self.first_child[internal] - 1)
         return total
+
+    # ---- prediction, for those who know scikit-learn's ``tree_`` ----
+
+    def apply(self, X: Any) -> NDArray[np.int64]:
+        """Return the leaf of each row of a numeric matrix.  -> (n_rows,)"""
+        predictor, table = self._read(X)
+        return np.asarray(predictor.apply(table)[:, 0], dtype=np.int64)
+
+    def decision_path(self, X: Any) -> Any:
+        """Return the nodes that each row of a numeric matrix passes.  -> csr_array (n_rows, n_nodes)"""
+        predictor, table = self._read(X)
+        return predictor.decision_path(table)
+
+    def predict(self, X: Any) -> Floats:
+        """Return the value of each row of a numeric matrix.
+
+        -> (n_rows, width), or (n_rows, n_outputs, width)
+        """
+        predictor, table = self._read(X)
+        value: Floats = predictor.value(table)
+        return value[:, 0] if value.shape[1] == 1 else value
+
+    def _read(self, X: Any) -> tuple[Any, Any]:
+        """Return the packed tree and the table; the schema of other columns is the estimator's."""
+        from spinney.data.schema import read_table
+        from spinney.tree.predictor import Predictor
+
+        if np.isin(self.kind, (CATEGORY_SET, MULTIWAY)).any():
+            raise InputError("This tree splits categories.", fix="Call the methods of the estimator instead.")
+        table = read_table(X)
+        if table.schema.n_features != self.n_features:
+            raise InputError(f"X has {table.schema.n_features} features, and the tree has {self.n_features}.")
+        return Predictor(self), table
 
     # ---- structure ----
 

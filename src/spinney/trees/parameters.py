@@ -311,8 +311,9 @@ def read_monotone(
         monotonic_cst = _by_name("monotonic_cst", monotonic_cst, schema.names, 0)
     signs = np.asarray(monotonic_cst)
     if signs.shape != (schema.n_features,):
+        shape = len(signs) if signs.ndim == 1 else signs.shape
         raise InputError(
-            f"monotonic_cst has shape {signs.shape} but the input data X has {schema.n_features} features."
+            f"monotonic_cst has shape {shape} but the input data X has {schema.n_features} features."
         )
     if signs.dtype.kind not in "biuf" or not np.isin(signs, (-1, 0, 1)).all():
         raise InputError(

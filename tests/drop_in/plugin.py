@@ -1,0 +1,78 @@
+"""A pytest plugin that runs scikit-learn's own tests with Spinney's classes in the place of scikit-learn's.
+
+`expected_failures.toml` names every test that fails, by reason. A test that fails and is not in it, one that
+is in it and passes, and a name in it that is no test are failures of the run.
+"""
+
+import fnmatch
+import importlib
+import tomllib
+from pathlib import Path
+
+import pytest
+import sklearn
+from sklearn.utils.discovery import all_estimators
+
+import spinney
+
+PACKAGES = (
+    "discriminant_analysis",
+    "ensemble",
+    "inspection",
+    "linear_model",
+    "multiclass",
+    "multioutput",
+    "naive_bayes",
+    "svm",
+    "tree",
+)
+LIST = Path(__file__).with_name("expected_failures.toml")
+
+
+def put_in_place() -> list[str]:
+    """Replace each public name of scikit-learn that Spinney has, too, and return the names."""
+    all_estimators()  # imports every module of scikit-learn, whose own use of its classes stays as it is
+    importlib.import_module("sklearn.tests.metadata_routing_common")
+    replaced = []
+    for package in PACKAGES:
+        module = importlib.import_module(f"sklearn.{package}")
+        for name in module.__all__ if hasattr(module, "__all__") else dir(module):
+            if name in spinney.__all__ and getattr(module, name).__module__.startswith(f"sklearn.{package}"):
+                setattr(module, name, getattr(spinney, name))
+                replaced.append(name)
+    return replaced
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[REPLACED] = put_in_place()
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    names = config.stash[REPLACED]
+    return f"scikit-learn {sklearn.__version__} with {len(names)} names of Spinney: {', '.join(names)}"
+
+
+def test_name(item: pytest.Item) -> str:
+    """The name of a test as in the list: `ensemble/tests/test_voting.py::test_predict[42]`."""
+    path = item.path.relative_to(Path(sklearn.__file__).parent).as_posix()
+    return f"{path}::{item.nodeid.split('::', 1)[1]}"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    groups = tomllib.loads(LIST.read_text())["failures"]
+    by_name = {test_name(item): item for item in items}
+    files = {name.split("::")[0] for name in by_name}
+    unknown = []
+    for group in groups:
+        for pattern in group["tests"]:
+            # Brackets are part of a test's name, only * is a wildcard.
+            matching = fnmatch.filter(by_name, pattern.replace("[", "[[]"))
+            if not matching and pattern.split("::")[0] in files:
+                unknown.append(pattern)
+            for name in matching:
+                by_name[name].add_marker(pytest.mark.xfail(reason=group["reason"], strict=True))
+    if unknown:
+        raise pytest.UsageError(f"{LIST.name} names tests that do not exist: {', '.join(unknown)}")
+
+
+REPLACED = pytest.StashKey[list[str]]()
