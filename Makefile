@@ -16,7 +16,7 @@ SANITIZED = LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-
 # How many damaged files: make fuzz FILES=2000
 FILES ?= 100000
 
-.PHONY: demo test test-native agreement lint format bench sanitize sanitize-threads fuzz prove build build-all core clean
+.PHONY: demo test test-native agreement drop-in lint format bench sanitize sanitize-threads fuzz prove build build-all core clean
 
 demo: build
 	$(BIN)/python -m spinney.demo
@@ -46,6 +46,10 @@ bench: core $(VENV)/.bench
 agreement: $(VENV)/.dev core
 	$(BIN)/pytest -n 2 -m long
 
+# scikit-learn's own tests with Spinney's classes; the failures are those that tests/drop_in/expected_failures.toml names.
+drop-in: $(VENV)/.dev core
+	PYTHONPATH=tests $(BIN)/pytest -c tests/drop_in/pytest.ini -n 2
+
 sanitize: $(VENV)/.build
 	$(CONFIGURE) sanitize > build/sanitize.log
 	$(BIN)/cmake --build build/sanitize --parallel 2 --target native_tests
@@ -66,7 +70,7 @@ fuzz: $(VENV)/.dev
 
 # Every long proof, one after the other, and a table of the results.
 prove: $(VENV)/.build
-	$(BIN)/python tests/prove.py sanitize sanitize-threads fuzz agreement
+	$(BIN)/python tests/prove.py sanitize sanitize-threads fuzz agreement drop-in
 
 # Lists of requirements in pyproject.toml: the package's own, its extras and the groups of tools. pip's option --group is too new for the
 # pip of a fresh environment.

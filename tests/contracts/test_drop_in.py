@@ -192,5 +192,21 @@ def test_the_arrays_of_a_tree_predict():
         sp.DecisionTreeClassifier().fit([["a"], ["b"]], [0, 1]).tree_.apply([[0.0]])
 
 
+def test_chains_hand_on_logarithms_of_probabilities():
+    labels = np.stack([Y, X[:, 0] > 20], axis=1)
+    model = sp.ClassifierChain(sp.LogisticRegression(), chain_method="predict_log_proba").fit(X, labels)
+    assert_array_equal(model.predict_log_proba(X), np.log(model.predict_proba(X)))
+
+
+def test_linear_models_take_what_scikit_learns_do():
+    ratios = [0.5, 0.9]
+    model = sp.ElasticNetCV(alphas=[0.1, 1.0], l1_ratio=ratios, cv=3).fit(X, X[:, 0])
+    assert model.alphas_.tolist() == [1.0, 0.1]  # once, as they do not depend on the ratio
+    sp.Lasso().fit(X, X[:, 0], check_input=False)
+    sp.LogisticRegressionCV(use_legacy_attributes=False)
+    blocks = sparse.bsr_matrix(X)
+    assert_array_equal(sp.Lasso().fit(blocks, X[:, 0]).coef_, sp.Lasso().fit(X, X[:, 0]).coef_)
+
+
 def test_forests_have_the_tree_that_they_copy():
     assert sp.RandomForestClassifier(max_depth=3).estimator.max_depth == 3

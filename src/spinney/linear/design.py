@@ -247,7 +247,8 @@ def read_design_table(X: Any) -> Table:
     shape: tuple[int, ...] = getattr(X, "shape", ())
     kind: str = getattr(getattr(X, "dtype", None), "kind", "O")
     plain = sparse.issparse(X) and kind in "fiub" and len(shape) == 2 and all(shape)
-    if plain and np.isfinite(checked_sparse(X).sum()):
+    # Not X.sum(), which fails for a matrix of blocks.
+    if plain and np.isfinite(checked_sparse(X).tocsr().data.sum()):
         return Table(_numeric_schema(shape[1]), shape[0], None, ())
     return read_table(X)
 

@@ -199,7 +199,7 @@ class ElasticNet(RegressorMixin, MultiOutputMixin, PenalizedRegressor):  # type:
     categorical: Literal["one-hot"] | None = None
     missing: Literal["mean"] | None = None
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, check_input: bool = True) -> Self:
         """Fit the coefficients.
 
         Parameters
@@ -210,6 +210,8 @@ class ElasticNet(RegressorMixin, MultiOutputMixin, PenalizedRegressor):  # type:
             Target values.
         sample_weight : array-like of shape (n_rows,), default=None
             Row weights; only their ratios matter.
+        check_input : bool, default=True
+            Has no effect; scikit-learn's ``fit`` has it.
 
         Returns
         -------

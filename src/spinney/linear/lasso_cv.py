@@ -181,7 +181,7 @@ class ElasticNetCV(RegressorMixin, PenalizedRegressor):  # type: ignore[misc]
         The chosen alpha.
     l1_ratio_ : float
         The chosen share of L1.
-    alphas_ : ndarray of shape (n_alphas,), or (n_l1_ratios, n_alphas)
+    alphas_ : ndarray of shape (n_alphas,), or (n_l1_ratios, n_alphas) if they are not given
         The values of alpha that were tried.
     mse_path_ : ndarray of shape (n_l1_ratios, n_alphas, n_folds), or (n_alphas, n_folds) for one l1_ratio
         Mean squared error of the rows that each fold holds out.
@@ -297,7 +297,8 @@ class ElasticNetCV(RegressorMixin, PenalizedRegressor):  # type: ignore[misc]
         if self.ledger:
             fitted["ledger_"] = self._ledger(training, alphas[best_ratio], ratio, means[best_ratio])
         one = len(ratios) == 1
-        known = {"alphas_": alphas[0] if one else alphas, "mse_path_": mse[0] if one else mse}
+        given = not isinstance(self.alphas, int | np.integer)  # the same for each ratio
+        known = {"alphas_": alphas[0] if one or given else alphas, "mse_path_": mse[0] if one else mse}
         return self._set_fitted(**fitted, **known, alpha_=alpha, l1_ratio_=ratio, **training.read_as)
 
     def _alphas(self, training: Training, ratio: float, everything: Moments | None) -> Floats:

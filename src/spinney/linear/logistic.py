@@ -320,6 +320,8 @@ class LogisticRegressionCV(_Logistic):
         Accepted for compatibility; nothing is random.
     multi_class : {"multinomial", "ovr"}, default="multinomial"
         One softmax over all classes, or one binary problem per class.
+    use_legacy_attributes : False, default=False
+        Accepted for compatibility; ``C_``, ``scores_`` and others have scikit-learn's new shapes.
     categorical : {"one-hot"} or None, default=None
         How to code categorical columns; None: they are an error.
     missing : {"mean"} or None, default=None
@@ -379,6 +381,7 @@ class LogisticRegressionCV(_Logistic):
         "Cs": (Integer(1), ArrayRule()),
         "l1_ratios": (NONE, ArrayRule()),
         "refit": (FLAG,),
+        "use_legacy_attributes": (OneOf(False),),
         **_RULES,
     }
 
@@ -399,6 +402,7 @@ class LogisticRegressionCV(_Logistic):
     intercept_scaling: float = 1.0
     random_state: Any = None
     multi_class: Literal["multinomial", "ovr"] = "multinomial"
+    use_legacy_attributes: Literal[False] = False
     categorical: Literal["one-hot"] | None = None
     missing: Literal["mean"] | None = None
 

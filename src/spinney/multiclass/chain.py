@@ -28,7 +28,18 @@ from spinney.members.fitting import fit_member
 from spinney.members.tables import check_input, count_training_rows, describe_input
 from spinney.multiclass.base import BinaryMembers, has_probabilities, member_score, second_probability
 
-_METHODS = {"predict_proba": second_probability, "decision_function": member_score}
+
+def second_log_probability(member: Any, X: Any) -> Floats:
+    """Return the logarithm of the probability of class 1 of one member.  -> (n_rows,)"""
+    with np.errstate(divide="ignore"):
+        return np.log(second_probability(member, X))
+
+
+_METHODS = {
+    "predict_proba": second_probability,
+    "predict_log_proba": second_log_probability,
+    "decision_function": member_score,
+}
 
 
 def append_columns(X: Any, values: Floats) -> Any:
@@ -70,7 +81,7 @@ class ClassifierChain(BinaryMembers):
         Order of the labels in the chain; None is that of the columns of y.
     cv : int, cross-validation splitter or None, default=None
         How to make out-of-fold predictions as features; None takes the true labels.
-    chain_method : {"predict", "predict_proba", "decision_function"}, default="predict"
+    chain_method : {"predict", "predict_proba", "predict_log_proba", "decision_function"}, default="predict"
         What the chain hands on.
     random_state : int, RandomState, Generator or None, default=None
         Seed of order="random" and of the members.
@@ -104,7 +115,7 @@ class ClassifierChain(BinaryMembers):
         "estimator": (AnyEstimator(),),
         "order": (NONE, OneOf("random"), ArrayRule()),
         "cv": (NONE, Integer(2), Kind("a cross-validation splitter", object)),
-        "chain_method": (OneOf("predict", "predict_proba", "decision_function"),),
+        "chain_method": (OneOf("predict", "predict_proba", "predict_log_proba", "decision_function"),),
         "verbose": (FLAG, Integer(0)),
     }
     _required_attributes: ClassVar[tuple[str, ...]] = ("classes_", "order_", "chain_method_")
@@ -112,7 +123,7 @@ class ClassifierChain(BinaryMembers):
     estimator: Any = field(kw_only=False)
     order: ArrayLike | Literal["random"] | None = None
     cv: Any = None
-    chain_method: Literal["predict", "predict_proba", "decision_function"] = "predict"
+    chain_method: Literal["predict", "predict_proba", "predict_log_proba", "decision_function"] = "predict"
     random_state: Any = None
     verbose: bool = False
 
@@ -220,6 +231,22 @@ class ClassifierChain(BinaryMembers):
             Probabilities.
         """
         return self._run(X, "predict_proba")
+
+    @available_if(has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Predict the logarithm of the probability of the second class of each label.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_labels)
+            Logarithms of probabilities.
+        """
+        return self._run(X, "predict_log_proba")
 
     def decision_function(self, X: Any) -> Floats:
         """Compute the score of each label.
