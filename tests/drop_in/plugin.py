@@ -1,13 +1,17 @@
 """A pytest plugin that runs scikit-learn's own tests with Spinney's classes in the place of scikit-learn's.
 
 `expected_failures.toml` names every test that fails, by reason. A test that fails and is not in it, one that
-is in it and passes, and a name in it that is no test are failures of the run.
+is in it and passes, and a name in it that is no test are failures of the run. `--failures-to FILE` writes the
+names of tests that fail unexpectedly, which are to be mended, or put into the list with a reason.
 """
 
 import fnmatch
 import importlib
+import os
 import tomllib
 from pathlib import Path
+
+os.environ.setdefault("SKLEARN_SEED", "0")  # of the random numbers that its tests draw
 
 import pytest
 import sklearn
@@ -27,6 +31,7 @@ PACKAGES = (
     "tree",
 )
 LIST = Path(__file__).with_name("expected_failures.toml")
+REPLACED = pytest.StashKey[list[str]]()
 
 
 def put_in_place() -> list[str]:
@@ -36,11 +41,15 @@ def put_in_place() -> list[str]:
     replaced = []
     for package in PACKAGES:
         module = importlib.import_module(f"sklearn.{package}")
-        for name in module.__all__ if hasattr(module, "__all__") else dir(module):
+        for name in getattr(module, "__all__", dir(module)):
             if name in spinney.__all__ and getattr(module, name).__module__.startswith(f"sklearn.{package}"):
                 setattr(module, name, getattr(spinney, name))
                 replaced.append(name)
     return replaced
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--failures-to", type=Path, help="file for the names of unexpected failures")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -55,15 +64,19 @@ def pytest_report_header(config: pytest.Config) -> str:
 def test_name(item: pytest.Item) -> str:
     """The name of a test as in the list: `ensemble/tests/test_voting.py::test_predict[42]`."""
     path = item.path.relative_to(Path(sklearn.__file__).parent).as_posix()
-    return f"{path}::{item.nodeid.split('::', 1)[1]}"
+    return f"{path}::{item.name}"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    groups = tomllib.loads(LIST.read_text())["failures"]
+    listed = tomllib.loads(LIST.read_text())
+    if not sklearn.__version__.startswith(listed["scikit-learn"] + "."):
+        raise pytest.UsageError(f"{LIST.name} is for scikit-learn {listed['scikit-learn']}.")
     by_name = {test_name(item): item for item in items}
     files = {name.split("::")[0] for name in by_name}
+    for name, item in by_name.items():
+        item.user_properties.append(("name", name))
     unknown = []
-    for group in groups:
+    for group in listed["failures"]:
         for pattern in group["tests"]:
             # Brackets are part of a test's name, only * is a wildcard.
             matching = fnmatch.filter(by_name, pattern.replace("[", "[[]"))
@@ -75,4 +88,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         raise pytest.UsageError(f"{LIST.name} names tests that do not exist: {', '.join(unknown)}")
 
 
-REPLACED = pytest.StashKey[list[str]]()
+@pytest.hookimpl(trylast=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    path = config.getoption("--failures-to")
+    if path is not None:
+        failed = [*terminalreporter.getreports("failed"), *terminalreporter.getreports("error")]
+        path.write_text("".join(f"{dict(report.user_properties).get('name')}\n" for report in failed))
