@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,9 +56,9 @@ def aligned_predictions(member: Any, X: Any, method: Method, classes: Classes, n
     smallest decision value of the row. Regressors, ``classes`` is None or not: one column of values. Several
     outputs are side by side.
     """
-    predicted = getattr(member, "predict" if method == "votes" else method)(X)
+    predicted: Any = getattr(member, "predict" if method == "votes" else method)(X)
     if sparse.issparse(predicted):
-        predicted = predicted.toarray()
+        predicted = cast("Any", predicted).toarray()
     if classes is None or is_regressor(member):
         return _value_columns(member, predicted, n_outputs)
     outputs = by_output(classes)
@@ -97,7 +97,7 @@ def _split_outputs(member: Any, predicted: Any, method: Method, n_outputs: int) 
         predicted = columns if method != "predict_proba" else [np.stack([1 - p, p], axis=1) for p in columns]
     if len(predicted) != n_outputs:
         raise InputError(f"{type(member).__name__} predicts {len(predicted)} outputs, and y has {n_outputs}.")
-    return predicted
+    return list(predicted)
 
 
 def _output_columns(member: Any, predicted: Any, method: Method, classes: NDArray[Any], own: Any) -> Array:

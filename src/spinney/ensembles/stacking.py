@@ -357,7 +357,7 @@ class StackingClassifier(ClassifierMixin, _Stacking):  # type: ignore[misc]
     stack_method: Literal["auto", "predict_proba", "decision_function", "predict"] = "auto"
 
     def _accepts(self, estimator: Any) -> bool:
-        return is_regressor(estimator) or is_classifier(estimator)
+        return bool(is_regressor(estimator) or is_classifier(estimator))
 
     def _method(self, name: str, member: Any) -> Method:
         if is_regressor(member):
