@@ -63,7 +63,7 @@ def test_an_old_model_predicts_as_it_did(folder: Path, name: str) -> None:
     model = load(folder / f"{name}.spinney")
     assert type(model).__name__ == cls
     rows = rows_from(read_rows()[table])
-    assert set(expected) == {method for method in METHODS if hasattr(model, method)}
+    assert set(expected) <= {method for method in METHODS if hasattr(model, method)}  # it may learn more
     for method, values in expected.items():
         found = np.asarray(getattr(model, method)(rows))
         if found.dtype.kind == "f" and cls.startswith(ROUNDING):
