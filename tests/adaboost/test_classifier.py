@@ -221,7 +221,7 @@ def test_any_estimator_can_be_a_member(estimator, resample):
 
 def test_a_member_without_weights_needs_re_sampling():
     X, y = noisy(5)
-    with pytest.raises(ValueError, match=r"KNeighborsClassifier does not support sample weights.*resample"):
+    with pytest.raises(ValueError, match=r"KNeighborsClassifier doesn't support sample_weight.*resample"):
         sp.AdaBoostClassifier(KNeighborsClassifier()).fit(X, y)
     model = sp.AdaBoostClassifier(KNeighborsClassifier(), n_estimators=5, resample=True, random_state=0)
     assert model.fit(X, y).score(X, y) > 0.8

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -30,6 +31,14 @@ def test_all_combinations_keep_the_contracts():
     found = {learner.make.__name__ for learner in COMBINATIONS}
     rest = {"LeastSquaresRegressor", "MultiResponseClassifier", "RiskCoverage", "prune_ensemble"}
     assert found | rest == set(spinney.ensembles.__all__)
+
+
+@each_combination
+def test_an_ensemble_that_is_not_fitted_says_so(learner):
+    for method in ("predict", "predict_proba", "decision_function", "transform"):
+        if hasattr(learner(), method):
+            with pytest.raises(NotFittedError):
+                getattr(learner(), method)([[0.0]])
 
 
 @each_combination

@@ -214,7 +214,8 @@ class _Stacking(TransformerMixin, _NamedEnsemble):  # type: ignore[misc]
         """
         if get_config()["enable_metadata_routing"]:
             params = process_routing(self, "predict", **params)["final_estimator"]["predict"]
-        return self.final_estimator_.predict(self.transform(X), **params)
+        table = self.transform(X)
+        return self.final_estimator_.predict(table, **params)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
         """Return the names of the columns of ``transform``.
@@ -383,10 +384,9 @@ class StackingClassifier(ClassifierMixin, _Stacking):  # type: ignore[misc]
         ndarray of shape (n_rows, n_classes), or list of such arrays with several outputs
             Probabilities.
         """
-        final, classes = self.final_estimator_, self.classes_
-        parts = split_columns(
-            aligned_predictions(final, self.transform(X), "predict_proba", classes), classes
-        )
+        table, classes = self.transform(X), self.classes_
+        columns = aligned_predictions(self.final_estimator_, table, "predict_proba", classes)
+        parts = split_columns(columns, classes)
         return parts if type(classes) is list else parts[0]
 
     @_final_has("decision_function")  # type: ignore[untyped-decorator]
@@ -403,7 +403,7 @@ class StackingClassifier(ClassifierMixin, _Stacking):  # type: ignore[misc]
         ndarray of shape (n_rows,) or (n_rows, n_classes)
             Decision values; one per row for two classes. Several outputs are side by side.
         """
-        final, table = self.final_estimator_, self.transform(X)
+        table, final = self.transform(X), self.final_estimator_
         decisions = aligned_predictions(final, table, "decision_function", self.classes_)
         return decisions[:, 0] if decisions.shape[1] == 1 else decisions
 

@@ -231,10 +231,10 @@ class VotingClassifier(ClassifierMixin, _Voting):  # type: ignore[misc]
         ndarray of shape (n_rows,) or (n_rows, n_outputs)
             Class labels.
         """
-        outputs = by_output(self.classes_)
+        probabilities, outputs = by_output(self._mean_probabilities(X)), by_output(self.classes_)
         if self.rule == "majority":
             outputs = [labels_with_rejection(labels, self.reject_label) for labels in outputs]
-        return choose_labels(by_output(self._mean_probabilities(X)), outputs, self._quorum())
+        return choose_labels(probabilities, outputs, self._quorum())
 
     def _quorum(self) -> float | None:
         """Return the fraction of the votes that a class must exceed, None if there is none."""

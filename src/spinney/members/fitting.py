@@ -16,7 +16,7 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
-from spinney.core.errors import InputError
+from spinney.core.errors import InputTypeError
 from spinney.core.parameters import thread_count
 from spinney.core.progress import track
 from spinney.io import Persistent
@@ -53,7 +53,7 @@ def takes_sample_as_weights(estimator: Any) -> bool:
 
 
 def fit_member(estimator: Any, X: Any, y: Any, weights: ArrayLike | None = None, **metadata: Any) -> Any:
-    """Fit an estimator and return it; raise InputError if it does not support the given sample weights.
+    """Fit an estimator and return it; raise InputTypeError if it does not support the given sample weights.
 
     ``metadata`` are further arguments of its ``fit``.
 
@@ -68,8 +68,8 @@ def fit_member(estimator: Any, X: Any, y: Any, weights: ArrayLike | None = None,
     if argument is None:
         steps = getattr(estimator, "steps", None)
         name = type(estimator).__name__ + (f" ending in {type(steps[-1][1]).__name__}" if steps else "")
-        raise InputError(
-            f"sample_weight was given, but the member {name} does not support sample weights",
+        raise InputTypeError(
+            f"sample_weight was given, but the underlying estimator {name} does not support sample weights",
             fix="Fit without sample_weight, or leave this member out.",
         )
     estimator.fit(X, y, **{argument: weights}, **metadata)
