@@ -43,8 +43,9 @@ format: $(VENV)/.dev
 bench: core $(VENV)/.bench
 	$(BIN)/python -m benchmarks.run
 
-agreement: $(VENV)/.dev core
-	$(BIN)/pytest -n 2 -m long
+agreement: $(VENV)/.dev $(VENV)/.exports core
+	$(BIN)/pytest -n 2 -m "long or not long" tests/export
+	$(BIN)/pytest -n 2 -m long --ignore tests/export
 
 # scikit-learn's own tests with Spinney's classes; the failures are those that tests/drop_in/expected_failures.toml names.
 drop-in: $(VENV)/.dev core
@@ -97,6 +98,12 @@ $(VENV)/.run: $(VENV)/.build
 $(VENV)/.dev: $(VENV)/.build
 	$(REQUIREMENTS) package plot io dev > build/dev.txt
 	$(PIP) -r build/dev.txt
+	touch $@
+
+# ONNX Runtime, and the libraries whose models are imported.
+$(VENV)/.exports: $(VENV)/.build
+	$(REQUIREMENTS) onnx exports > build/exports.txt
+	$(PIP) -r build/exports.txt
 	touch $@
 
 # The dependencies are installed while the core compiles.
