@@ -32,6 +32,7 @@ class ChunkedGrower final : public BoostedGrower {
         const Size d = table.x.columns.size();
         found_[0].resize(d);
         found_[1].resize(d);
+        level_scores_.resize(d);
         allowed_[0].resize(d);
         allowed_[1].resize(d);
     }
@@ -57,6 +58,7 @@ class ChunkedGrower final : public BoostedGrower {
         LevelSearch level;
     };
 
+    static constexpr std::uint64_t kNoiseDraws = 1;
     static constexpr Size kManyBundles = 64;  // so many are searched by all threads, with any number of rows
 
     BoostNode& node(Node id) { return tree_.nodes[static_cast<Size>(id)]; }
@@ -207,6 +209,7 @@ class ChunkedGrower final : public BoostedGrower {
         place.address = mix(node(0).address, static_cast<std::uint64_t>(depth) + 1);
         columns_.allow(allowed_[0], place);
         const NewtonNode facts = describe(node(0));
+        const ScoreNoise noise = score_noise(level, facts.l2);
         const Size n_bundles = table_.bundles.bundles.size();
         const int n_threads = level.size() * n_bundles < kManyBundles ? 1 : o_.n_threads;
         Pool::shared().parallel_for(n_threads, n_bundles, [&](Size s, int thread) {
@@ -221,14 +224,16 @@ class ChunkedGrower final : public BoostedGrower {
                 search.start(bins(level_histogram_.get()), column.n_bins,
                              column.kind == ColumnKind::categorical, facts);
                 for (const Node id : level) search.add(bins(node(id).histogram.get()), node(id).total);
-                found_[0][f] = search.best();
+                const LevelSplit best = search.best(noise, mix(mix(place.address, kNoiseDraws), f));
+                found_[0][f] = best.split;
+                level_scores_[f] = best.score;
             }
         });
         std::int32_t best = -1;
         for (const std::uint32_t f : columns_.drawn()) {
             if (!allowed_[0][f] || !found_[0][f].found() || !worth(found_[0][f], facts)) continue;
             const auto better = [&](std::int32_t b) {
-                return replaces(found_[0][f].gain, found_[0][static_cast<Size>(b)].gain, [&] {
+                return replaces(level_scores_[f], level_scores_[static_cast<Size>(b)], [&] {
                     const auto path = static_cast<std::uint64_t>(depth);
                     return mix(path, f) < mix(path, static_cast<std::uint64_t>(b));
                 });
@@ -242,6 +247,12 @@ class ChunkedGrower final : public BoostedGrower {
                 node(id).feature = -1;
             }
         return best;
+    }
+
+    ScoreNoise score_noise(const std::vector<Node>& level, double l2) {
+        double parents = 0;
+        for (const Node id : level) parents += LevelSearch::quality_of(node(id).total, l2);
+        return {rows_->score_noise, 2 * rows_->units.gain(), parents};
     }
 
     /// Split all nodes of a level; return the nodes of the next one.
@@ -522,6 +533,7 @@ class ChunkedGrower final : public BoostedGrower {
     std::vector<Scratch> scratch_;
     NodeHistograms histograms_;
     bool keeps_histograms_;
+    std::vector<double> level_scores_;         // (n_features,), symmetric growth
     std::unique_ptr<Stat[]> level_histogram_;  // symmetric growth: of all rows
     ColumnSampler columns_;
     ChunkPartition partition_;

@@ -32,9 +32,13 @@ struct BoostTarget {
     std::vector<double> weights;  // empty: all ones
     bool integer_weights = true;  // a row of weight 2 is then the row twice
     double total_weight = 0;
+    Size n_weighted = 0;  // rows with a weight above 0
 
     const double* weights_or_null() const { return weights.empty() ? nullptr : weights.data(); }
     double weight(Size row) const { return weights.empty() ? 1.0 : weights[row]; }
+
+    /// Number of rows, a row of weight 2 counted twice; weights with a mean below 1 are proportions.
+    double n_counted() const { return std::max(total_weight, static_cast<double>(n_weighted)); }
 
     /// values (n,); row_weights (n,) or null
     void set(const double* values, const double* row_weights, Size n);
@@ -49,6 +53,7 @@ struct BoostRows {
     double weight_unit = 1;
     bool any_out = false;  // some rows were not drawn
     NewtonUnits units;
+    double score_noise = 0;  // deviation of the noise on the scores of symmetric splits
     double min_hessian_ratio = 1, max_hessian_ratio = 1;  // of a row: hessian per weight, in units
 };
 

@@ -8,6 +8,7 @@
 #include "boost/boosted_grower.hpp"
 #include "boost/gradient_quantizer.hpp"
 #include "boost/leaf_quantiles.hpp"
+#include "core/exponential.hpp"
 #include "core/random.hpp"
 
 namespace spinney {
@@ -161,6 +162,7 @@ class TreeBooster final : public Booster {
         BoostRows& rows = times_.time(Phase::gradient, [&]() -> BoostRows& {
             return quantizer_.quantize(gradient_.data(), hessian_.data(), sums, address);
         });
+        if (o_.random_strength > 0) rows.score_noise = score_noise();
         BoostedTree tree = grower_->grow(rows, address, interrupt);
         return times_.time(Phase::update, [&] {
             const std::vector<LeafSums> leaf_sums = sum_leaves(tree, rows);
@@ -168,6 +170,24 @@ class TreeBooster final : public Booster {
             update_scores(scores_[k], tree, rows, values);
             return flatten(tree, leaf_sums, values);
         });
+    }
+
+    /// The deviation of the noise on split scores: random_strength times that of the gradients. As in
+    /// CatBoost it fades once the sum of the learning rates of the rounds exceeds the logarithm of the number
+    /// of rows.
+    double score_noise() {
+        const GradientSums sums = sum_chunks([&](Size begin, Size end) {
+            GradientSums out;
+            for (Size r = begin; r < end; ++r) {
+                const double w = target_.weight(r);
+                out.gradient += w * gradient_[r] * gradient_[r];
+                out.hessian += w * hessian_[r];
+            }
+            return out;
+        });
+        const double shrinkage = exp_same_bits(-o_.learning_rate * static_cast<double>(round_));
+        const double rest = target_.n_counted() * shrinkage;
+        return o_.random_strength * std::sqrt(sums.gradient / sums.hessian) * rest / (1 + rest);
     }
 
     /// With GOSS and MVS, which draw large gradients more often, a leaf is fitted to all rows: the sample

@@ -14,12 +14,15 @@ void BoostTarget::set(const double* values, const double* row_weights, Size n) {
     y.assign(values, values + n);
     weights.clear();
     total_weight = static_cast<double>(n);
+    n_weighted = n;
     integer_weights = true;
     if (!row_weights || std::all_of(row_weights, row_weights + n, [](double w) { return w == 1.0; })) return;
     weights.assign(row_weights, row_weights + n);
     total_weight = 0;
+    n_weighted = 0;
     for (const double w : weights) {
         total_weight += w;
+        n_weighted += w > 0;
         integer_weights = integer_weights && w == std::floor(w);
     }
     integer_weights = integer_weights && total_weight < 0x1.0p28;

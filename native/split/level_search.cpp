@@ -1,8 +1,10 @@
 #include "split/level_search.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
+#include "core/random.hpp"
 #include "split/packed_registers.hpp"
 
 namespace spinney {
@@ -16,6 +18,15 @@ template <class V>
     const V one = V{} + 1.0;
     const V left = dl > 0.0 ? dl : one, right = dr > 0.0 ? dr : one;
     return (gl * gl * right + gr * gr * left) / (left * right);
+}
+
+/// A draw with mean 0 and deviation 1: the sum of four uniform ones, nearly normal and the same everywhere.
+double normal_draw(std::uint64_t address, std::uint64_t counter) {
+    const std::uint64_t bits = mix(address, counter);
+    std::uint64_t sum = 0;
+    for (int shift = 0; shift < 64; shift += 16) sum += bits >> shift & 0xFFFF;
+    constexpr double kRootOfThree = 1.7320508075688772;  // the sum has variance 4/12
+    return (static_cast<double>(sum) / 65536 - 2) * kRootOfThree;
 }
 
 }  // namespace
@@ -59,7 +70,7 @@ void LevelSearch::add(const Stat* bins, Stat total) {
 
 void LevelSearch::add_gains(std::array<double, padded>& gains, Stat extra, Stat total) const {
     const double g = static_cast<double>(gradient_of(total)), h = static_cast<double>(hessian_of(total));
-    const double whole = h + l2_ > 0 ? g * g / (h + l2_) : 0;
+    const double whole = quality_of(total, l2_);
     for (Size i = 0; i < n_; i += kRegister) {
         StatRegister left;
         std::memcpy(&left, sums_.data() + i, sizeof left);
@@ -72,13 +83,20 @@ void LevelSearch::add_gains(std::array<double, padded>& gains, Stat extra, Stat 
     }
 }
 
-NewtonSplit LevelSearch::best() const {
-    NewtonSplit out;
-    if (n_ == 0) return out;
+LevelSplit LevelSearch::best(const ScoreNoise& noise, std::uint64_t address) const {
+    LevelSplit found;
+    NewtonSplit& out = found.split;
+    if (n_ == 0) return found;
     Size at = 0;
+    const auto score_of = [&](double gain, std::uint64_t candidate) {
+        if (noise.deviation == 0 || !(gain > 0)) return gain;
+        const double score = std::sqrt((gain + noise.parents) * noise.unit);
+        return std::max(score + noise.deviation * normal_draw(address, candidate), 0.0);
+    };
     const auto look = [&](const std::array<double, padded>& gains, Size n, std::int32_t missing) {
         for (Size i = 0; i < n; ++i)
-            if (gains[i] > out.gain) {
+            if (const double score = score_of(gains[i], missing == 0 ? i + padded : i); score > found.score) {
+                found.score = score;
                 out.gain = gains[i];
                 out.missing = missing;
                 at = i;
@@ -87,12 +105,12 @@ NewtonSplit LevelSearch::best() const {
     // All known values on one side are a split only where missing ones are on the other.
     look(gains_, n_ - (has_missing_ || (categorical_ && !subset_) ? 0 : 1), has_missing_ ? 1 : -1);
     if (has_missing_) look(left_, n_ - 1, 0);
-    if (!out.found()) return out;
+    if (!out.found()) return found;
     if (!categorical_) {
         out.last = at + 1 == n_;
         out.threshold_bin =
             out.last ? static_cast<std::int32_t>(n_bins_) - 1 : (bins_[at] + bins_[at + 1] - 1) / 2;
-        return out;
+        return found;
     }
     const auto missing = static_cast<Code>(n_bins_);
     for (Size i = subset_ ? 0 : at; i <= at; ++i) out.set.put(static_cast<Code>(bins_[i]));
@@ -102,7 +120,7 @@ NewtonSplit LevelSearch::best() const {
         out.set = out.seen;
         out.missing = 1;
     }
-    return out;
+    return found;
 }
 
 Stat LevelSearch::left_sum(const NewtonSplit& split, const Stat* bins, Size n_bins, bool categorical) {
@@ -114,12 +132,13 @@ Stat LevelSearch::left_sum(const NewtonSplit& split, const Stat* bins, Size n_bi
     return sum;
 }
 
+double LevelSearch::quality_of(Stat sum, double l2) {
+    const double g = static_cast<double>(gradient_of(sum)), h = static_cast<double>(hessian_of(sum)) + l2;
+    return h > 0 ? g * g / h : 0.0;
+}
+
 double LevelSearch::gain_of(Stat left, Stat total, double l2) {
-    const auto quality = [&](Stat sum) {
-        const double g = static_cast<double>(gradient_of(sum)), h = static_cast<double>(hessian_of(sum)) + l2;
-        return h > 0 ? g * g / h : 0.0;
-    };
-    return quality(left) + quality(total - left) - quality(total);
+    return quality_of(left, l2) + quality_of(total - left, l2) - quality_of(total, l2);
 }
 
 }  // namespace spinney

@@ -8,6 +8,20 @@
 
 namespace spinney {
 
+/// Normal noise on the scores of a level's candidates, CatBoost's random strength. A score is the root of the
+/// sum of G²/H over the children, so that noise matters most where scores are small.
+struct ScoreNoise {
+    double deviation = 0;  // 0: candidates are compared by their gain
+    double unit = 1;       // real value of one step of G²/H
+    double parents = 0;    // sum of G²/H over the nodes of the level, in steps
+};
+
+/// The best split of a feature for a level, and its score.
+struct LevelSplit {
+    NewtonSplit split;
+    double score = kImpossible;
+};
+
 /// The split of a level of a symmetric tree: one split for all of its nodes, by the sum of their gains.
 class LevelSearch {
   public:
@@ -17,11 +31,15 @@ class LevelSearch {
     /// Add the gains of one node.  bins (n_bins + 1,)
     void add(const Stat* bins, Stat total);
 
-    /// The split of largest total gain; its left sum is that of no node.
-    NewtonSplit best() const;
+    /// The split of largest total gain, or of largest score with noise; its left sum is that of no node.
+    /// address: of the random draws
+    LevelSplit best(const ScoreNoise& noise = {}, std::uint64_t address = 0) const;
 
     /// The sum of a node's rows that go left.  bins (n_bins + 1,)
     static Stat left_sum(const NewtonSplit& split, const Stat* bins, Size n_bins, bool categorical);
+
+    /// G²/H of a node, in steps.
+    static double quality_of(Stat sum, double l2);
 
     /// Twice the loss reduction of splitting a node, in steps.
     static double gain_of(Stat left, Stat total, double l2);

@@ -50,6 +50,7 @@ _ANYWHERE: dict[str, list[Any]] = {
     "n_estimators": [0, 1.5, None, True],
     "min_hessian": [-1.0, np.nan],
     "min_gain": [-1.0, None],
+    "random_strength": [-1.0, "none"],
     "l2_regularization": [-1.0, np.inf],
     "growth": ["depth", None],
     "sampling": ["none", None],

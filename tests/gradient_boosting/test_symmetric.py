@@ -6,7 +6,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from spinney import GradientBoostingClassifier, GradientBoostingRegressor
+from spinney.core.errors import InputError
 from spinney.io import dumps
+from spinney.native import core
 
 
 def one_tree(depth=3, l2=0.5, **params):
@@ -56,6 +58,70 @@ def test_every_level_has_the_split_of_largest_total_gain(seed):
         own = leaf == k
         expected[own] = y.mean() + (y[own] - y.mean()).sum() / (own.sum() + 0.5)
     assert_allclose(model.predict(X), expected, rtol=1e-6)
+
+
+def mix(a, b):
+    """Return output b + 1 of SplitMix64 with seed a."""
+    z = (a + 0x9E3779B97F4A7C15 * (b + 1)) % 2**64
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) % 2**64
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) % 2**64
+    return z ^ (z >> 31)
+
+
+def noisy_leaves(X, g, depth, l2, deviation, tree_address):
+    """Return the leaf of each row; every level takes the split of largest noisy score."""
+    leaf = np.zeros(len(g), dtype=int)
+    for level in range(depth):
+        address, best = mix(mix(tree_address, level + 1), 1), (-np.inf, None)
+        for j in range(X.shape[1]):
+            for i, threshold in enumerate(np.unique(X[:, j])[:-1]):
+                left = X[:, j] <= threshold
+                nodes = [leaf == k for k in np.unique(leaf)]
+                total = sum(quality(g[own & left], l2) + quality(g[own & ~left], l2) for own in nodes)
+                if total <= sum(quality(g[own], l2) for own in nodes):
+                    continue
+                bits = mix(mix(address, j), i)
+                draw = sum(bits >> shift & 0xFFFF for shift in (0, 16, 32, 48)) / 65536 - 2
+                score = np.sqrt(total) + deviation * draw * np.sqrt(3)
+                if score > best[0]:
+                    best = (score, left)
+        leaf = 2 * leaf + best[1]
+    return leaf
+
+
+@pytest.mark.parametrize("first_round", [0, 5])
+def test_random_strength_adds_noise_that_fades_to_the_scores(first_round):
+    rng = np.random.default_rng(4)
+    X, l2, rate, seed = rng.integers(0, 6, size=(120, 3)).astype(float), 0.5, 1.0, 11
+    y = X[:, 0] * X[:, 1] + rng.normal(size=120)
+    codes = core.build_codes(list(X.T.copy()), [0, 0, 0], None, 255, 1)
+    for strength in (0.5, 4.0):
+        options = core.BoostOptions(
+            growth="symmetric",
+            max_depth=3,
+            l2_regularization=l2,
+            learning_rate=rate,
+            random_strength=strength,
+            seed=seed,
+            first_round=first_round,
+        )
+        booster = core.Booster(codes, options)
+        booster.set_rows(y, None, np.zeros((120, 1)))
+        booster.run("squared", 0.0, 1)
+        rest = 120 * np.exp(-rate * first_round)
+        deviation = strength * np.sqrt((y**2).mean()) * rest / (1 + rest)
+        leaf = noisy_leaves(X, -y, 3, l2, deviation, mix(mix(seed, first_round), 0))
+        expected = np.empty(120)
+        for k in np.unique(leaf):
+            own = leaf == k
+            expected[own] = y[own].sum() / (own.sum() + l2)
+        assert_allclose(booster.scores[:, 0], expected, rtol=1e-6)
+
+
+def test_random_strength_needs_symmetric_trees():
+    X = np.arange(100.0).reshape(-1, 1)
+    with pytest.raises(InputError, match="random_strength=2 has no effect on leaf-wise trees"):
+        GradientBoostingRegressor(random_strength=2, growth="leaf-wise").fit(X, X[:, 0])
 
 
 def test_nodes_of_a_level_share_their_split():

@@ -51,10 +51,13 @@ SMALL_ROUNDS, SMALL_RATE = 100, 0.1
 
 # Depth of symmetric trees where max_depth is None.
 SYMMETRIC_DEPTH = {"classification": 6, "regression": 7}
+# Noise on the scores of symmetric splits.
+RANDOM_STRENGTH = 1.0
 # Leaf-wise and symmetric trees win on different tables, and their mean is better than either. With more than
 # two classes symmetric trees alone are as good, in half the time.
 GROWTH: dict[Kind, str] = {"binary": "mixed", "multiclass": "symmetric", "regression": "mixed"}
 MIXED_GROWTH = ("leaf-wise", "symmetric")
+SYMMETRIC_GROWTH = ("symmetric", "mixed")
 N_MEMBERS_MIXED, N_MEMBERS_STRONG = 2, 6
 # A member whose validation loss exceeds the least one by more than this fraction is left out.
 MAX_MEMBER_LOSS = 0.05
@@ -73,6 +76,7 @@ CLASSIC: dict[str, Value] = {
     "n_iter_no_change": 10,
     "tol": 1e-7,
     "growth": "leaf-wise",
+    "random_strength": 0.0,
     "categorical_split": "subset",
     "categorical_smoothing": 10.0,
     "categorical_l2": 10.0,
@@ -147,8 +151,13 @@ def choose(given: Mapping[str, Any], facts: Facts) -> dict[str, Value]:
 
 
 def check_growth(params: Mapping[str, Any]) -> None:
-    """Raise InputError if constraints are set that symmetric trees do not keep."""
-    if params["growth"] not in ("symmetric", "mixed"):
+    """Raise InputError if parameters are set that the trees do not support."""
+    if params["growth"] not in SYMMETRIC_GROWTH:
+        if params["random_strength"] > 0:
+            raise InputError(
+                f"random_strength={params['random_strength']} has no effect on {params['growth']} trees",
+                fix='Set growth="symmetric" or "mixed", or leave random_strength out.',
+            )
         return
     for name in ("monotonic_cst", "interaction_cst"):
         if params[name] is not None:
@@ -209,6 +218,7 @@ def _auto(given: Mapping[str, Any], facts: Facts) -> dict[str, Value]:
     growth = values["growth"] if is_auto(given["growth"]) else given["growth"]
     if growth == "mixed":
         values["n_members"] = N_MEMBERS_MIXED
+    values["random_strength"] = RANDOM_STRENGTH if growth in SYMMETRIC_GROWTH and not is_small else 0.0
     return values if is_small else values | {"subsample": SUBSAMPLE}
 
 

@@ -51,6 +51,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "min_samples_leaf": (_AUTO, *TREE_RULES["min_samples_leaf"]),
     "min_hessian": (Real(0.0),),
     "min_gain": (Real(0.0),),
+    "random_strength": (_AUTO, Real(0.0)),
     "l2_regularization": (
         _AUTO,
         Real(0.0),
@@ -125,6 +126,7 @@ class BoostingParameters:
     verbose: int = 0
     random_state: Any = None
     growth: Literal["auto", "leaf-wise", "level-wise", "symmetric", "mixed"] = "auto"
+    random_strength: float | Auto = "auto"
     min_gain: float = 0.0
     min_hessian: float = 1e-3
     sampling: Literal["auto", "uniform", "goss", "mvs"] = "auto"

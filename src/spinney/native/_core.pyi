@@ -271,6 +271,7 @@ class BoostOptions:
         min_hessian: float = ...,
         l2_regularization: float = ...,
         min_gain: float = ...,
+        random_strength: float = ...,
         learning_rate: float = ...,
         sampling: Literal["none", "uniform", "goss", "mvs"] = ...,
         subsample: float = ...,
@@ -296,6 +297,7 @@ class BoostOptions:
     min_hessian: Final[float]
     l2_regularization: Final[float]
     min_gain: Final[float]
+    random_strength: Final[float]
     learning_rate: Final[float]
     sampling: Final[str]
     subsample: Final[float]
