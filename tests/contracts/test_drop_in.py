@@ -123,6 +123,8 @@ def test_regressors_are_members_of_a_stack_of_classifiers():
     assert model.stack_method_ == ["predict", "predict_proba"]
     assert model.transform(X).shape == (30, 2)
     assert model.score(X, np.where(Y, "high", "low")) == 1.0
+    thirds = np.repeat(["a", "b", "c"], 10)  # in an order that one regression can learn
+    assert sp.StackingClassifier([("ridge", sp.Ridge())]).fit(X, thirds).score(X, thirds) > 0.9
 
 
 class Remembers(BaseEstimator):

@@ -38,6 +38,7 @@ from spinney.ensembles.predictions import (
     split_columns,
 )
 from spinney.io import require
+from spinney.linear import LogisticRegression
 from spinney.members.base_estimators import AnyEstimator
 from spinney.members.fitting import fit_member
 from spinney.members.tables import check_input, describe_input, take_rows
@@ -307,7 +308,8 @@ class StackingClassifier(ClassifierMixin, _Stacking):  # type: ignore[misc]
         The members by name; "drop" leaves one out.
     final_estimator : classifier or None, default=None
         The level-two learner. None is multi-response linear regression with non-negative weights,
-        :class:`spinney.ensembles.MultiResponseClassifier`.
+        :class:`spinney.ensembles.MultiResponseClassifier`, or :class:`~spinney.LogisticRegression` if a
+        member gives no probabilities.
     cv : int, splitter, list of splits, "loo", "prefit" or None, default=None
         Splits of the out-of-fold predictions; None is 5 folds. Rows that no split holds out are not used by
         the final estimator. With "prefit" the members are fitted already, and X should be rows that they
@@ -366,8 +368,11 @@ class StackingClassifier(ClassifierMixin, _Stacking):  # type: ignore[misc]
         return choose_method(name, member, METHODS if self.stack_method == "auto" else (self.stack_method,))
 
     def _default_final(self, methods: Sequence[Method]) -> Any:
+        if set(methods) - {"predict_proba"}:
+            # Codes of classes and decision values are no shares of a class, which could be averaged.
+            return LogisticRegression()
         # Only if all columns are probabilities is there one column per class and member.
-        own = not self.passthrough and set(methods) == {"predict_proba"}
+        own = not self.passthrough and bool(methods)
         return MultiResponseClassifier(columns="own" if own else "all")
 
     @_final_has("predict_proba")  # type: ignore[untyped-decorator]
