@@ -30,6 +30,8 @@ from spinney.forests import RandomForestRegressor as RandomForestRegressor
 from spinney.forests import RandomTreesEmbedding as RandomTreesEmbedding
 from spinney.gradient_boosting import GradientBoostingClassifier as GradientBoostingClassifier
 from spinney.gradient_boosting import GradientBoostingRegressor as GradientBoostingRegressor
+from spinney.gradient_boosting import HistGradientBoostingClassifier as HistGradientBoostingClassifier
+from spinney.gradient_boosting import HistGradientBoostingRegressor as HistGradientBoostingRegressor
 from spinney.inspect.graphviz import export_graphviz as export_graphviz
 from spinney.inspect.text import export_text as export_text
 from spinney.io import from_json as from_json

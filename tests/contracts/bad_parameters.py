@@ -119,6 +119,7 @@ _IN: dict[str, dict[str, list[Any]]] = {
     "spinney.trees.c45": {"categorical_split": ["one-vs-rest", None]},
     "spinney.bagging.estimators": {"max_features": [0, 0.0, 1.5, 3, None]},
     "spinney.forests.isolation": {"max_features": [0, 0.0, 1.5, 9, "sqrt"], "max_samples": [0, 1.5, None]},
+    "spinney.gradient_boosting.hist": {"loss": ["hinge", None, 3], "max_features": [1, 0.0, 1.5, "sqrt"]},
     "spinney.gradient_boosting.estimators": {"loss": ["hinge", None, 3]},
     "spinney.ensembles.selection": {"scoring": [3, "no such scorer"]},
 }

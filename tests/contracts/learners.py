@@ -99,6 +99,8 @@ OF_TREES = [
         ledger="full",
         random_state=0,
     ),
+    _learner(sp.HistGradientBoostingClassifier, max_iter=10, min_samples_leaf=5, random_state=0),
+    _learner(sp.HistGradientBoostingRegressor, max_iter=10, min_samples_leaf=5, random_state=0),
 ]
 
 _TREES = [("cart", sp.DecisionTreeClassifier(max_depth=4)), ("c4.5", sp.C45Classifier())]

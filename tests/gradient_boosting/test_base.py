@@ -86,7 +86,7 @@ def test_going_on_needs_as_many_rounds_and_known_classes():
     )
     before = dumps(model)
     assert dumps(model.fit(X, y)) == before  # there is nothing left to do
-    with pytest.raises(ValueError, match="n_estimators=4 must be larger or equal to the 5 rounds"):
+    with pytest.raises(ValueError, match="n_estimators=4 must be larger than or equal to n_iter_=5"):
         model.set_params(n_estimators=4).fit(X, y)
     model.set_params(n_estimators=9)
     with pytest.raises(ValueError, match=r"7, a class.*row 0"):

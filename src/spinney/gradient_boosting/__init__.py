@@ -2,12 +2,15 @@
 
 from spinney.gradient_boosting.callbacks import Checkpoint, Progress, Round, StopAfter
 from spinney.gradient_boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
+from spinney.gradient_boosting.hist import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from spinney.gradient_boosting.rounds import TrainingLossWarning
 
 __all__ = [
     "Checkpoint",
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
+    "HistGradientBoostingClassifier",
+    "HistGradientBoostingRegressor",
     "Progress",
     "Round",
     "StopAfter",

@@ -46,6 +46,7 @@ class _BaseGradientBoosting(BoostingParameters, TableEstimator):
     """Sum of trees, of which only those up to ``best_iteration_`` are used."""
 
     _task: ClassVar[Task]
+    _rounds_name: ClassVar[str] = "n_estimators"
     _required_attributes: ClassVar[tuple[str, ...]] = (
         "ensemble_",
         "loss_",
@@ -251,7 +252,7 @@ class _BaseGradientBoosting(BoostingParameters, TableEstimator):
         has_score = self._has_score(training)
         constrained = self.monotonic_cst is not None or self.interaction_cst is not None
         facts = Facts(training.n_weighted, kind, has_eval_set, has_score, constrained or self.warm_start)
-        chosen = choose(vars(self), facts)
+        chosen = choose(self._booster_params(), facts)
         if warm:
             earlier = vars(self).get("chosen_", {})
             chosen = {
@@ -260,6 +261,11 @@ class _BaseGradientBoosting(BoostingParameters, TableEstimator):
             }
         return chosen
 
+    def _booster_params(self) -> dict[str, Any]:
+        """Return all parameters of boosting by name; a subclass adds those that it fixes."""
+        params: dict[str, Any] = self.get_params(deep=False)
+        return params
+
     def _has_score(self, training: BoostingSet) -> bool:
         """Return whether early stopping has a score: a loss of one's own may have only derivatives."""
         by_loss = isinstance(self.scoring, str) and self.scoring == "loss"
@@ -267,7 +273,7 @@ class _BaseGradientBoosting(BoostingParameters, TableEstimator):
 
     def _settings(self, chosen: Mapping[str, Value], continues: bool) -> dict[str, Any]:
         """Return all parameters, with the chosen ones; raise if they do not allow to continue the model."""
-        settings: dict[str, Any] = self.get_params(deep=False) | chosen
+        settings: dict[str, Any] = self._booster_params() | chosen
         check_parameters(type(self).__name__, settings, self._parameter_rules)  # a file may have other values
         check_growth(settings)
         if not continues:
@@ -281,9 +287,9 @@ class _BaseGradientBoosting(BoostingParameters, TableEstimator):
             )
         if settings["n_estimators"] < self.n_iter_:
             raise InputError(
-                f"n_estimators={settings['n_estimators']} must be larger or equal to the {self.n_iter_} "
-                "rounds that the model already has when warm_start is True",
-                fix="Raise n_estimators, or set warm_start=False to start again.",
+                f"{self._rounds_name}={settings['n_estimators']} must be larger than or equal to n_iter_="
+                f"{self.n_iter_}, the rounds that the model already has, when warm_start is True",
+                fix=f"Raise {self._rounds_name}, or set warm_start=False to start again.",
             )
         if self.ledger and not hasattr(self, "ledger_"):
             raise InputError(
@@ -333,7 +339,9 @@ class _BaseGradientBoosting(BoostingParameters, TableEstimator):
     ) -> BoostingSet:
         """Read and check everything that training needs."""
         training = BoostingSet.read(
-            self._read_raw_table(X) if warm else read_table(X, self.categorical_features),
+            self._read_raw_table(X)
+            if warm
+            else read_table(X, self._booster_params()["categorical_features"]),
             y,
             sample_weight,
             task=self._task,

@@ -96,6 +96,9 @@ def add_parameters(cls: type, state: dict[str, Any]) -> dict[str, Any]:
     added = {
         name: value for base in cls.__mro__ for name, value in ADDED_PARAMETERS.get(base.__name__, {}).items()
     }
+    if added:  # a subclass may fix parameters of its base class
+        known = set(cls._get_param_names())  # type: ignore[attr-defined]
+        added = {name: value for name, value in added.items() if name in known}
     if not added or type(state.get("params")) is not dict:
         return state
     return {part: added | values if part == "params" else values for part, values in state.items()}
