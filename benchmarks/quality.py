@@ -1,6 +1,6 @@
 """Test losses of every library at its own defaults, over many real tables.
 
-    python -m benchmarks.quality run FOLDER OUT.jsonl [--half sealed] [--libraries A,B] [--splits N]
+    python -m benchmarks.quality run FOLDER OUT.jsonl [--half sealed] [--libraries "A;B"] [--splits N]
     python -m benchmarks.quality report OUT.jsonl [...]
 
 FOLDER holds one table per file (.csv.gz or .parquet, last column ``target``) and INDEX.md, whose ``task``
@@ -19,7 +19,9 @@ import re
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table as RichTable
+from scipy.stats import binomtest
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+from threadpoolctl import threadpool_limits
 
 MAX_ROWS = 20_000
 Floats = NDArray[np.float64]
@@ -46,6 +50,7 @@ class Split:
     y: NDArray[Any]
     X_test: pd.DataFrame
     y_test: NDArray[Any]
+    n_threads: int = 2
 
     @property
     def categorical(self) -> list[str]:
@@ -129,7 +134,7 @@ def spinney(split: Split, **params: Any) -> tuple[Predict, Any]:
     import spinney as sp
 
     make = sp.GradientBoostingClassifier if split.is_classification else sp.GradientBoostingRegressor
-    model = make(random_state=split.seed, n_jobs=2, **params).fit(split.X, split.y)
+    model = make(random_state=split.seed, n_jobs=split.n_threads, **params).fit(split.X, split.y)
     return _proba_or_value(model, split.is_classification), model
 
 
@@ -143,7 +148,12 @@ def catboost(split: Split, **params: Any) -> tuple[Predict, Any]:
         )
 
     make = CatBoostClassifier if split.is_classification else CatBoostRegressor
-    options = {"verbose": 0, "thread_count": 2, "random_seed": split.seed, "allow_writing_files": False}
+    options = {
+        "verbose": 0,
+        "thread_count": split.n_threads,
+        "random_seed": split.seed,
+        "allow_writing_files": False,
+    }
     model = make(cat_features=split.categorical, **options | params).fit(as_text(split.X), split.y)
     predict = _proba_or_value(model, split.is_classification)
     return lambda X: predict(as_text(X)), model
@@ -155,7 +165,7 @@ def lightgbm(split: Split, **params: Any) -> tuple[Predict, Any]:
 
     make = LGBMClassifier if split.is_classification else LGBMRegressor
     plain = {name: f"c{i}" for i, name in enumerate(split.X.columns)}
-    model = make(verbose=-1, n_jobs=2, random_state=split.seed, **params)
+    model = make(verbose=-1, n_jobs=split.n_threads, random_state=split.seed, **params)
     model.fit(split.X.rename(columns=plain), split.y)
     predict = _proba_or_value(model, split.is_classification)
     return lambda X: predict(X.rename(columns=plain)), model
@@ -167,7 +177,7 @@ def xgboost(split: Split, **params: Any) -> tuple[Predict, Any]:
 
     make = XGBClassifier if split.is_classification else XGBRegressor
     plain = {name: f"c{i}" for i, name in enumerate(split.X.columns)}
-    model = make(enable_categorical=True, n_jobs=2, random_state=split.seed, **params)
+    model = make(enable_categorical=True, n_jobs=split.n_threads, random_state=split.seed, **params)
     model.fit(split.X.rename(columns=plain), split.y)
     predict = _proba_or_value(model, split.is_classification)
     return lambda X: predict(X.rename(columns=plain)), model
@@ -190,20 +200,25 @@ def hist_gradient_boosting(split: Split, **params: Any) -> tuple[Predict, Any]:
 
     convert = _as_numbers(split, 254)
     make = HistGradientBoostingClassifier if split.is_classification else HistGradientBoostingRegressor
-    model = make(random_state=split.seed, **params).fit(convert(split.X), split.y)
+    with threadpool_limits(split.n_threads):
+        model = make(random_state=split.seed, **params).fit(convert(split.X), split.y)
     predict = _proba_or_value(model, split.is_classification)
     return lambda X: predict(convert(X)), model
 
 
-def random_forest(split: Split, **params: Any) -> tuple[Predict, Any]:
-    """scikit-learn's random forest on codes, missing values as they are."""
-    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+def _forest(package: str, kind: str) -> Library:
+    """Return a forest of Spinney or scikit-learn; scikit-learn's sees categories as codes."""
 
-    convert = _as_numbers(split, 0)
-    make = RandomForestClassifier if split.is_classification else RandomForestRegressor
-    model = make(n_jobs=2, random_state=split.seed, **params).fit(convert(split.X), split.y)
-    predict = _proba_or_value(model, split.is_classification)
-    return lambda X: predict(convert(X)), model
+    def fit(split: Split, **params: Any) -> tuple[Predict, Any]:
+        convert = _as_numbers(split, 0) if package == "sklearn.ensemble" else lambda X: X
+        make = getattr(
+            import_module(package), kind + ("Classifier" if split.is_classification else "Regressor")
+        )
+        model = make(n_jobs=split.n_threads, random_state=split.seed, **params).fit(convert(split.X), split.y)
+        predict = _proba_or_value(model, split.is_classification)
+        return lambda X: predict(convert(X)), model
+
+    return fit
 
 
 LIBRARIES: dict[str, Library] = {
@@ -212,9 +227,14 @@ LIBRARIES: dict[str, Library] = {
     "LightGBM": lightgbm,
     "XGBoost": xgboost,
     "HistGradientBoosting": hist_gradient_boosting,
-    "RandomForest": random_forest,
+    "RandomForest": _forest("sklearn.ensemble", "RandomForest"),
+    "ExtraTrees": _forest("sklearn.ensemble", "ExtraTrees"),
+    "Spinney, RandomForest": _forest("spinney", "RandomForest"),
+    "Spinney, ExtraTrees": _forest("spinney", "ExtraTrees"),
+    "Spinney, strong": partial(spinney, preset="strong"),
 }
 
+BOOSTERS = list(LIBRARIES)[:6]
 
 # ---- measuring ----
 
@@ -247,20 +267,23 @@ def measure(split: Split, library: Library) -> dict[str, Any]:
     """Fit and test one library on one split."""
     # XGBoost takes classes as codes without gaps.
     y = np.searchsorted(np.unique(split.y), split.y) if split.is_classification else split.y
-    dense = Split(split.table, split.seed, split.is_classification, split.X, y, split.X_test, split.y_test)
-    begin = time.perf_counter()
-    predict, _ = library(dense)
-    fit_seconds = time.perf_counter() - begin
+    begin, begin_cpu = time.perf_counter(), time.process_time()
+    predict, _ = library(replace(split, y=y))
+    row = {"fit": time.perf_counter() - begin, "cpu": time.process_time() - begin_cpu}
     begin = time.perf_counter()
     predicted = predict(split.X_test)
-    row = {"loss": loss_of(split, predicted), "fit": fit_seconds, "predict": time.perf_counter() - begin}
+    row |= {"predict": time.perf_counter() - begin, "loss": loss_of(split, predicted)}
     if split.is_classification:
         row["calibration"] = calibration_error(split, predicted)
     return row
 
 
 def run_all(
-    tables: dict[str, tuple[Path, str]], libraries: dict[str, Library], n_splits: int, out: Path
+    tables: dict[str, tuple[Path, str]],
+    libraries: dict[str, Library],
+    n_splits: int,
+    out: Path,
+    n_threads: int = 2,
 ) -> None:
     """Measure what is not in the file yet, small tables first; libraries alternate on each split."""
     done = {(row["table"], row["seed"], row["library"]) for row in read_rows([out])}
@@ -282,7 +305,7 @@ def run_all(
                 try:
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore")
-                        row |= measure(split, library)
+                        row |= measure(replace(split, n_threads=n_threads), library)
                 except Exception as error:  # a library that fails on a table is reported, not hidden
                     row |= {"error": f"{type(error).__name__}: {error}"[:200]}
                 with out.open("a") as file:
@@ -319,11 +342,13 @@ def main() -> None:
 @click.argument("folder", type=click.Path(exists=True, path_type=Path))
 @click.argument("out", type=click.Path(path_type=Path))
 @click.option("--half", default="development", type=click.Choice(["development", "sealed", "all"]))
-@click.option("--libraries", "names", default=",".join(LIBRARIES), help="Names, separated by commas.")
+@click.option("--libraries", "names", default=";".join(BOOSTERS), help="Names, separated by semicolons.")
 @click.option("--splits", default=3)
-def run_command(folder: Path, out: Path, half: str, names: str, splits: int) -> None:
+@click.option("--threads", default=2)
+def run_command(folder: Path, out: Path, half: str, names: str, splits: int, threads: int) -> None:
     """Measure libraries on the tables of one half."""
-    run_all(list_tables(folder, half), {name: LIBRARIES[name] for name in names.split(",")}, splits, out)
+    libraries = {name: LIBRARIES[name] for name in names.split(";")}
+    run_all(list_tables(folder, half), libraries, splits, out, threads)
 
 
 @main.command("report")
@@ -337,14 +362,43 @@ def report_command(paths: tuple[Path, ...], ours: str) -> None:
     for name, row in losses.iterrows():
         table.add_row(str(name), *(f"{value:.4f}" for value in row))
     console.print(table)
+    frame = pd.DataFrame([row for row in rows if "loss" in row])
+    means = frame.groupby("library")[["fit", "cpu", "calibration"]].agg(
+        {"fit": "sum", "cpu": "sum", "calibration": "mean"}
+    )
     ranks = losses.rank(axis=1).mean()
-    seconds = pd.DataFrame([row for row in rows if "fit" in row]).groupby("library")["fit"].sum()
-    for library in losses.columns:
+    for library in ranks.sort_values().index:
         wins, n, ratio = compare(losses, ours, library) if library != ours else (0, len(losses), 1.0)
         console.print(
-            f"{library:22s} mean rank {ranks[library]:.2f}, fit {seconds[library]:8.1f} s, "
-            f"{ours} wins {wins} of {n}, ratio {ratio:.3f}"
+            f"{library:22s} mean rank {ranks[library]:.2f}, fit {means.fit[library]:7.1f} s "
+            f"(CPU {means.cpu[library]:7.1f} s), calibration error {means.calibration[library]:.4f}, "
+            f"{ours} wins {wins} of {n}, ratio {ratio:.3f}, sign test p = {binomtest(wins, n).pvalue:.1g}"
         )
+    _report_strata(losses, frame, ours, console)
+    best = losses.drop(columns=ours).min(axis=1)
+    worse = (losses[ours] / best).sort_values(ascending=False)
+    console.print("More than 5 % worse than the best of the others:")
+    for name, ratio in worse[worse > 1.05].items():
+        console.print(f"  {name}: {ratio:.3f}, best {losses.loc[name].drop(ours).idxmin()}")
+
+
+def _report_strata(losses: pd.DataFrame, frame: pd.DataFrame, ours: str, console: Console) -> None:
+    """Print wins and ratios by task and by number of rows."""
+    facts = frame.drop_duplicates("table").set_index("table").loc[losses.index]
+    strata = {
+        "two classes": facts["task"].str.startswith("binary"),
+        "more classes": facts["task"].str.startswith("multi"),
+        "regression": facts["task"].str.startswith("reg"),
+        "fewer than 1,000 rows": facts["rows"] < 1000,
+        "1,000 to 5,000 rows": facts["rows"].between(1000, 4999),
+        "5,000 rows or more": facts["rows"] >= 5000,
+    }
+    others = [library for library in losses.columns if library != ours]
+    table = RichTable("wins of tables, ratio", *others)
+    for label, chosen in strata.items():
+        results = [compare(losses[chosen], ours, library) for library in others]
+        table.add_row(label, *(f"{wins} of {n}, {ratio:.3f}" for wins, n, ratio in results))
+    console.print(table)
 
 
 if __name__ == "__main__":
