@@ -92,13 +92,12 @@ namespace {
 
 /// |ΔNDCG| of swapping two positions.
 struct NdcgDelta {
-    const double *gain, *discount;
-    double inverse_ideal;
+    const double *gain, *discount;  // gains divided by the ideal DCG
 
     [[gnu::always_inline]] Register operator()(Size i, Size j, Size n, Register gain_j) const {
         const Register step = discount[i] - load_register(discount + j, n);
         const Register difference = gain[i] - gain_j;
-        return where(difference < 0.0, -difference, difference) * step * inverse_ideal;
+        return where(difference < 0.0, -difference, difference) * step;
     }
 };
 
@@ -231,7 +230,8 @@ void QuerySet::compute_gradients(double* gradient, double* hessian, const Rankin
                 delta.prepare();
                 add_pairs(r, loss, loss.normalize, delta);
             } else {
-                add_pairs(r, loss, loss.normalize, NdcgDelta{gain, discount, 1.0 / ideal});
+                for (double& one : r.gain) one /= ideal;
+                add_pairs(r, loss, loss.normalize, NdcgDelta{gain, discount});
             }
         }
         for (Size i = 0; i < r.n; ++i) {

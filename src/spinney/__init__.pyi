@@ -3,6 +3,7 @@
 from spinney import datasets as datasets
 from spinney import diversity as diversity
 from spinney import export as export
+from spinney import metrics as metrics
 from spinney import plotting as plotting
 from spinney.adaboost import AdaBoostClassifier as AdaBoostClassifier
 from spinney.adaboost import AdaBoostRegressor as AdaBoostRegressor
@@ -29,6 +30,7 @@ from spinney.forests import RandomForestClassifier as RandomForestClassifier
 from spinney.forests import RandomForestRegressor as RandomForestRegressor
 from spinney.forests import RandomTreesEmbedding as RandomTreesEmbedding
 from spinney.gradient_boosting import GradientBoostingClassifier as GradientBoostingClassifier
+from spinney.gradient_boosting import GradientBoostingRanker as GradientBoostingRanker
 from spinney.gradient_boosting import GradientBoostingRegressor as GradientBoostingRegressor
 from spinney.gradient_boosting import HistGradientBoostingClassifier as HistGradientBoostingClassifier
 from spinney.gradient_boosting import HistGradientBoostingRegressor as HistGradientBoostingRegressor

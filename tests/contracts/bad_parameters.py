@@ -66,6 +66,12 @@ _ANYWHERE: dict[str, list[Any]] = {
     "tol": [-1.0, None],
     "warm_start": ["yes", None, 1],
     "verbose": [-1, "much"],
+    # rankers
+    "k": [0, 1.5, "all"],
+    "gain": ["square", None],
+    "sigma": [0.0, np.inf, None],
+    "truncation_level": [0, 1.5, "all"],
+    "normalize": ["yes", None, 1],
     # ensembles over any estimator
     "estimator": [3, "tree", sp.DecisionTreeClassifier],
     "bootstrap": [1, "yes", None],

@@ -16,7 +16,7 @@ class Learner:
 
     name: str
     make: Callable[..., Any]
-    kind: Literal["classifier", "regressor", "unsupervised"]
+    kind: Literal["classifier", "regressor", "unsupervised", "ranker"]
     params: tuple[tuple[str, Any], ...] = ()
 
     def __call__(self, **more: Any) -> Any:
@@ -33,7 +33,8 @@ class Learner:
 
 
 def _learner(make: Callable[..., Any], name: str = "", **params: Any) -> Learner:
-    kind = "classifier" if make.__name__.endswith("Classifier") else "regressor"
+    kinds = {"Classifier": "classifier", "Ranker": "ranker"}
+    kind: Any = next((kind for end, kind in kinds.items() if make.__name__.endswith(end)), "regressor")
     return Learner(f"{make.__name__}{name and '-' + name}", make, kind, tuple(params.items()))
 
 
@@ -101,6 +102,7 @@ OF_TREES = [
     ),
     _learner(sp.HistGradientBoostingClassifier, max_iter=10, min_samples_leaf=5, random_state=0),
     _learner(sp.HistGradientBoostingRegressor, max_iter=10, min_samples_leaf=5, random_state=0),
+    _learner(sp.GradientBoostingRanker, gain="linear", growth="leaf-wise", n_estimators=15, random_state=0),
 ]
 
 _TREES = [("cart", sp.DecisionTreeClassifier(max_depth=4)), ("c4.5", sp.C45Classifier())]
@@ -232,5 +234,5 @@ def mixed_data(kind: str, n_rows: int = 300, seed: int = 0) -> tuple[Any, NDArra
     a[rng.random(n_rows) < 0.1] = np.nan
     color[rng.random(n_rows) < 0.1] = None
     X = pd.DataFrame({"a": a, "b": b, "color": color, "noise": rng.normal(size=n_rows).astype(np.float32)})
-    y = np.digitize(signal, [-1.0, 0.5]) if kind == "classifier" else signal
+    y = signal if kind == "regressor" else np.digitize(signal, [-1.0, 0.5])
     return X, y, rng.integers(0, 4, n_rows) + 0.5 * rng.random(n_rows)

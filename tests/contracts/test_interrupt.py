@@ -32,7 +32,7 @@ def small_problem(learner, n_rows=None):
     n_rows = n_rows or fewer(learner, 2000)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_rows, 5))
-    y = rng.integers(0, 3, n_rows) if learner.kind == "classifier" else rng.normal(size=n_rows)
+    y = rng.normal(size=n_rows) if learner.kind == "regressor" else rng.integers(0, 3, n_rows)
     if learner.make is sp.ID3Classifier:
         X = np.floor(4 * X)
     return X, y
@@ -150,7 +150,7 @@ def slow_problem(learner):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_rows, 12))
     n_classes = 2 if learner in OF_TREES else 8
-    y = rng.integers(0, n_classes, n_rows) if learner.kind == "classifier" else rng.normal(size=n_rows)
+    y = rng.normal(size=n_rows) if learner.kind == "regressor" else rng.integers(0, n_classes, n_rows)
     if learner.make is sp.ID3Classifier:
         X = np.floor(4 * X)
     return X, y

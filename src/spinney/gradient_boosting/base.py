@@ -184,10 +184,15 @@ class _BaseGradientBoosting(BoostingParameters, TableEstimator):
         --------
         >>> GradientBoostingClassifier.resume("run.spinney", X, y)  # doctest: +SKIP
         """
+        return cls._resume(path, X, y, sample_weight, init_score, eval_set, callbacks)
+
+    @classmethod
+    def _resume(cls, path: str | os.PathLike[str], *arguments: Any, queries: Any = None) -> Self:
+        """Load a checkpoint and go on; ``arguments`` are those of `_fit`."""
         model = load(path)
         if not isinstance(model, cls):
             raise InputError(f"{str(path)!r} holds a {type(model).__name__}, not a {cls.__name__}.")
-        return cls._fit(model, X, y, sample_weight, init_score, eval_set, callbacks, True, path)
+        return cls._fit(model, *arguments, warm=True, checkpoint=path, queries=queries)
 
     def _fit(
         self,
