@@ -126,6 +126,11 @@ class GradientBoostingRanker(_BaseGradientBoosting):
         `min_samples_leaf` and `min_hessian` do not apply to them, and they support no constraints. "auto" is
         "mixed"; "leaf-wise" with constraints, with `warm_start`, or below 50 rows. Classic:
         "leaf-wise".
+    random_strength : float or "auto", default="auto"
+        Noise on the scores of symmetric splits, as in CatBoost. A score is the root of the sum of G²/H over
+        the children, and the deviation of the noise is this value times that of the gradients; it fades when
+        the sum of the learning rates of the rounds exceeds the logarithm of the number of rows. "auto" is 1
+        where trees are symmetric, else 0. Classic: 0.
     min_gain : float, default=0.0
         Minimum gain of a split (γ in XGBoost).
     min_hessian : float, default=1e-3
