@@ -66,7 +66,12 @@ class _BaseGradientBoosting(BoostingParameters, TableEstimator):
         "_fingerprint",
         "_position",
     )
-    _transient_attributes = ("n_classes_", "n_iter_", "n_trees_per_iteration_", "_predictor")
+    _transient_attributes: ClassVar[tuple[str, ...]] = (
+        "n_classes_",
+        "n_iter_",
+        "n_trees_per_iteration_",
+        "_predictor",
+    )
 
     class_weight: Any = None
 
@@ -278,7 +283,7 @@ class _BaseGradientBoosting(BoostingParameters, TableEstimator):
 
     def _settings(self, chosen: Mapping[str, Value], continues: bool) -> dict[str, Any]:
         """Return all parameters, with the chosen ones; raise if they do not allow to continue the model."""
-        settings: dict[str, Any] = self._booster_params() | chosen
+        settings: dict[str, Any] = self._booster_params() | dict(chosen)
         check_parameters(type(self).__name__, settings, self._parameter_rules)  # a file may have other values
         check_growth(settings)
         if not continues:

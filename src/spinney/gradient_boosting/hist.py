@@ -97,7 +97,7 @@ class HistParameters(BoostingParameters):
     categorical_encoding: Literal["subset"] = field(default="subset", init=False)
     categorical_smoothing: float = field(default=10.0, init=False)
     categorical_l2: float = field(default=10.0, init=False)
-    unseen: Literal["missing"] = field(default="missing", init=False)
+    unseen: Literal["missing", "error"] = field(default="missing", init=False)
     ledger: bool = field(default=False, init=False)
     n_jobs: int | None = field(default=None, init=False)
 
@@ -106,7 +106,7 @@ class _HistGradientBoosting(HistParameters, _BaseGradientBoosting):
     """Gradient boosting that is set up, stopped and read as scikit-learn's histogram gradient boosting."""
 
     _rounds_name = "max_iter"
-    _transient_attributes = ("is_categorical_",)
+    _transient_attributes: ClassVar[tuple[str, ...]] = ("is_categorical_",)
 
     is_categorical_: NDArray[np.bool_] | None
 
