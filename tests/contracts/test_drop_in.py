@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
+import sklearn.linear_model
 from numpy.testing import assert_array_equal
 from scipy import sparse
 from sklearn.base import BaseEstimator
@@ -208,6 +208,15 @@ def test_linear_models_take_what_scikit_learns_do():
     sp.LogisticRegressionCV(use_legacy_attributes=False)
     blocks = sparse.bsr_matrix(X)
     assert_array_equal(sp.Lasso().fit(blocks, X[:, 0]).coef_, sp.Lasso().fit(X, X[:, 0]).coef_)
+
+
+@pytest.mark.parametrize("make", [sp.LinearRegression, sp.Ridge, sp.Lasso])
+def test_a_target_of_one_column_has_the_shapes_of_scikit_learn(make):
+    ours, theirs = make(), getattr(sklearn.linear_model, make.__name__)()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        shapes = [(one.coef_.shape, one.predict(X).shape) for one in (ours.fit(X, X), theirs.fit(X, X))]
+    assert shapes[0] == shapes[1]
 
 
 def test_forests_have_the_tree_that_they_copy():

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, MultiOutputMixin
 
 from spinney.base import TableEstimator
 from spinney.core.arrays import Floats
@@ -74,6 +74,8 @@ class LinearModel(TableEstimator, persistent_name=""):
         """Read features, weights, and targets that are numbers."""
         self._check_params()
         design, weights, how = self._read_rows(X, sample_weight)
+        if isinstance(self, MultiOutputMixin) and is_column(y):
+            y = np.asarray(y)[:, 0]  # which is no reason to warn where y may have columns
         target = read_target(y, design.n_rows)
         values = encode_values(target, non_negative=False)
         return Training(design, values, weights, **how, one_target=target.ndim == 1)
@@ -149,6 +151,12 @@ class LinearRegressor(LinearModel, persistent_name=""):
 
     def _check_outputs(self, n_outputs: int) -> None:
         """Any number of outputs is valid."""
+
+
+def is_column(y: Any) -> bool:
+    """Return True if a target is an array or a frame of one column."""
+    shape = getattr(y, "shape", ())
+    return len(shape) == 2 and shape[1] == 1
 
 
 def target_shaped(training: Training, coefficients: Floats, intercept: Floats) -> dict[str, Any]:

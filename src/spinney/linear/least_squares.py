@@ -20,7 +20,7 @@ from spinney.core.parameters import FLAG, NONE, Integer, OneOf, Real, Rule
 from spinney.core.parameters import ArrayLike as ArrayRule
 from spinney.io import require
 from spinney.linear import normal_equations
-from spinney.linear.base import INPUT_RULES, LinearRegressor, Training, target_shaped
+from spinney.linear.base import INPUT_RULES, LinearRegressor, Training, is_column, target_shaped
 from spinney.linear.design import Moments
 
 _SOLVERS = ("auto", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs")
@@ -116,6 +116,7 @@ class LinearRegression(RegressorMixin, MultiOutputMixin, LinearRegressor):  # ty
             The fitted model.
         """
         training = self._read_values(X, y, sample_weight)
+        training = training._replace(one_target=training.one_target and not is_column(y))
         design, weights = training.design, training.weights
         known: dict[str, Any] = {}
         if self.positive:
