@@ -13,11 +13,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import adaboost, boosting, forests, linear, other_learners, prediction, trees
+from benchmarks import adaboost, boosting, explaining, forests, linear, other_learners, prediction, trees
 from benchmarks.harness import Comparison, Measurement
 from spinney.native import level
 
-MODULES = (trees, forests, adaboost, boosting, prediction, linear, other_learners)
+MODULES = (trees, forests, adaboost, boosting, prediction, explaining, linear, other_learners)
 CASES = {name: case for module in MODULES for name, case in module.CASES.items()}
 RESULTS = Path(__file__).with_name("RESULTS.md")
 HEADINGS = (

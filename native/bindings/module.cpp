@@ -12,6 +12,7 @@ NB_MODULE(SPINNEY_MODULE, m) {
     register_boost(m);
     register_ranking(m);
     register_predict(m);
+    register_explain(m);
     register_stumps(m);
     register_linear(m);
     register_learners(m);

@@ -49,6 +49,7 @@ class PredictCall {
     }
 
     spinney::Size n_rows() const { return arrays_.n_rows; }
+    spinney::InputTable table() const { return arrays_.table(); }
 
     template <class F>
     void run(F&& work) {

@@ -12,6 +12,7 @@ void register_grow(nanobind::module_& m);
 void register_boost(nanobind::module_& m);
 void register_ranking(nanobind::module_& m);
 void register_predict(nanobind::module_& m);
+void register_explain(nanobind::module_& m);
 void register_stumps(nanobind::module_& m);
 void register_linear(nanobind::module_& m);
 void register_learners(nanobind::module_& m);

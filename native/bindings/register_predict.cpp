@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "bindings/arrays.hpp"
+#include "bindings/ensemble_arrays.hpp"
 #include "bindings/predict_call.hpp"
 #include "bindings/register.hpp"
 #include "predict/predictor.hpp"
 
-using spinney::EnsembleView;
 using spinney::Interrupt;
 using spinney::Predictor;
 using spinney::Size;
@@ -27,33 +27,7 @@ struct BoundPredictor {
     Predictor predictor;
 
     BoundPredictor(nb::handle ensemble, Size per_round, std::vector<std::int64_t> n_classes)
-        : arrays(ensemble), predictor(view(arrays, ensemble), per_round, std::move(n_classes)) {}
-
-    static EnsembleView view(FieldArrays& a, nb::handle ensemble) {
-        const nb::object value = ensemble.attr("value");
-        const auto shape = nb::cast<std::vector<Size>>(value.attr("shape"));
-        const bool narrow = nb::cast<int>(ensemble.attr("missing").attr("itemsize")) == 1;
-        return {a.get<std::int64_t>("tree_begin"),
-                a.get<std::uint8_t>("kind"),
-                a.get<std::int32_t>("feature"),
-                a.get<double>("threshold"),
-                narrow ? a.get<std::int8_t>("missing") : std::span<const std::int8_t>(),
-                narrow ? std::span<const std::int32_t>() : a.get<std::int32_t>("missing"),
-                a.get<double>("value"),
-                a.get<double>("weight"),
-                a.get<std::int64_t>("set_begin"),
-                a.get<std::uint64_t>("set_bits"),
-                a.get<std::int64_t>("branch_begin"),
-                a.get<std::int32_t>("branch_children"),
-                a.get<std::int32_t>("branch"),
-                a.get<std::int64_t>("term_begin"),
-                a.get<std::int32_t>("term_feature"),
-                a.get<double>("term_coefficient"),
-                a.get<double>("term_fill"),
-                nb::cast<Size>(ensemble.attr("n_features")),
-                shape.at(1),
-                shape.at(2)};
-    }
+        : arrays(ensemble), predictor(ensemble_view(arrays, ensemble), per_round, std::move(n_classes)) {}
 };
 
 auto sum(BoundPredictor& self, nb::handle input, int n_threads, Size n_rows, Size first_tree, Size n_trees,

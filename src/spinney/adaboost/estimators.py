@@ -24,20 +24,23 @@ from spinney.adaboost.rounds import (
     StumpBoosting,
     weighted_median,
 )
+from spinney.adaboost.tree_sum import score_sum
 from spinney.base import ProbabilisticClassifier, parameters
 from spinney.core.errors import InputError, show_value
 from spinney.core.parameters import OneOf, draw_seed
 from spinney.data.target import encode_labels, encode_like, encode_values, read_labels, read_target
+from spinney.inspect.explainable import Explainable
 from spinney.io import require
 from spinney.members.fitting import takes_weights
 from spinney.members.tables import check_labels, count_rows
+from spinney.tree.tree_sum import TreeSum
 from spinney.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
 
 Floats = NDArray[np.float64]
 
 
 @parameters
-class AdaBoostClassifier(ProbabilisticClassifier, _BaseAdaBoost):
+class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
     """AdaBoost for classification: members are fitted to rows weighted by the errors of those before them.
 
     Parameters that scikit-learn's ``AdaBoostClassifier`` has keep their meaning and defaults.
@@ -198,6 +201,18 @@ class AdaBoostClassifier(ProbabilisticClassifier, _BaseAdaBoost):
             known = getattr(member, "classes_", classes)
             is_valid = is_regressor(member) or not needs_regressors
             require(is_valid and set(known.tolist()) <= set(classes.tolist()), "a member has other classes")
+
+    def tree_sum(self) -> TreeSum:
+        """Return the decision function as a sum of trees, as explanations read it.
+
+        Returns
+        -------
+        TreeSum
+            The trees, with what each of their nodes adds.
+        """
+        algorithm, weights = self._fitted_algorithm(), self.estimator_weights_
+        name = type(self).__name__
+        return score_sum(self._members(), weights, algorithm, self.classes_, name, self.n_jobs)
 
     # ---- prediction ----
 

@@ -40,6 +40,7 @@ from spinney.data.target import (
     read_target,
 )
 from spinney.data.weights import check_weights
+from spinney.inspect.explainable import Explainable
 from spinney.io import require
 from spinney.members.base_estimators import AnyEstimator, CopiesEnsemble, base_estimator_tags
 from spinney.members.tables import (
@@ -50,6 +51,7 @@ from spinney.members.tables import (
     is_array,
     take_rows,
 )
+from spinney.tree.tree_sum import TreeSum
 
 # Rules of the parameters that forests have too.
 SAMPLING_RULES: dict[str, tuple[Rule, ...]] = {
@@ -63,7 +65,7 @@ SAMPLING_RULES: dict[str, tuple[Rule, ...]] = {
 
 
 @parameters
-class BaseBagging(CopiesEnsemble, SampledEnsemble, persistent_name=""):
+class BaseBagging(Explainable, CopiesEnsemble, SampledEnsemble, persistent_name=""):
     """Members fitted to bootstrap samples of rows and columns, with averaged predictions."""
 
     _task: ClassVar[Literal["classification", "regression"]]
@@ -252,6 +254,24 @@ class BaseBagging(CopiesEnsemble, SampledEnsemble, persistent_name=""):
         """The base estimator that the members are copies of."""
         check_is_fitted(self)
         return self._base_estimator()
+
+    def tree_sum(self) -> TreeSum:
+        """Return the ensemble as a sum of trees, as explanations read it.
+
+        Returns
+        -------
+        TreeSum
+            The trees, whose values or votes are averaged.
+        """
+        check_is_fitted(self)
+        merged = self._merged
+        if merged is None:
+            raise InputError(
+                f"The members of this {type(self).__name__} are not trees that read tables in the same way",
+                fix="Bag Spinney's own trees, or explain the members in estimators_.",
+            )
+        votes = getattr(self, "voting", "soft") == "hard"
+        return merged.tree_sum(type(self).__name__, vars(self).get("classes_"), self.n_jobs, votes=votes)
 
     # ---- metadata ----
 

@@ -14,7 +14,7 @@ from spinney.bagging.sampling import BootstrapSamples
 from spinney.core.parameters import draw_seed, thread_count
 from spinney.data.columns import default_names
 from spinney.data.features import Feature
-from spinney.data.schema import Schema
+from spinney.data.schema import Schema, Table
 from spinney.data.target import same_classes
 from spinney.data.training_set import TrainingSet
 from spinney.data.weights import apply_class_weights
@@ -24,6 +24,7 @@ from spinney.tree.ensemble import TreeEnsemble
 from spinney.tree.grower import Grower
 from spinney.tree.predictor import Predictor
 from spinney.tree.tree_arrays import TreeArrays
+from spinney.tree.tree_sum import TreeSum, value_sum
 from spinney.trees.base import BaseTree
 from spinney.trees.pruning import ValidationRows
 
@@ -187,6 +188,14 @@ class MergedTrees:
         """Return the mean value of the trees.  -> (n_rows, n_outputs, width)"""
         table = self.schema.read(X, self.unseen, owner)
         return self.predictor.mean(table, thread_count(n_jobs))
+
+    def tree_sum(self, owner: str, classes: Any, n_jobs: int | None, *, votes: bool) -> TreeSum:
+        """Return the trees as a sum, as explanations read it; votes: of one vote per tree."""
+
+        def read(X: Any) -> Table:
+            return self.schema.read(X, self.unseen, owner)
+
+        return value_sum(self.trees, self.schema, read, classes, n_jobs=n_jobs, votes=votes)
 
 
 def merge_trees(members: list[Any], features: Columns, n_columns: int, classes: Any) -> MergedTrees | None:

@@ -32,6 +32,7 @@ from spinney.data.training_set import Task, TrainingSet
 from spinney.data.weights import class_weights
 from spinney.forests.importances import permutation_importances
 from spinney.forests.leaf_targets import LeafTargets
+from spinney.inspect.explainable import Explainable
 from spinney.io import require
 from spinney.losses.criteria import CRITERIA
 from spinney.tree import pruning
@@ -40,6 +41,7 @@ from spinney.tree.grower import Grower
 from spinney.tree.plan import GrowPlan
 from spinney.tree.predictor import Predictor, as_targets, split_classes
 from spinney.tree.tree_arrays import TreeArrays
+from spinney.tree.tree_sum import TreeSum, value_sum
 from spinney.trees.base import BaseTree
 from spinney.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
 from spinney.trees.extra import ExtraTreeClassifier, ExtraTreeRegressor
@@ -72,7 +74,9 @@ class ForestParameters(CommonParameters, CartParameters):
     n_directions: int = 0
 
 
-class BaseForest(MultiOutputMixin, SampledEnsemble, TableEstimator, ForestParameters, persistent_name=""):  # type: ignore[misc]
+class BaseForest(  # type: ignore[misc]
+    Explainable, MultiOutputMixin, SampledEnsemble, TableEstimator, ForestParameters, persistent_name=""
+):
     """Base class of forests, which average the values of trees grown on samples of the rows."""
 
     _task: ClassVar[Task]
@@ -307,6 +311,18 @@ class BaseForest(MultiOutputMixin, SampledEnsemble, TableEstimator, ForestParame
 
     def __iter__(self) -> Iterator[BaseTree]:
         return (self[t] for t in range(len(self)))
+
+    def tree_sum(self) -> TreeSum:
+        """Return the forest as a sum of trees, as explanations read it.
+
+        Returns
+        -------
+        TreeSum
+            The trees, whose values are averaged.
+        """
+        check_is_fitted(self)
+        classes = vars(self).get("classes_")
+        return value_sum(self.ensemble_, self.schema_, self._read_table, classes, n_jobs=self.n_jobs)
 
     # ---- prediction ----
 

@@ -32,17 +32,19 @@ from spinney.gradient_boosting.training_set import (
     read_init_score,
     start_scores,
 )
+from spinney.inspect.explainable import Explainable
 from spinney.io import load, require
 from spinney.losses.losses import Loss
 from spinney.members.tables import check_labels, is_array
 from spinney.tree.ensemble import TreeEnsemble
 from spinney.tree.predictor import Predictor
+from spinney.tree.tree_sum import TreeSum
 
 Floats = NDArray[np.float64]
 EvalSet = tuple[Any, ...]
 
 
-class _BaseGradientBoosting(BoostingParameters, TableEstimator):
+class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
     """Sum of trees, of which only those up to ``best_iteration_`` are used."""
 
     _task: ClassVar[Task]
@@ -504,6 +506,31 @@ class _BaseGradientBoosting(BoostingParameters, TableEstimator):
         >>> model.split_counts()  # doctest: +SKIP
         """
         return self._sum_by_feature(None).astype(np.int64)
+
+    def tree_sum(self) -> TreeSum:
+        """Return the raw score as a sum of trees, as explanations read it.
+
+        Returns
+        -------
+        TreeSum
+            The trees up to ``best_iteration_``.
+        """
+        check_is_fitted(self)
+        n_scores, statistics = self.n_trees_per_iteration_, vars(self).get("statistics_")
+        n = self.n_features_in_
+        return TreeSum(
+            self.ensemble_[: self.best_iteration_ * n_scores],
+            self.schema_,
+            self._read_table,
+            "raw",
+            1.0,
+            self.base_score_,
+            np.arange(n_scores),
+            () if n_scores == 1 else tuple(map(str, self.classes_.tolist())),
+            np.arange(n) if statistics is None else statistics.origin(n),
+            outputs_per_round=n_scores,
+            n_jobs=self.n_jobs,
+        )
 
     def _sum_by_feature(self, name: str | None) -> Floats:
         """Sum a property of the split nodes, or count them, per feature of the input.  -> (n_features,)"""

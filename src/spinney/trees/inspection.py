@@ -10,12 +10,16 @@ from sklearn.base import clone
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
+from spinney.base import TableEstimator
 from spinney.core.arrays import Floats
 from spinney.data.schema import Schema
+from spinney.inspect.explainable import Explainable
 from spinney.inspect.rules import RuleSet, rules
 from spinney.tree import pruning
 from spinney.tree.cost import path_costs
+from spinney.tree.ensemble import TreeEnsemble
 from spinney.tree.tree_arrays import TreeArrays
+from spinney.tree.tree_sum import TreeSum, value_sum
 from spinney.trees.parameters import SingleTreeParameters, read_costs
 
 
@@ -34,7 +38,7 @@ class NoLedger:
         )
 
 
-class TreeInspection(SingleTreeParameters):
+class TreeInspection(Explainable, SingleTreeParameters, TableEstimator, persistent_name=""):
     """Mixin of tree estimators with the methods that describe the fitted tree."""
 
     ledger_ = NoLedger()
@@ -68,6 +72,20 @@ class TreeInspection(SingleTreeParameters):
         """Impurity decrease by the splits of each feature, normalized to sum 1.  (n_features,)"""
         check_is_fitted(self)
         return self.tree_.compute_feature_importances()
+
+    def tree_sum(self) -> TreeSum:
+        """Return the tree as a sum of trees, as explanations read it.
+
+        Returns
+        -------
+        TreeSum
+            The tree, with class proportions or values.
+        """
+        check_is_fitted(self)
+        trees = TreeEnsemble.from_trees([self.tree_])
+        return value_sum(
+            trees, self.schema_, self._read_table, vars(self).get("classes_"), n_jobs=self.n_jobs
+        )
 
     def rules(self, *, show_missing: bool | None = None) -> RuleSet:
         """Return the tree as IF–THEN rules.
@@ -113,7 +131,7 @@ class TreeInspection(SingleTreeParameters):
         if X is None:
             weight = np.where(tree.is_leaf, tree.weight, 0.0)
             return float(paid @ weight) / float(weight.sum())
-        reach = self.decision_path(X)  # type: ignore[attr-defined]
+        reach = self.decision_path(X)
         inner = ~tree.is_leaf
         # A row that ends at an inner node, which has no branch for it, has paid for the test of that node.
         paid[inner] = paid[tree.first_child[inner]]

@@ -1,0 +1,63 @@
+"""Methods of every model that is a sum of trees: SHAP values."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Literal
+
+from spinney.inspect.shap import ShapValues, shap_values
+from spinney.tree.tree_sum import TreeSum
+
+
+class Explainable:
+    """Mixin of models that are a sum of trees, which `tree_sum` describes."""
+
+    @abstractmethod
+    def tree_sum(self) -> TreeSum:
+        """Return the trees whose sum is the output of the model.
+
+        Returns
+        -------
+        TreeSum
+            The trees, with the values that are summed.
+        """
+
+    def shap_values(
+        self,
+        X: Any,
+        *,
+        background: Any = None,
+        interactions: bool = False,
+        output: Literal["raw", "probability"] | None = None,
+        n_jobs: int | None = None,
+    ) -> ShapValues:
+        """Compute exact SHAP values; see `spinney.inspect.shap_values`.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Rows to explain.
+        background : array-like or data frame of shape (n_background, n_features) or None, default=None
+            Rows whose values absent features take; None averages by the training weight in the trees.
+        interactions : bool, default=False
+            Whether to divide the contributions among pairs of features.
+        output : {"raw", "probability"} or None, default=None
+            What to explain; None is what the trees sum to.
+        n_jobs : int or None, default=None
+            Number of threads; None is that of the model.
+
+        Returns
+        -------
+        ShapValues
+            Contributions, base values and the rows.
+
+        Examples
+        --------
+        >>> from spinney import DecisionTreeRegressor
+        >>> model = DecisionTreeRegressor().fit([[0.0], [1.0]], [2.0, 3.0])
+        >>> model.shap_values([[0.2]]).values.tolist()
+        [[-0.5]]
+        """
+        return shap_values(
+            self, X, background=background, interactions=interactions, output=output, n_jobs=n_jobs
+        )
