@@ -74,8 +74,13 @@ class ForestParameters(CommonParameters, CartParameters):
     n_directions: int = 0
 
 
-class BaseForest(  # type: ignore[misc]
-    Explainable, MultiOutputMixin, SampledEnsemble, TableEstimator, ForestParameters, persistent_name=""
+class BaseForest(
+    Explainable,
+    MultiOutputMixin,  # type: ignore[misc]
+    SampledEnsemble,
+    TableEstimator,
+    ForestParameters,
+    persistent_name="",
 ):
     """Base class of forests, which average the values of trees grown on samples of the rows."""
 
