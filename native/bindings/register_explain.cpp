@@ -59,6 +59,19 @@ auto interventional(BoundExplainer& self, nb::handle input, nb::handle backgroun
     return nb::make_tuple(out.array, mean.array);
 }
 
+auto responses(BoundExplainer& self, nb::handle input, int n_threads, Size n_rows,
+               const std::vector<std::uint32_t>& features, const Matrix<double>& points, bool individual) {
+    const TreeExplainer& explainer = self.explainer;
+    PredictCall call(explainer, input, n_rows);
+    if (points.shape(0) != features.size()) throw nb::value_error("points must have one row per feature");
+    const spinney::GridPoints grid{features, points.data(), points.shape(1)};
+    NewArray<double> out({individual ? call.n_rows() : 1, grid.n_points, explainer.n_outputs()});
+    call.run([&](const auto& table, Interrupt* i) {
+        explainer.responses(out.data, individual, table, grid, n_threads, i);
+    });
+    return out.array;
+}
+
 }  // namespace
 
 void register_explain(nb::module_& m) {
@@ -76,5 +89,9 @@ void register_explain(nb::module_& m) {
              "Return path-dependent interaction values (n_rows, n_owners, n_owners, n_outputs).")
         .def("interventional", &interventional, input, "background"_a, n_threads, n_rows, "n_background"_a,
              "Return interventional SHAP values (n_rows, n_owners, n_outputs) and the mean prediction of the "
-             "background (n_outputs,).");
+             "background (n_outputs,).")
+        .def("responses", &responses, input, n_threads, n_rows, "features"_a, "points"_a, "individual"_a,
+             "Return the outputs of rows with some features replaced by points (n_features, n_points): of "
+             "each "
+             "row (n_rows, n_points, n_outputs), or their sum (1, n_points, n_outputs).");
 }

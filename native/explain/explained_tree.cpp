@@ -129,6 +129,7 @@ void ExplainedTree::add_split(const Pending& at, Pending left, Pending right) {
         split.set_end = static_cast<std::uint32_t>(trees_->set_begin[source.pool + 1]);
     }
     find_above(split, at);
+    if (split.depth > max_split_depth) throw std::invalid_argument("a tree is too deep to be explained");
     const auto here = static_cast<std::int32_t>(splits.size());
     splits.push_back(split);
     link(at, here);

@@ -54,6 +54,8 @@ class ExplainedTree {
     }
 
   private:
+    static constexpr std::uint32_t max_split_depth = 4096;  // some walks are recursive
+
     /// A node of the fitted tree, with its children and its entry in the pools.
     struct Source {
         Node first_child, n_children;

@@ -13,6 +13,13 @@
 
 namespace spinney {
 
+/// Points that replace the values of some columns.  values (features, n_points)
+struct GridPoints {
+    std::span<const std::uint32_t> features;
+    const double* values = nullptr;
+    Size n_points = 0;
+};
+
 /// The bits of all results depend neither on the number of threads nor on the vector level.
 class TreeExplainer {
   public:
@@ -38,6 +45,11 @@ class TreeExplainer {
     /// out (n_rows, n_owners, n_outputs); base (n_outputs,)
     void interventional(double* out, double* base, const InputTable& table, const InputTable& background,
                         int n_threads, Interrupt* interrupt) const;
+
+    /// The outputs of all rows at each point of a grid: of each row, out (n_rows, n_points, n_outputs), or
+    /// their sum, out (n_points, n_outputs).
+    void responses(double* out, bool individual, const InputTable& table, const GridPoints& grid,
+                   int n_threads, Interrupt* interrupt) const;
 
   private:
     struct Block;

@@ -33,6 +33,7 @@ from spinney.gradient_boosting.training_set import (
     start_scores,
 )
 from spinney.inspect.explainable import Explainable
+from spinney.inspect.tree_view import TreeView, view_tree
 from spinney.io import load, require
 from spinney.losses.losses import Loss
 from spinney.members.tables import check_labels, is_array
@@ -530,7 +531,18 @@ class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
             np.arange(n) if statistics is None else statistics.origin(n),
             outputs_per_round=n_scores,
             n_jobs=self.n_jobs,
+            encoded_schema=None if statistics is None else statistics.schema(self.schema_),
         )
+
+    def __len__(self) -> int:
+        check_is_fitted(self)
+        return self.best_iteration_ * self.n_trees_per_iteration_
+
+    def __getitem__(self, index: int) -> TreeView:
+        return view_tree(self.tree_sum(), index)
+
+    def __bool__(self) -> bool:
+        return True  # also before fit, where there is no length
 
     def _sum_by_feature(self, name: str | None) -> Floats:
         """Sum a property of the split nodes, or count them, per feature of the input.  -> (n_features,)"""

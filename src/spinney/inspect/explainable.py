@@ -1,4 +1,4 @@
-"""Methods of every model that is a sum of trees: SHAP values."""
+"""Methods of every model that is a sum of trees: SHAP values, the path of a row, a table of all nodes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from abc import abstractmethod
 from typing import Any, Literal
 
 from spinney.inspect.shap import ShapValues, shap_values
+from spinney.inspect.tree_view import DecisionSteps, decision_steps, nodes_frame
 from spinney.tree.tree_sum import TreeSum
 
 
@@ -61,3 +62,41 @@ class Explainable:
         return shap_values(
             self, X, background=background, interactions=interactions, output=output, n_jobs=n_jobs
         )
+
+    def decision_steps(self, X: Any) -> DecisionSteps:
+        """Return the path of one row through all trees, with the contribution of each step.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (1, n_features)
+            The row.
+
+        Returns
+        -------
+        DecisionSteps
+            Conditions that the row meets, and how each changes the output; they sum to the output.
+
+        Examples
+        --------
+        >>> from spinney import DecisionTreeRegressor
+        >>> model = DecisionTreeRegressor().fit([[0.0], [1.0]], [2.0, 3.0])
+        >>> steps = model.decision_steps([[0.2]])
+        >>> steps.condition, steps.contribution.ravel().tolist()
+        (('x0 <= 0.5',), [-0.5])
+        """
+        return decision_steps(self.tree_sum(), X)
+
+    def nodes_frame(self) -> Any:
+        """Return a table with one line per node of all trees.
+
+        Returns
+        -------
+        pandas.DataFrame or polars.DataFrame
+            Tree, node, depth, parent, children, kind of split, feature, split as text, threshold, child of
+            missing values, weight, number of rows, impurity (gain of the split in boosting) and values.
+
+        Examples
+        --------
+        >>> model.nodes_frame().query("tree == 0 and depth <= 1")  # doctest: +SKIP
+        """
+        return nodes_frame(self.tree_sum())

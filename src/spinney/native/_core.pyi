@@ -61,6 +61,15 @@ class TreeExplainer:
     def interventional(
         self, columns: _Columns, background: _Columns, n_threads: int, n_rows: int, n_background: int
     ) -> tuple[_Floats, _Floats]: ...
+    def responses(
+        self,
+        columns: _Columns,
+        n_threads: int,
+        n_rows: int,
+        features: Sequence[int],
+        points: _Floats,
+        individual: bool,
+    ) -> _Floats: ...
 
 class GrowOptions:
     """The parameters of a tree algorithm; None stands for the default."""

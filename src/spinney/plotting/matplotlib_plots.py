@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from spinney.core.errors import InputTypeError
 from spinney.diversity import KappaErrorPoints
@@ -166,9 +166,7 @@ def plot_kappa_error(points: KappaErrorPoints | Mapping[str, KappaErrorPoints], 
                 f"The points {f'of {name!r} ' if name else ''}are of the type {type(cloud).__name__}",
                 fix="Give what spinney.diversity.kappa_error returns, or a mapping of names to it.",
             )
-    plt = _pyplot("plot_kappa_error needs matplotlib; pip install matplotlib.")
-    if ax is None:
-        ax = plt.figure(figsize=(6.4, 4.8), layout="constrained").add_subplot()
+    ax = new_axes("plot_kappa_error", ax, (6.4, 4.8))
     handles = []
     for index, cloud in enumerate(clouds.values()):
         alpha = min(1.0, max(0.25, (_FEW / len(cloud.kappa)) ** 0.5))
@@ -180,11 +178,7 @@ def plot_kappa_error(points: KappaErrorPoints | Mapping[str, KappaErrorPoints], 
             ax.plot(cloud.mean_kappa, cloud.mean_error, zorder=3 + index, **cross)
     ax.set_xlabel("κ of the pair  (lower: more diverse)", color=INK)
     ax.set_ylabel("mean error of the pair", color=INK)
-    ax.grid(color=LINE, alpha=0.25, linewidth=0.6)
-    ax.set_axisbelow(True)
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.spines[["left", "bottom"]].set_color(LINE)
-    ax.tick_params(colors=FAINT_INK)
+    quiet_axes(ax, "both")
     if any(clouds):
         _draw_legend(ax, handles, list(clouds))
     return ax
@@ -199,6 +193,21 @@ def _draw_legend(ax: Any, handles: list[Any], names: list[str]) -> None:
         handle.set_alpha(1.0)
     for text in legend.get_texts():
         text.set_parse_math(False)
+
+
+def new_axes(function: str, ax: Any, size: tuple[float, float]) -> Any:
+    """Return the given axes, or those of a new figure of a size in inches."""
+    plt = _pyplot(f"{function} needs matplotlib; pip install matplotlib.")
+    return plt.figure(figsize=size, layout="constrained").add_subplot() if ax is None else ax
+
+
+def quiet_axes(ax: Any, grid: Literal["x", "y", "both"]) -> None:
+    """Draw a faint grid behind the data, and only two faint spines."""
+    ax.grid(axis=grid, color=LINE, alpha=0.25, linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.spines[["left", "bottom"]].set_color(LINE)
+    ax.tick_params(colors=FAINT_INK)
 
 
 def _pyplot(problem: str) -> Any:

@@ -49,6 +49,8 @@ class TreeSum:
         Whether trees vote, so that a row divided by missing values has no sum.
     n_jobs : int or None
         Number of threads.
+    encoded_schema : Schema or None
+        The columns that the trees split on, if they are not the features of the input.
 
     Examples
     --------
@@ -67,6 +69,12 @@ class TreeSum:
     outputs_per_round: int | None = None
     votes: bool = False
     n_jobs: int | None = None
+    encoded_schema: Schema | None = None
+
+    @property
+    def table_schema(self) -> Schema:
+        """The columns that the trees split on."""
+        return self.schema if self.encoded_schema is None else self.encoded_schema
 
     @property
     def is_fractional(self) -> bool:
