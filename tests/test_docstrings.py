@@ -19,6 +19,7 @@ PACKAGES = (
     "spinney.adaboost",
     "spinney.bagging",
     "spinney.bayes",
+    "spinney.conformal",
     "spinney.data",
     "spinney.datasets",
     "spinney.discriminant",
