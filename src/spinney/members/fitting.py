@@ -69,7 +69,7 @@ def fit_member(estimator: Any, X: Any, y: Any, weights: ArrayLike | None = None,
         steps = getattr(estimator, "steps", None)
         name = type(estimator).__name__ + (f" ending in {type(steps[-1][1]).__name__}" if steps else "")
         raise InputTypeError(
-            f"sample_weight was given, but the underlying estimator {name} does not support sample weights",
+            f"Underlying estimator {name} does not support sample weights",
             fix="Fit without sample_weight, or leave this member out.",
         )
     estimator.fit(X, y, **{argument: weights}, **metadata)
