@@ -309,6 +309,8 @@ def read_monotone(
         return None
     if isinstance(monotonic_cst, Mapping):
         monotonic_cst = _by_name("monotonic_cst", monotonic_cst, schema.names, 0)
+    if n_outputs > 1:
+        raise InputError("Monotonicity constraints are not supported with multiple outputs.")
     signs = np.asarray(monotonic_cst)
     if signs.shape != (schema.n_features,):
         shape = len(signs) if signs.ndim == 1 else signs.shape
@@ -318,10 +320,8 @@ def read_monotone(
     if signs.dtype.kind not in "biuf" or not np.isin(signs, (-1, 0, 1)).all():
         raise InputError(
             "monotonic_cst must be None or an array-like of -1, 0 or 1, "
-            f"but got {show_values(np.unique(signs).tolist())}"
+            f"but got [{show_values(np.unique(signs).tolist())}]"
         )
-    if n_outputs > 1:
-        raise InputError("Monotonicity constraints are not supported with multiple outputs.")
     if n_classes and n_classes[0] > 2:
         raise InputError("Monotonicity constraints are not supported with multiclass classification")
     constrained = np.flatnonzero((signs != 0) & schema.categorical)
