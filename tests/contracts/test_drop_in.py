@@ -219,5 +219,10 @@ def test_a_target_of_one_column_has_the_shapes_of_scikit_learn(make):
     assert shapes[0] == shapes[1]
 
 
+def test_ensembles_of_trees_have_a_length():
+    for make in (sp.RandomForestRegressor, sp.RandomTreesEmbedding, sp.IsolationForest):
+        assert len(make(n_estimators=3, random_state=0).fit(X, X[:, 0])) == 3
+
+
 def test_forests_have_the_tree_that_they_copy():
     assert sp.RandomForestClassifier(max_depth=3).estimator.max_depth == 3

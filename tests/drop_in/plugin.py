@@ -45,8 +45,11 @@ def put_in_place() -> list[str]:
         for name in getattr(module, "__all__", dir(module)):
             if name not in spinney.__all__ or name in left:
                 continue
-            if getattr(module, name).__module__.startswith(f"sklearn.{package}"):
-                setattr(module, name, getattr(spinney, name))
+            theirs, ours = getattr(module, name), getattr(spinney, name)
+            if theirs.__module__.startswith(f"sklearn.{package}"):
+                if getattr(ours, "counts_as", None) is not None:
+                    theirs.register(ours)  # as happens at its first use, by a name that now is its own
+                setattr(module, name, ours)
                 replaced.append(name)
     return replaced
 

@@ -277,6 +277,10 @@ class RandomTreesEmbedding(TransformerMixin, TableEstimator):  # type: ignore[mi
         check_is_fitted(self)
         return self.forest_.estimator_
 
+    def __len__(self) -> int:
+        """Return the number of trees."""
+        return len(self.forest_)
+
     @property
     def estimators_(self) -> list[BaseTree]:
         """The trees as fitted estimators, made at every access."""
