@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -21,10 +21,20 @@ from spinney.data.training_set import Task
 from spinney.gradient_boosting.callbacks import Callback, Progress, check_callbacks, check_same_rows
 from spinney.gradient_boosting.categories import TargetStatistics
 from spinney.gradient_boosting.defaults import Facts, Kind, Value, check_chosen, check_growth, choose, is_auto
+from spinney.gradient_boosting.evaluation import (
+    EvalArguments,
+    EvalSet,
+    EvalsResult,
+    Evaluation,
+    Metric,
+    evals_frame,
+    is_evals_result,
+    make_metric,
+)
 from spinney.gradient_boosting.ledger import GradientLedger
 from spinney.gradient_boosting.parameters import BoostingParameters
 from spinney.gradient_boosting.passes import BoostingFit, Fitted, Position, TrainedRounds
-from spinney.gradient_boosting.rounds import Callbacks, Scorer, make_scorer
+from spinney.gradient_boosting.rounds import Callbacks, LossScorer, Scorer, make_scorer
 from spinney.gradient_boosting.training_set import (
     BoostingSet,
     QueryArguments,
@@ -42,7 +52,6 @@ from spinney.tree.predictor import Predictor
 from spinney.tree.tree_sum import TreeSum
 
 Floats = NDArray[np.float64]
-EvalSet = tuple[Any, ...]
 
 
 class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
@@ -65,6 +74,7 @@ class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
         "statistics_",
         "ledger_",
         "chosen_",
+        "evals_result_",
         "_n_members",
         "_fingerprint",
         "_position",
@@ -91,6 +101,7 @@ class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
     statistics_: TargetStatistics
     ledger_: GradientLedger
     chosen_: dict[str, Value]
+    evals_result_: EvalsResult
     _seed: int
     _n_members: int
     _fingerprint: str
@@ -103,104 +114,13 @@ class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
     def _make_loss(self, training: BoostingSet) -> Loss:
         """Return the loss that the parameters name."""
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None = None,
-        *,
-        init_score: ArrayLike | None = None,
-        eval_set: EvalSet | None = None,
-        callbacks: Callback | Sequence[Callback] | None = None,
-    ) -> Self:
-        """Fit the model; with ``warm_start`` add rounds to the ones of the last fit.
-
-        With ``refit`` there are two passes: rounds with early stopping on a part of the rows, then as many as
-        were best, on all rows.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
-            Features. Missing values and columns of text are allowed. Data frames may be those of pandas,
-            polars or Arrow.
-        y : array-like of shape (n_rows,)
-            Class labels or target values.
-        sample_weight : array-like of shape (n_rows,) or None, default=None
-            Row weights. Rows of weight 0 are ignored.
-        init_score : array-like of shape (n_rows,) or (n_rows, n_classes) or None, default=None
-            Raw score that each row starts from instead of the optimal constant: the raw score of another
-            model, or the logarithm of an exposure. Predictions do not include it.
-        eval_set : tuple or None, default=None
-            Validation rows for early stopping: (X, y), (X, y, sample_weight) or
-            (X, y, sample_weight, init_score). They replace ``validation_fraction``.
-        callbacks : callable or sequence of callables or None, default=None
-            Called with a `Round` after every round. Training stops if one of them returns True. See
-            `Progress`, `StopAfter` and `Checkpoint`.
-
-        Returns
-        -------
-        object
-            The fitted estimator.
-
-        Examples
-        --------
-        >>> from spinney import GradientBoostingRegressor
-        >>> model = GradientBoostingRegressor(min_samples_leaf=1).fit([[0.0], [1.0]], [2.0, 3.0])
-        >>> model.predict([[0.9]]).round(3).tolist()
-        [3.0]
-        """
-        warm = self.warm_start and hasattr(self, "ensemble_")
-        return self._fit(X, y, sample_weight, init_score, eval_set, callbacks, warm)
-
-    @classmethod
-    def resume(
-        cls,
-        path: str | os.PathLike[str],
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None = None,
-        *,
-        init_score: ArrayLike | None = None,
-        eval_set: EvalSet | None = None,
-        callbacks: Callback | Sequence[Callback] | None = None,
-    ) -> Self:
-        """Resume training from a `Checkpoint`; the result is bit-equal to an uninterrupted fit.
-
-        Parameters
-        ----------
-        path : str or path-like
-            File of the checkpoint.
-        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
-            Features, as passed to ``fit``.
-        y : array-like of shape (n_rows,)
-            Targets, as passed to ``fit``.
-        sample_weight : array-like of shape (n_rows,) or None, default=None
-            Row weights, as passed to ``fit``.
-        init_score : array-like of shape (n_rows,) or (n_rows, n_classes) or None, default=None
-            Initial raw scores, as passed to ``fit``.
-        eval_set : tuple or None, default=None
-            Validation rows, as passed to ``fit``.
-        callbacks : callable or sequence of callables or None, default=None
-            Callbacks of the remaining rounds.
-
-        Returns
-        -------
-        object
-            The fitted estimator.
-
-        Examples
-        --------
-        >>> GradientBoostingClassifier.resume("run.spinney", X, y)  # doctest: +SKIP
-        """
-        return cls._resume(path, X, y, sample_weight, init_score, eval_set, callbacks)
-
     @classmethod
     def _resume(cls, path: str | os.PathLike[str], *arguments: Any, queries: Any = None) -> Self:
         """Load a checkpoint and go on; ``arguments`` are those of `_fit`."""
         model = load(path)
         if not isinstance(model, cls):
             raise InputError(f"{str(path)!r} holds a {type(model).__name__}, not a {cls.__name__}.")
-        return cls._fit(model, *arguments, warm=True, checkpoint=path, queries=queries)
+        return cls._fit(model, *arguments, warm=True, checkpoint=path, queries=queries)  # type: ignore[misc]
 
     def _fit(
         self,
@@ -208,7 +128,7 @@ class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
         y: Any,
         sample_weight: ArrayLike | None,
         init_score: ArrayLike | None,
-        eval_set: EvalSet | None,
+        eval_set: EvalArguments | EvalSet | None,
         callbacks: Callback | Sequence[Callback] | None,
         warm: bool,
         checkpoint: object = None,
@@ -219,7 +139,9 @@ class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
         called = [] if callbacks is None else check_callbacks(callbacks)
         called += [Progress()] if self.verbose else []
         training = self._read_training_set(X, y, sample_weight, init_score, warm, queries)
-        validation = None if eval_set is None else self._read_eval_set(eval_set, training, queries)
+        evals = None if eval_set is None else EvalArguments.read(eval_set)
+        evaluation = self._read_evaluation(evals, training, queries)
+        validation = None if evaluation is None else evaluation.sets[-1]
         rows = partial(training.fingerprint, validation)
         if checkpoint is not None:
             check_same_rows(vars(self).get("_fingerprint"), rows(), checkpoint)
@@ -244,7 +166,7 @@ class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
                 settings,
                 chosen,
                 scorer,
-                validation,
+                evaluation,
                 stops_early,
                 bool(settings["refit"]) and holds_out and (not warm or checkpoint is not None),
                 call,
@@ -325,14 +247,30 @@ class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
 
     def _make_scorer(self, training: BoostingSet) -> Scorer:
         """Return the scorer that ``scoring`` names."""
+        return make_scorer(self, training.loss, self._scoring_copies(training), training.class_labels)
+
+    def _scoring_copies(self, training: BoostingSet) -> Callable[[Floats], Self]:
+        """Return a function that makes an estimator which predicts from given raw scores."""
         known = {"loss_": training.loss, "classes_": training.class_labels}
         known |= {"n_classes_": len(training.classes[0])} if training.classes else {}
-        return make_scorer(
-            self,
-            training.loss,
-            lambda scores: self._copy_for_scoring(**known, _raw_scores=lambda X: scores),
-            training.class_labels,
-        )
+        return lambda scores: self._copy_for_scoring(**known, _raw_scores=lambda X: scores)
+
+    def _read_evaluation(
+        self, given: EvalArguments | None, training: BoostingSet, queries: QueryArguments | None
+    ) -> Evaluation | None:
+        """Read the sets of an ``eval_set``, and make the metrics that are recorded."""
+        if given is None:
+            return None
+        known = self, training.loss, self._scoring_copies(training), training.class_labels
+        if given.metrics is not None:
+            metrics = tuple(make_metric(metric, *known) for metric in given.metrics)
+        else:
+            scorer = self._make_scorer(training)
+            by_loss = isinstance(scorer, LossScorer)
+            name = self.scoring if isinstance(self.scoring, str) else "score"
+            metrics = (Metric(name, scorer, -1.0 if by_loss else 1.0),)
+        sets = tuple(self._read_eval_set(one, training, queries) for one in given.sets)
+        return Evaluation(sets, given.names, metrics)
 
     def _read_eval_set(
         self, eval_set: EvalSet, training: BoostingSet, queries: QueryArguments | None
@@ -427,6 +365,7 @@ class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
         require(type(seed) is int and 0 <= seed < 2**64, "the seed is not an unsigned 64-bit integer")
         require(type(self.do_early_stopping_) is bool, "do_early_stopping_ is not a bool")
         check_chosen(fitted.get("chosen_", {}))
+        require(is_evals_result(fitted.get("evals_result_", {})), "evals_result_ is not a dict of numbers")
         n_members, position = fitted.get("_n_members", 1), fitted.get("_position")
         require(type(n_members) is int and n_members >= 1, "the number of members is not a number")
         require(isinstance(position, Position | None), "the position of the checkpoint is not one")
@@ -487,6 +426,17 @@ class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
         if self.n_trees_per_iteration_ == 1:
             return leaves
         return leaves.reshape(table.n_rows, -1, self.n_trees_per_iteration_)
+
+    def evals_frame(self) -> Any:
+        """Return `evals_result_` as a data frame.
+
+        Returns
+        -------
+        DataFrame
+            One row per round, with the columns "round" and "set-metric" for every set and metric.
+        """
+        check_is_fitted(self)
+        return evals_frame(self.evals_result_)
 
     @property
     def feature_importances_(self) -> Floats:

@@ -13,7 +13,7 @@ from sklearn.base import RegressorMixin
 from spinney.base import ProbabilisticClassifier, parameters
 from spinney.core.errors import InputError
 from spinney.data.training_set import Task
-from spinney.gradient_boosting.base import _BaseGradientBoosting
+from spinney.gradient_boosting.fit_methods import FitMethods
 from spinney.gradient_boosting.parameters import (
     CLASSIFICATION_RULES,
     POSITIVE_LOSSES,
@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 
 
 @parameters
-class GradientBoostingClassifier(ProbabilisticClassifier, _BaseGradientBoosting):
+class GradientBoostingClassifier(ProbabilisticClassifier, FitMethods):
     """Gradient boosted trees for classification.
 
     Trees are grown on histograms of binned features, with Newton steps on the loss. Parameters that
@@ -160,6 +160,9 @@ class GradientBoostingClassifier(ProbabilisticClassifier, _BaseGradientBoosting)
         Class labels in ascending order.
     n_classes_ : int
         Number of classes.
+    evals_result_ : dict
+        Metrics of every set of ``eval_set`` after every round, of the first member: lists by the name of the
+        set and of the metric. Empty without ``eval_set``. `evals_frame` returns them as a data frame.
     schema_ : Schema
         Names, kinds and categories of the features.
     ensemble_ : TreeEnsemble
@@ -355,7 +358,7 @@ class GradientBoostingClassifier(ProbabilisticClassifier, _BaseGradientBoosting)
 
 
 @parameters
-class GradientBoostingRegressor(RegressorMixin, _BaseGradientBoosting):  # type: ignore[misc]
+class GradientBoostingRegressor(RegressorMixin, FitMethods):  # type: ignore[misc]
     """Gradient boosted trees for regression.
 
     Trees are grown on histograms of binned features, with Newton steps on the loss. Parameters that
@@ -487,6 +490,9 @@ class GradientBoostingRegressor(RegressorMixin, _BaseGradientBoosting):  # type:
 
     Attributes
     ----------
+    evals_result_ : dict
+        Metrics of every set of ``eval_set`` after every round, of the first member: lists by the name of the
+        set and of the metric. Empty without ``eval_set``. `evals_frame` returns them as a data frame.
     schema_ : Schema
         Names, kinds and categories of the features.
     ensemble_ : TreeEnsemble

@@ -111,7 +111,7 @@ class _HistGradientBoosting(HistParameters, _BaseGradientBoosting):
 
     is_categorical_: NDArray[np.bool_] | None
 
-    def fit(  # type: ignore[override]
+    def fit(
         self,
         X: Any,
         y: Any,
@@ -199,7 +199,7 @@ class _HistGradientBoosting(HistParameters, _BaseGradientBoosting):
 
 
 @parameters
-class HistGradientBoostingClassifier(CountsAs, _HistGradientBoosting, GradientBoostingClassifier):
+class HistGradientBoostingClassifier(CountsAs, _HistGradientBoosting, GradientBoostingClassifier):  # type: ignore[misc]
     """Histogram gradient boosting for classification, as scikit-learn's ``HistGradientBoostingClassifier``.
 
     It has exactly the parameters, defaults and rules of scikit-learn, for code that was written for it.
@@ -273,6 +273,9 @@ class HistGradientBoostingClassifier(CountsAs, _HistGradientBoosting, GradientBo
         Score of the training rows before the first and after every round; empty without early stopping.
     validation_score_ : ndarray of shape (n_iter_ + 1,)
         Score of the validation rows, likewise; empty without validation rows.
+    evals_result_ : dict
+        Metrics of every set of ``eval_set`` after every round, of the first member: lists by the name of the
+        set and of the metric. Empty without ``eval_set``. `evals_frame` returns them as a data frame.
     schema_ : Schema
         Names, kinds and categories of the features.
     ensemble_ : TreeEnsemble
@@ -305,7 +308,7 @@ class HistGradientBoostingClassifier(CountsAs, _HistGradientBoosting, GradientBo
 
 
 @parameters
-class HistGradientBoostingRegressor(CountsAs, _HistGradientBoosting, GradientBoostingRegressor):
+class HistGradientBoostingRegressor(CountsAs, _HistGradientBoosting, GradientBoostingRegressor):  # type: ignore[misc]
     """Histogram gradient boosting for regression, as scikit-learn's ``HistGradientBoostingRegressor``.
 
     It has exactly the parameters, defaults and rules of scikit-learn, for code that was written for it.
@@ -375,6 +378,9 @@ class HistGradientBoostingRegressor(CountsAs, _HistGradientBoosting, GradientBoo
         Score of the training rows before the first and after every round; empty without early stopping.
     validation_score_ : ndarray of shape (n_iter_ + 1,)
         Score of the validation rows, likewise; empty without validation rows.
+    evals_result_ : dict
+        Metrics of every set of ``eval_set`` after every round, of the first member: lists by the name of the
+        set and of the metric. Empty without ``eval_set``. `evals_frame` returns them as a data frame.
     schema_ : Schema
         Names, kinds and categories of the features.
     ensemble_ : TreeEnsemble

@@ -16,6 +16,7 @@ from spinney.core.seeds import draw_word
 from spinney.data.schema import Table
 from spinney.gradient_boosting.categories import TargetStatistics, features_to_encode
 from spinney.gradient_boosting.defaults import MAX_MEMBER_LOSS, MIXED_GROWTH, Value, refit_rounds
+from spinney.gradient_boosting.evaluation import EvalsResult, Evaluation, is_evals_result
 from spinney.gradient_boosting.ledger import GradientLedger, LedgerBuilder, join_ledgers
 from spinney.gradient_boosting.rounds import (
     BoostingLoop,
@@ -59,6 +60,8 @@ class TrainedRounds(Persistent):
         Record of the rounds.
     refit_rounds : int
         Number of rounds that were fitted on all rows after a search, 0 without one.
+    evals_result : dict
+        Metrics of every ``eval_set`` after every round.
     """
 
     ensemble: TreeEnsemble
@@ -68,6 +71,7 @@ class TrainedRounds(Persistent):
     validation_score: Floats = field(default_factory=lambda: _NO_SCORES)
     ledger: GradientLedger | None = None
     refit_rounds: int = 0
+    evals_result: EvalsResult = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         valid = isinstance(self.ensemble, TreeEnsemble) and isinstance(self.ledger, GradientLedger | None)
@@ -76,6 +80,7 @@ class TrainedRounds(Persistent):
         valid = valid and all(
             isinstance(a, np.ndarray) and a.dtype == np.float64 and a.ndim == 1 for a in arrays
         )
+        valid = valid and (self.evals_result == {} or is_evals_result(self.evals_result))
         if not valid or type(self.refit_rounds) is not int:
             raise ModelFileError("The rounds of a member are not sound.")
 
@@ -90,6 +95,7 @@ class TrainedRounds(Persistent):
             fitted["validation_score_"],
             fitted.get("ledger_"),
             fitted.get("chosen_", {}).get("refit_rounds", 0),
+            fitted.get("evals_result_", {}),
         )
 
 
@@ -137,8 +143,9 @@ class BoostingPass:
         *,
         stops_early: bool = False,
         scorer: Scorer | None = None,
-        validation: ValidationRows | None = None,
+        evaluation: Evaluation | None = None,
     ) -> None:
+        validation = None if evaluation is None else evaluation.sets[-1]
         if stops_early and validation is None and settings["validation_fraction"] is not None:
             training = training.hold_out_rows(settings["validation_fraction"])
         features, statistics = _features_to_encode(training.table, settings, earlier)
@@ -147,7 +154,7 @@ class BoostingPass:
         self.training = training.coded_columns(settings["max_bins"], settings["categorical_smoothing"])
         self.settings, self.earlier, self.stops_early = settings, earlier, stops_early
         self.base_score = self.training.optimal_constant() if earlier is None else earlier.base_score
-        self.loop = self._make_loop(scorer, validation)
+        self.loop = self._make_loop(scorer, evaluation)
 
     @property
     def n_done(self) -> int:
@@ -177,7 +184,7 @@ class BoostingPass:
         predictor = Predictor(self.earlier.ensemble, self.training.n_scores)
         return predictor.sum(columns, self.training.n_threads, start=scores)
 
-    def _make_loop(self, scorer: Scorer | None, validation: ValidationRows | None) -> BoostingLoop:
+    def _make_loop(self, scorer: Scorer | None, evaluation: Evaluation | None) -> BoostingLoop:
         """Put together which rows are scored and how, and what stops training."""
         training, earlier, ledger = self.training, self.earlier, self.settings["ledger"]
         booster = self._make_booster()
@@ -188,8 +195,11 @@ class BoostingPass:
             loop.validation_scores = earlier.validation_score.tolist()
         if scorer is not None or ledger:
             loop.train = training.scored_rows(booster, training.full_weights)
-        if validation is not None:
-            loop.validation = self._scored(validation)
+        if evaluation is not None:
+            rows = [self._scored(one) for one in evaluation.sets]
+            loop.validation = rows[-1]
+            before = None if earlier is None else earlier.evals_result
+            loop.evals = evaluation.recorder(rows, before, self.n_done)
         elif training.validation_weights is not None:
             loop.validation = training.scored_rows(booster, training.validation_weights)
         if self.stops_early:
@@ -239,6 +249,7 @@ class BoostingPass:
             "train_score_": self.scores[0],
             "validation_score_": self.scores[1],
             "do_early_stopping_": self.stops_early,
+            "evals_result_": {} if loop.evals is None else loop.evals.copy_result(),
             "ledger_": None if loop.ledger is None else loop.ledger.finish(chosen),
             "chosen_": dict(chosen),
         }
@@ -270,8 +281,8 @@ class BoostingFit:
         The chosen ones.
     scorer : Scorer or None
         Score of every round of the first pass.
-    validation : ValidationRows or None
-        Rows of an ``eval_set``.
+    evaluation : Evaluation or None
+        Sets of an ``eval_set`` and their metrics.
     stops_early, refits : bool
         Whether the first pass stops early, and whether a second one on all rows follows.
     call : Callbacks
@@ -284,7 +295,7 @@ class BoostingFit:
     settings: Mapping[str, Any]
     chosen: dict[str, Value]
     scorer: Scorer | None
-    validation: ValidationRows | None
+    evaluation: Evaluation | None
     stops_early: bool
     refits: bool
     call: Callbacks
@@ -319,7 +330,7 @@ class BoostingFit:
                 earlier,
                 stops_early=self.stops_early,
                 scorer=self.scorer,
-                validation=self.validation,
+                evaluation=self.evaluation,
             )
             at = replace(at, phase="search" if self.refits else "fit", n_rounds=self.settings["n_estimators"])
             stopped = self._run(search, at, lambda: search.fitted(self.chosen))
@@ -402,6 +413,7 @@ class BoostingFit:
             "best_iteration_": ensemble.n_trees // self.training.n_scores,
             "train_score_": first.train_score,
             "validation_score_": first.validation_score,
+            "evals_result_": first.evals_result,
             "ledger_": replace(join_ledgers(ledgers), chosen_parameters=chosen) if ledgers else None,
             "chosen_": chosen,
             "_n_members": n,

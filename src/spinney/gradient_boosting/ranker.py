@@ -14,8 +14,9 @@ from spinney.base import parameters
 from spinney.core.parameters import FLAG, NONE, Integer, OneOf, Real, Rule
 from spinney.data.queries import Queries
 from spinney.data.training_set import Task
-from spinney.gradient_boosting.base import EvalSet, _BaseGradientBoosting
+from spinney.gradient_boosting.base import _BaseGradientBoosting
 from spinney.gradient_boosting.callbacks import Callback
+from spinney.gradient_boosting.evaluation import EvalSet
 from spinney.gradient_boosting.parameters import RULES
 from spinney.gradient_boosting.ranking import RankedValidation, RankingScorer, RankingSet
 from spinney.gradient_boosting.rounds import Scorer
@@ -181,6 +182,9 @@ class GradientBoostingRanker(_BaseGradientBoosting):
 
     Attributes
     ----------
+    evals_result_ : dict
+        Score of the ``eval_set`` after every round, of the first member: lists by the name of the set,
+        validation_0, and of the score. Empty without ``eval_set``. `evals_frame` returns them as a data frame.
     schema_ : Schema
         Names, kinds and categories of the features.
     ensemble_ : TreeEnsemble

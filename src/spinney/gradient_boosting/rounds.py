@@ -112,6 +112,16 @@ class ScoredRows(Protocol):
         """Return the current score."""
 
 
+class RoundRecorder(Protocol):
+    """Records values of its own after every round."""
+
+    def update(self, trees: Sequence[TreeArrays]) -> None:
+        """Record a round by its trees, which have been added to the validation rows."""
+
+    def copy_result(self) -> dict[str, dict[str, list[float]]]:
+        """Return the values so far."""
+
+
 @dataclass
 class BoosterRows:
     """Rows of the booster's own matrix; the booster keeps their raw scores.
@@ -306,6 +316,7 @@ class BoostingLoop:
     validation: ScoredRows | None = None
     stopping: EarlyStopping | None = None
     ledger: LedgerBuilder | None = None
+    evals: RoundRecorder | None = None
     train_scores: list[float] = field(default_factory=list)
     validation_scores: list[float] = field(default_factory=list)
     trees: list[TreeArrays] = field(default_factory=list)
@@ -432,5 +443,7 @@ class BoostingLoop:
                 losses[-1] = -scores[-1] if by_loss else -rows.score(LossScorer(self.loss))
         if self.ledger is not None:
             self.ledger.add(losses[0], losses[1], grown)
+        if self.evals is not None and grown:
+            self.evals.update([one.tree for one in grown])
         if self.stopping is not None:
             self.stopping.update(self.stopping_scores[-1])

@@ -1,0 +1,316 @@
+"""Evaluation during training: the sets of ``eval_set``, their metrics, and the values after every round."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import check_scoring, get_scorer_names
+
+from spinney.core.errors import InputError, show_value
+from spinney.core.frames import to_frame
+from spinney.gradient_boosting.rounds import LossScorer, ScoredRows, Scorer, SklearnScorer
+from spinney.gradient_boosting.training_set import ValidationRows
+from spinney.losses.losses import Loss
+from spinney.tree.tree_arrays import TreeArrays
+
+Floats = NDArray[np.float64]
+EvalSet: TypeAlias = tuple[Any, ...]
+EvalsResult: TypeAlias = dict[str, dict[str, list[float]]]
+EvalMetric: TypeAlias = str | Callable[[Any, Any], Any]
+
+_FORMS = "(X, y), (X, y, sample_weight) or (X, y, sample_weight, init_score)"
+# Names of LightGBM and XGBoost: the scorer of scikit-learn, and whether its sign is turned.
+_PEER_METRICS: Mapping[str, tuple[str, bool]] = {
+    "auc": ("roc_auc", False),
+    "aucpr": ("average_precision", False),
+    "average_precision": ("average_precision", False),
+    "accuracy": ("accuracy", False),
+    "logloss": ("neg_log_loss", True),
+    "binary_logloss": ("neg_log_loss", True),
+    "mlogloss": ("neg_log_loss", True),
+    "multi_logloss": ("neg_log_loss", True),
+    "rmse": ("neg_root_mean_squared_error", True),
+    "mse": ("neg_mean_squared_error", True),
+    "l2": ("neg_mean_squared_error", True),
+    "mae": ("neg_mean_absolute_error", True),
+    "l1": ("neg_mean_absolute_error", True),
+    "mape": ("neg_mean_absolute_percentage_error", True),
+    "r2": ("r2", False),
+}
+
+
+# ---- arguments of fit ----
+
+
+@dataclass(frozen=True)
+class EvalArguments:
+    """The arguments of ``fit`` about evaluation; ``sets`` are tuples of two to four parts.
+
+    ``metrics`` None is the score of early stopping.
+    """
+
+    sets: tuple[EvalSet, ...]
+    names: tuple[str, ...]
+    metrics: tuple[EvalMetric, ...] | None = None
+
+    @classmethod
+    def read(
+        cls, eval_set: Any, eval_names: Any = None, eval_metric: Any = None, eval_sample_weight: Any = None
+    ) -> EvalArguments | None:
+        """Return the arguments in one form; None without an ``eval_set``."""
+        if isinstance(eval_set, EvalArguments):
+            return eval_set
+        if eval_set is None or (isinstance(eval_set, list) and not eval_set):
+            given = {"eval_names": eval_names, "eval_metric": eval_metric}
+            given |= {"eval_sample_weight": eval_sample_weight}
+            for name, value in given.items():
+                if value is not None:
+                    raise InputError(f"{name} is given without an eval_set", fix="Pass an eval_set, too.")
+            return None
+        sets = _add_weights(read_eval_sets(eval_set), eval_sample_weight)
+        return cls(sets, _read_names(eval_names, len(sets)), _read_metrics(eval_metric))
+
+
+def read_eval_sets(eval_set: Any) -> tuple[EvalSet, ...]:
+    """Return the sets of an ``eval_set``: one set, or a sequence of them.
+
+    A set has two to four parts, of which the first is a table. What has tables as its items is therefore a
+    set, and what has sets as its items is a sequence of them.
+
+    >>> X, y = np.zeros((2, 3)), np.zeros(2)
+    >>> [len(read_eval_sets(given)) for given in ((X, y), [(X, y)], [(X, y), (X, y, None)])]
+    [1, 1, 2]
+    """
+    if isinstance(eval_set, tuple | list):
+        if all(map(_is_set, eval_set)):
+            return tuple(tuple(one) for one in eval_set)
+        if _is_set(eval_set):
+            return (tuple(eval_set),)
+        wrong = [i for i, one in enumerate(eval_set) if not _is_set(one)]
+        if isinstance(eval_set, list) and len(wrong) < len(eval_set):
+            raise InputError(
+                f"eval_set[{wrong[0]}] is a {type(eval_set[wrong[0]]).__name__}, not a set of rows",
+                fix=f"Every set is {_FORMS}.",
+            )
+    raise InputError(f"eval_set must be {_FORMS}, or a list of these.")
+
+
+def _is_set(given: Any) -> bool:
+    return isinstance(given, tuple | list) and 2 <= len(given) <= 4 and _is_table(given[0])
+
+
+def _is_table(given: Any) -> bool:
+    shape = getattr(given, "shape", None)
+    if isinstance(shape, tuple):
+        return len(shape) == 2
+    if isinstance(given, Mapping):
+        return True
+    if not isinstance(given, Sequence) or isinstance(given, str | bytes) or not given:
+        return False
+    return isinstance(given[0], Mapping) or _is_vector(given[0])
+
+
+def _is_vector(given: Any) -> bool:
+    """Return whether this is one row of values."""
+    shape = getattr(given, "shape", None)
+    if isinstance(shape, tuple):
+        return len(shape) == 1
+    if not isinstance(given, Sequence) or isinstance(given, str | bytes):
+        return False
+    return not given or isinstance(given[0], str | bytes) or not hasattr(given[0], "__len__")
+
+
+def _add_weights(sets: tuple[EvalSet, ...], weights: Any) -> tuple[EvalSet, ...]:
+    """Return the sets with the weights of ``eval_sample_weight``, one entry per set."""
+    if weights is None:
+        return sets
+    each = [weights] if len(sets) == 1 and _is_vector(weights) else weights
+    if not isinstance(each, Sequence) or isinstance(each, str) or len(each) != len(sets):
+        raise InputError(
+            f"eval_sample_weight must have one entry per set of eval_set; there are {len(sets)}",
+            fix="Pass a list of arrays; None for a set without weights.",
+        )
+    out = []
+    for i, (one, own) in enumerate(zip(sets, each, strict=True)):
+        X, y, inside, init_score = (*one, None, None)[:4]
+        if own is not None and inside is not None:
+            raise InputError(
+                f"eval_set[{i}] has weights, and eval_sample_weight too", fix="Pass them in one place."
+            )
+        out.append((X, y, inside if own is None else own, init_score))
+    return tuple(out)
+
+
+def _read_names(names: Any, n: int) -> tuple[str, ...]:
+    if names is None:
+        return tuple(f"validation_{i}" for i in range(n))
+    given = [names] if isinstance(names, str) else list(names)
+    if len(given) != n or len(set(given)) != n or not all(isinstance(name, str) for name in given):
+        raise InputError(f"eval_names must be {n} different strings, one per set; it is {show_value(names)}.")
+    return tuple(given)
+
+
+def _read_metrics(metrics: Any) -> tuple[EvalMetric, ...] | None:
+    if metrics is None:
+        return None
+    given = [metrics] if isinstance(metrics, str) or callable(metrics) else list(metrics)
+    for metric in given:
+        if not callable(metric) and not isinstance(metric, str):
+            raise InputError(f"eval_metric contains {show_value(metric)}, neither a name nor a function.")
+    return tuple(given)
+
+
+# ---- metrics ----
+
+
+@dataclass(frozen=True)
+class MetricScorer:
+    """A function of (y, prediction) as a scorer; predictions are probabilities in classification.
+
+    Those of two classes are the probabilities of the second one.
+    """
+
+    function: Callable[..., Any]
+    takes_weights: bool
+    with_raw_scores: Callable[[Floats], Any]
+    classes: NDArray[Any] | None
+
+    def __call__(self, X: Any, y: Floats, raw_scores: Floats, weights: Floats | None) -> float:
+        """Return the value of the metric; of LightGBM's (name, value, is_higher_better) the value."""
+        model = self.with_raw_scores(raw_scores)
+        if self.classes is None:
+            labels, predicted = y, model.predict(X)
+        else:
+            labels, predicted = self.classes[y.astype(np.intp)], model.predict_proba(X)
+            predicted = predicted[:, 1] if predicted.shape[1] == 2 else predicted
+        more = {"sample_weight": weights} if self.takes_weights and weights is not None else {}
+        value = self.function(labels, predicted, **more)
+        return float(value[1] if isinstance(value, tuple) else value)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric with its name; ``sign`` turns a scorer, for which greater is better, into a loss."""
+
+    name: str
+    scorer: Scorer
+    sign: float = 1.0
+
+
+def make_metric(
+    given: EvalMetric,
+    estimator: Any,
+    loss: Loss,
+    with_raw_scores: Callable[[Floats], Any],
+    classes: NDArray[Any] | None,
+) -> Metric:
+    """Return the metric of a name or function of ``eval_metric``."""
+    if not isinstance(given, str):
+        name = getattr(given, "__name__", type(given).__name__)
+        return Metric(name, MetricScorer(given, _accepts_weights(given), with_raw_scores, classes))
+    if given == "loss":
+        if not loss.has_value:
+            raise InputError(
+                f"{type(loss).__name__} has no value to evaluate",
+                fix="Define value(y, score) in it, or pass an eval_metric.",
+            )
+        return Metric("loss", LossScorer(loss), -1.0)
+    name, turned = _PEER_METRICS.get(given, (given, False))
+    if name not in get_scorer_names():
+        raise InputError(
+            f"There is no eval_metric {given!r}",
+            fix=f"Names: loss, {', '.join(_PEER_METRICS)}, and scikit-learn's scorers.",
+        )
+    if name == "roc_auc" and classes is not None and len(classes) > 2:
+        name = "roc_auc_ovr"
+    scorer = SklearnScorer(check_scoring(estimator, name), with_raw_scores, classes)
+    return Metric(given, scorer, -1.0 if turned else 1.0)
+
+
+def _accepts_weights(function: Callable[..., Any]) -> bool:
+    """Return whether a metric has an argument ``sample_weight``, as those of scikit-learn."""
+    try:
+        return "sample_weight" in inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False
+
+
+# ---- recording ----
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What is evaluated in one fit: sets that were read, the last one for early stopping, and metrics."""
+
+    sets: tuple[ValidationRows, ...]
+    names: tuple[str, ...]
+    metrics: tuple[Metric, ...]
+
+    def recorder(self, rows: Sequence[ScoredRows], earlier: EvalsResult | None, n_done: int) -> EvalRecorder:
+        """Return a recorder for the rows of the sets; it continues the values of ``n_done`` rounds."""
+        result: EvalsResult = {}
+        for name in self.names:
+            known = (earlier or {}).get(name, {})
+            result[name] = {}
+            for metric in self.metrics:
+                before = known.get(metric.name, [])
+                result[name][metric.name] = list(before) if len(before) == n_done else [np.nan] * n_done
+        return EvalRecorder(tuple(rows), self.names, self.metrics, result)
+
+
+@dataclass
+class EvalRecorder:
+    """Values of the metrics of every set after every round.
+
+    The booster's loop adds the trees to the last of ``rows``, which it scores itself; the others are kept
+    here.
+    """
+
+    rows: tuple[ScoredRows, ...]
+    names: tuple[str, ...]
+    metrics: tuple[Metric, ...]
+    result: EvalsResult = field(default_factory=dict)
+
+    def update(self, trees: Sequence[TreeArrays]) -> None:
+        """Add the trees of one round, and record all values."""
+        for rows in self.rows[:-1]:
+            rows.add(trees)
+        for name, rows in zip(self.names, self.rows, strict=True):
+            for metric in self.metrics:
+                self.result[name][metric.name].append(metric.sign * rows.score(metric.scorer))
+
+    def copy_result(self) -> EvalsResult:
+        """Return the values so far."""
+        return {
+            name: {metric: list(values) for metric, values in one.items()}
+            for name, one in self.result.items()
+        }
+
+
+def evals_frame(result: EvalsResult) -> Any:
+    """Return recorded values as a data frame: one row per round, one column per set and metric.
+
+    >>> evals_frame({"validation_0": {"loss": [0.5, 0.4]}}).columns.tolist()
+    ['round', 'validation_0-loss']
+    """
+    columns = {f"{name}-{metric}": values for name, one in result.items() for metric, values in one.items()}
+    n_rounds = max(map(len, columns.values()), default=0)
+    return to_frame({"round": list(range(1, n_rounds + 1)), **columns})
+
+
+def is_evals_result(value: object) -> bool:
+    """Return whether an unchecked value is a dict of dicts of lists of numbers."""
+    return type(value) is dict and all(
+        type(name) is str
+        and type(one) is dict
+        and all(
+            type(metric) is str and type(values) is list and all(type(v) is float for v in values)
+            for metric, values in one.items()
+        )
+        for name, one in value.items()
+    )
