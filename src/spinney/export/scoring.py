@@ -29,7 +29,6 @@ from spinney.ensembles import (
     VotingClassifier,
     VotingRegressor,
 )
-from spinney.ensembles.predictions import class_indices
 from spinney.export.expressions import (
     Apply,
     Column,
@@ -48,6 +47,7 @@ from spinney.export.expressions import (
     zeros,
 )
 from spinney.export.expressions import CategoryMeans as Means
+from spinney.export.imported import ImportedClassifier, ImportedRegressor
 from spinney.forests.forest import BaseForest
 from spinney.gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from spinney.gradient_boosting.categories import TargetStatistics
@@ -90,7 +90,8 @@ def describe_scoring(model: Any) -> Scoring:
     """
     for kinds, describe in _DESCRIPTIONS:
         if isinstance(model, kinds):
-            check_is_fitted(model)
+            if hasattr(model, "fit"):  # imported models have none
+                check_is_fitted(model)
             return describe(model)
     raise refuse(model, "there is no description of how it predicts", "Save it with spinney.save instead.")
 
@@ -197,6 +198,28 @@ def _adaboost(model: Any) -> Scoring:
         return Scoring(name, schema, ones, scores, Decision(ones), classes)
     response = Apply("complement", Apply("sigmoid", scores, factor=2.0))
     return Scoring(name, schema, response, scores, Decision(scores, above=0.0), classes)
+
+
+def _imported(model: Any) -> Scoring:
+    """Describe a model of another library; sums in float32 are not those of C and ONNX."""
+    if model.precision_ != "float64":
+        raise refuse(model, f"{model.origin_} adds the values of trees in {model.precision_}")
+    per_round = len(model.base_score_) if model.per_round_ else None
+    scores = Trees(
+        own_columns(model.schema_), model.ensemble_, model.base_score_, per_round, float(model.divisor_)
+    )
+    name, schema, link = type(model).__name__, model.schema_, model.link_
+    response: Expression = scores
+    if link in ("sigmoid", "normalize"):
+        response = Apply("sigmoid", scores, factor=model.link_factor_)
+        response = Apply("normalize", response) if link == "normalize" else response
+    elif link != "identity":
+        response = Apply("softmax" if link == "softmax" else "exp", scores)
+    if isinstance(model, ImportedRegressor):
+        return Scoring(name, schema, response)
+    response = Apply("complement", response) if response.width == 1 else response
+    own_scores = None if response is scores else scores
+    return Scoring(name, schema, response, own_scores, Decision(response), model.classes_)
 
 
 # ---- linear models ----
@@ -313,23 +336,21 @@ def _stacking(model: Any) -> Scoring:
         raise refuse(model, "its members read the table in different ways")
     schema, classes = parts[0].schema, vars(model).get("classes_")
     columns: list[Column] = []
-    for member, part, method in zip(model.estimators_, parts, model.stack_method_, strict=True):
-        columns += _stacked(model, member, part, method, classes)
+    for part, method in zip(parts, model.stack_method_, strict=True):
+        columns += _stacked(model, part, method, classes)
     if model.passthrough:
         columns += own_columns(schema)
     return replace(_final(model.final_estimator_, schema, columns), name=type(model).__name__)
 
 
-def _stacked(
-    model: Any, member: Any, part: Scoring, method: str, classes: NDArray[Any] | None
-) -> list[Column]:
+def _stacked(model: Any, part: Scoring, method: str, classes: NDArray[Any] | None) -> list[Column]:
     """Return the columns that a member of a stack adds."""
     if classes is None:
         return [Computed(part.response, 0)]
     if method == "predict_proba":
         found = _aligned(part, classes, hard=False)
         return [Computed(found, k) for k in range(1 if len(classes) == 2 else 0, len(classes))]
-    same = np.array_equal(class_indices(member, classes), np.arange(len(classes)))
+    same = part.classes is not None and np.array_equal(part.classes, classes)
     if method == "decision_function" and same and part.scores is not None:
         return [Computed(part.scores, k) for k in range(part.scores.width)]
     raise refuse(model, f"a member is used by its method {method}")
@@ -364,6 +385,7 @@ def _final(final: Any, schema: Schema, columns: list[Column]) -> Scoring:
 _DESCRIPTIONS: tuple[tuple[Any, Callable[[Any], Scoring]], ...] = (
     (BaseTree, _tree),
     (BaseForest, _forest),
+    ((ImportedClassifier, ImportedRegressor), _imported),
     ((GradientBoostingClassifier, GradientBoostingRegressor), _boosting),
     (AdaBoostClassifier, _adaboost),
     ((BaggingClassifier, BaggingRegressor), _bagging),
