@@ -16,7 +16,14 @@ SANITIZED = LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-
 # How many damaged files: make fuzz FILES=2000
 FILES ?= 100000
 
-.PHONY: demo test test-native agreement drop-in lint format bench sanitize sanitize-threads fuzz prove build build-all core clean
+# The Pythons of wheels and of the matrix, as many as are found, and the tests of the matrix: make matrix PYTHONS=3.13 TESTS=tests
+PYTHONS ?= 3.11 3.12 3.13 3.14 3.14t 3.15
+# Vector levels of wheels.
+LEVELS ?= all
+export LEVELS
+TESTS ?= tests/smoke tests/core tests/tree tests/trees
+
+.PHONY: demo test test-native agreement drop-in lint format bench sanitize sanitize-threads arm clang fuzz prove wheel smoke matrix build build-all core clean
 
 demo: build
 	$(BIN)/python -m spinney.demo
@@ -61,6 +68,26 @@ sanitize-threads: $(VENV)/.build
 	$(BIN)/cmake --build build/sanitize-threads --parallel 2 --target native_tests
 	TSAN_OPTIONS=die_after_fork=0 $(BIN)/ctest --test-dir build/sanitize-threads --output-on-failure
 
+# The kernel tests under emulation, and the hashes of models and predictions: those of ARM, and of every vector level here.
+arm: $(VENV)/.build
+ifeq ($(and $(shell command -v aarch64-linux-gnu-g++),$(shell command -v qemu-aarch64)),)
+	@echo "skipped: needs aarch64-linux-gnu-g++ and qemu-aarch64 (Debian: g++-aarch64-linux-gnu qemu-user)"
+else
+	$(CONFIGURE) arm > build/arm.log
+	$(BIN)/cmake --build build/arm --parallel 2 --target native_tests
+	$(BIN)/ctest --test-dir build/arm --output-on-failure --parallel 2
+endif
+	$(CONFIGURE) native-tests > build/native-tests.log
+	$(BIN)/cmake --build build/native-tests --parallel 2 --target same_bits
+	$(BIN)/ctest --test-dir build/native-tests --output-on-failure -R same_bits
+
+# The kernels with Clang, warnings are errors: make clang CLANG=clang++-19
+CLANG ?= clang++
+clang: $(VENV)/.build
+	$(CONFIGURE) clang -DCMAKE_CXX_COMPILER=$(CLANG) > build/clang.log
+	$(BIN)/cmake --build build/clang --parallel 2 --target native_tests
+	$(BIN)/ctest --test-dir build/clang --output-on-failure --parallel 2
+
 # Damaged model files against a core built with the address and undefined-behaviour sanitizers.
 fuzz: $(VENV)/.dev
 	$(CONFIGURE) sanitized-module -DPython_EXECUTABLE=$(abspath $(BIN)/python) > build/sanitized-module.log
@@ -71,7 +98,7 @@ fuzz: $(VENV)/.dev
 
 # Every long proof, one after the other, and a table of the results.
 prove: $(VENV)/.build
-	$(BIN)/python tests/prove.py sanitize sanitize-threads fuzz agreement drop-in
+	$(BIN)/python tests/prove.py sanitize sanitize-threads arm fuzz agreement drop-in
 
 # Lists of requirements in pyproject.toml: the package's own, its extras and the groups of tools. pip's option --group is too new for the
 # pip of a fresh environment.
@@ -117,10 +144,21 @@ core: $(VENV)/.build
 build-all: BUILD_FLAGS += --config-settings=cmake.define.SPINNEY_LEVELS=all
 build-all: build
 
+# Wheels with every vector level in dist/, their manylinux tags from auditwheel.
+wheel: $(VENV)/.build
+	$(BIN)/python tests/wheels.py build dist $(PYTHONS)
+
+# The wheel in a fresh environment without a compiler.
+smoke: $(VENV)/.build
+	$(BIN)/python tests/wheels.py smoke dist $(firstword $(PYTHONS))
+
+matrix: wheel
+	$(BIN)/python tests/wheels.py matrix dist "$(TESTS)" $(PYTHONS)
+
 $(VENV)/.bench: benchmarks/requirements.txt $(VENV)/.build
 	$(REQUIREMENTS) package plot io > build/bench.txt
 	$(PIP) -r build/bench.txt -r benchmarks/requirements.txt
 	touch $@
 
 clean:
-	rm -rf build $(VENV)
+	rm -rf build dist $(VENV)

@@ -1,13 +1,6 @@
 #include "core/thread_pool.hpp"
 
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-
-#include <cstdlib>
-#include <fstream>
-#include <string>
-
+#include "core/operating_system.hpp"
 #include "simd/spin_pause.hpp"
 
 namespace spinney {
@@ -18,64 +11,13 @@ std::atomic<std::int64_t> polls_left{0};
 
 bool count_poll() {
     if (polls_left.fetch_sub(1, std::memory_order_relaxed) != 1) return false;
-    raise(SIGINT);
+    raise_interrupt();
     return true;
-}
-
-int quota_cpus(double quota, double period) {
-    if (!(quota > 0) || !(period > 0)) return 0;
-    const double cpus = quota / period;
-    return cpus > 4096 ? 0 : std::max(1, static_cast<int>(cpus) + (cpus > static_cast<int>(cpus)));
 }
 
 }  // namespace detail
 
 namespace {
-
-int tighter(int a, int b) { return a == 0 ? b : b == 0 ? a : std::min(a, b); }
-
-/// The tightest quota from `group` up to the root of one cgroup hierarchy; 0 when there is none.
-int hierarchy_quota(const std::string& root, std::string group, bool unified) {
-    int cpus = 0;
-    for (int level = 0; level < 64; ++level) {
-        const std::string folder = root + group + "/";
-        double quota = 0, period = 0;
-        if (unified) {
-            std::ifstream file(folder + "cpu.max");
-            std::string word;
-            if (file >> word >> period && word != "max") quota = std::strtod(word.c_str(), nullptr);
-        } else {
-            std::ifstream(folder + "cpu.cfs_quota_us") >> quota;
-            std::ifstream(folder + "cpu.cfs_period_us") >> period;
-        }
-        cpus = tighter(cpus, detail::quota_cpus(quota, period));
-        if (group.empty()) break;
-        const auto slash = group.rfind('/');
-        group.resize(slash == std::string::npos ? 0 : slash);
-    }
-    return cpus;
-}
-
-/// The container's CPU quota, cgroup version 1 or 2; 0 when there is none.
-int container_quota() {
-    int cpus = 0;
-    std::ifstream file("/proc/self/cgroup");
-    for (std::string line; std::getline(file, line);) {  // "hierarchy:controllers:path"
-        const auto first = line.find(':');
-        const auto second = line.find(':', first + 1);
-        if (first == std::string::npos || second == std::string::npos) continue;
-        const std::string controllers = line.substr(first + 1, second - first - 1);
-        std::string group = line.substr(second + 1);
-        if (group == "/") group.clear();
-        if (controllers.empty()) {
-            cpus = tighter(cpus, hierarchy_quota("/sys/fs/cgroup", group, true));
-        } else if (("," + controllers + ",").find(",cpu,") != std::string::npos) {
-            cpus = tighter(cpus, hierarchy_quota("/sys/fs/cgroup/" + controllers, group, false));
-            cpus = tighter(cpus, hierarchy_quota("/sys/fs/cgroup/cpu", group, false));
-        }
-    }
-    return cpus;
-}
 
 /// Spin until `done()` or `limit` has passed; the clock is read every 16 rounds, for it costs as much as they
 /// do.
@@ -124,24 +66,11 @@ void make_room_to_throw() {
     }
 }
 
-int available_cpus() {
-    static const int cpus = [] {
-        int n = static_cast<int>(std::thread::hardware_concurrency());
-#if defined(__linux__)
-        cpu_set_t set;
-        if (sched_getaffinity(0, sizeof set, &set) == 0) n = CPU_COUNT(&set);
-        n = tighter(n, container_quota());
-#endif
-        return std::max(1, n);
-    }();
-    return cpus;
-}
-
 Pool& Pool::shared() {
     Pool* pool = current().load(std::memory_order_acquire);
     if (pool) return *pool;
     static std::once_flag once;  // fork replaces the pool, not the handler
-    std::call_once(once, [] { pthread_atfork(nullptr, nullptr, [] { forget(); }); });
+    std::call_once(once, [] { call_after_fork([] { forget(); }); });
     Pool* fresh = new Pool;
     if (current().compare_exchange_strong(pool, fresh, std::memory_order_acq_rel)) return *fresh;
     delete fresh;  // another thread came first
@@ -230,18 +159,16 @@ void Pool::wake(int wanted) {
 void Pool::start_workers(int wanted) {
     if (n_workers() >= wanted) return;
     // Signals belong to the thread that started us: a worker must not run the host's handlers.
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    try {
-        for (int i = n_workers(); i < wanted; ++i) {
-            std::thread([this] { serve(); }).detach();
-            // What a thread needs to begin it takes before the loop takes the memory there is.
-            while (n_workers() <= i) std::this_thread::yield();
+    with_signals_blocked([this, wanted] {
+        try {
+            for (int i = n_workers(); i < wanted; ++i) {
+                std::thread([this] { serve(); }).detach();
+                // What a thread needs to begin it takes before the loop takes the memory there is.
+                while (n_workers() <= i) std::this_thread::yield();
+            }
+        } catch (const std::exception&) {  // no more threads to be had: go on with those there are
         }
-    } catch (const std::exception&) {  // no more threads to be had: go on with those there are
-    }
-    pthread_sigmask(SIG_SETMASK, &old, nullptr);
+    });
 }
 
 // Join the open loop, if it is not the one just left. Returns the thread number, or 0 if there is none.

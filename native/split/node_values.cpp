@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "core/exponential.hpp"
 #include "split/criteria.hpp"
 
 namespace spinney {
@@ -123,7 +124,8 @@ void NodeValues::means(double* out, const NodeRows& node) const {
         for (Size i = 0; i < node.rows.size(); ++i) {
             const double d = y(node, i, o) - m[0], v = y(node, i, o);
             m[1] += row_weight(node, i) * d * d;
-            if (criterion_ == CriterionName::poisson && v > 0) m[2] += row_weight(node, i) * v * std::log(v);
+            if (criterion_ == CriterionName::poisson && v > 0)
+                m[2] += row_weight(node, i) * v * log_same_bits(v);
         }
     }
 }
@@ -159,7 +161,7 @@ double NodeValues::value_impurity(const double* m, double w) const {
         case CriterionName::absolute_error:
             return m[1];
         case CriterionName::poisson:
-            return m[0] > 0 ? m[2] / w - m[0] * std::log(m[0]) : 0.0;
+            return m[0] > 0 ? m[2] / w - m[0] * log_same_bits(m[0]) : 0.0;
         default:
             return m[1] / w;
     }

@@ -3,17 +3,13 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <list>
 #include <memory>
 #include <new>
 #include <utility>
 #include <vector>
 
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
-
+#include "core/operating_system.hpp"
 #include "svm/kernel.hpp"
 
 namespace spinney {
@@ -31,18 +27,16 @@ class RowArena {
     }
 
   private:
-    struct Free {
-        void operator()(float* memory) const { std::free(memory); }
-    };
     static constexpr Size kPage = Size{2} << 20, kChunk = Size{8} << 20;
+    static constexpr std::align_val_t kPageAlignment{kPage};
+    struct Free {
+        void operator()(float* memory) const { ::operator delete(memory, kPageAlignment); }
+    };
 
     void grow() {
         const Size row = length_ * sizeof(float), bytes = (std::max(row, kChunk) + kPage - 1) / kPage * kPage;
-        chunks_.emplace_back(static_cast<float*>(std::aligned_alloc(kPage, bytes)));
-        if (!chunks_.back()) throw std::bad_alloc();
-#if defined(__linux__)
-        madvise(chunks_.back().get(), bytes, MADV_HUGEPAGE);
-#endif
+        chunks_.emplace_back(static_cast<float*>(::operator new(bytes, kPageAlignment)));
+        prefer_large_pages(chunks_.back().get(), bytes);
         next_ = chunks_.back().get();
         left_ = bytes / row;
     }
