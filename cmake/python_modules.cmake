@@ -27,8 +27,12 @@ endif()
 
 # Compiled once for all levels, as spinney_common. All levels may share a domain: a process loads one of them.
 add_objects(spinney_bindings "" ${binding_sources})
-target_link_libraries(spinney_bindings PRIVATE ${nanobind})
-target_compile_definitions(spinney_bindings PRIVATE SPINNEY_NO_VECTORS NB_DOMAIN=spinney)
+target_compile_definitions(spinney_bindings PRIVATE SPINNEY_NO_VECTORS)
+list(TRANSFORM levels PREPEND kernels_ OUTPUT_VARIABLE kernels)
+foreach(objects spinney_bindings spinney_common ${kernels})
+  target_link_libraries(${objects} PRIVATE ${nanobind})
+  target_compile_definitions(${objects} PRIVATE NB_DOMAIN=spinney)
+endforeach()
 precompile(spinney_bindings <nanobind/nanobind.h> <nanobind/ndarray.h> <nanobind/stl/optional.h> <nanobind/stl/string.h>
            <nanobind/stl/vector.h>)
 
