@@ -140,6 +140,16 @@ def test_the_record_has_names_rows_and_frames():
     assert line.item() == model.shap_values(X, interactions=True).values[5, 0, 2, 1]
 
 
+def test_features_named_like_other_columns_are_not_lost():
+    import pandas as pd
+
+    X = pd.DataFrame({"row": [1.0, 2.0, 3.0], "base_value": [1.0, 5.0, 1.0]})
+    found = sp.DecisionTreeRegressor().fit(X, [1.0, 2.0, 3.0]).shap_values(X)
+    frame = found.to_frame()
+    assert frame.columns.tolist() == ["row", "base_value", "row_", "base_value_"]
+    assert frame["row_"].tolist() == found.values[:, 0].tolist()
+
+
 def test_what_cannot_be_explained_is_refused():
     X, y, _ = mixed_data("classifier", 80)
     numbers = np.random.default_rng(0).normal(size=(80, 2))

@@ -7,6 +7,17 @@ from importlib import import_module
 from typing import Any
 
 
+def free_name(name: str, taken: Mapping[str, Any]) -> str:
+    """Return a column name that is not taken yet, with underscores behind it if need be.
+
+    >>> free_name("row", {"row": 1})
+    'row_'
+    """
+    while name in taken:
+        name += "_"
+    return name
+
+
 def to_frame(columns: Mapping[str, Sequence[Any]]) -> Any:
     """Return a pandas DataFrame, or a polars one if pandas is not installed.
 

@@ -385,6 +385,23 @@ class _WeightedMean(_NamedEnsemble):
         mean = self._mean(X)
         return mean[:, 0] if self.n_outputs_ == 1 else mean
 
+    def additive_members(self) -> list[tuple[float, Any]]:
+        """Return the members whose outputs are added, with their weights, as explanations read them.
+
+        Returns
+        -------
+        list of (float, estimator)
+            Members of weight 0 are left out.
+        """
+        check_is_fitted(self)
+        if "votes" in self._methods(self._names, self.estimators_):
+            raise InputError(
+                f"Members of this {type(self).__name__} vote, and votes are no sum of contributions",
+                fix='Use voting="soft", or explain the members in estimators_.',
+            )
+        pairs = zip(self.weights_.tolist(), self.estimators_, strict=True)
+        return [(weight, member) for weight, member in pairs if weight > 0]
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = self._learns_several_outputs()

@@ -45,7 +45,7 @@ from spinney.gradient_boosting.training_set import (
 from spinney.inspect.explainable import Explainable
 from spinney.inspect.tree_view import TreeView, view_tree
 from spinney.io import load, require
-from spinney.losses.losses import Loss
+from spinney.losses.losses import IDENTITY, Loss
 from spinney.members.tables import check_labels, is_array
 from spinney.tree.ensemble import TreeEnsemble
 from spinney.tree.predictor import Predictor
@@ -469,11 +469,12 @@ class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
         check_is_fitted(self)
         n_scores, statistics = self.n_trees_per_iteration_, vars(self).get("statistics_")
         n = self.n_features_in_
+        predicts_sum = self._task == "regression" and self.loss_.link in (None, IDENTITY)
         return TreeSum(
             self.ensemble_[: self.best_iteration_ * n_scores],
             self.schema_,
             self._read_table,
-            "raw",
+            "value" if predicts_sum else "raw",
             1.0,
             self.base_score_,
             np.arange(n_scores),

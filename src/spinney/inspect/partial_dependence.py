@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError, show_value, suggest_columns
-from spinney.core.frames import to_frame
+from spinney.core.frames import free_name, to_frame
 from spinney.core.parameters import thread_count
 from spinney.data.schema import Schema, Table
 from spinney.inspect.shap import find_tree_sum
@@ -68,9 +68,10 @@ class Dependence:
         axes = np.meshgrid(*(np.arange(n) for n in lengths), indexing="ij")
         columns: dict[str, Any] = {"row": axes[0].ravel().tolist()} if self.kind == "individual" else {}
         for name, points, axis in zip(self.features, self.grid, axes[len(columns) :], strict=True):
-            columns[name] = points[axis.ravel()].tolist()
-        flat = values.reshape(-1, len(names))
-        return to_frame(columns | {name: flat[:, k].tolist() for k, name in enumerate(names)})
+            columns[free_name(name, columns)] = points[axis.ravel()].tolist()
+        for k, name in enumerate(names):
+            columns[free_name(name, columns)] = values[..., k].ravel().tolist()
+        return to_frame(columns)
 
 
 def partial_dependence(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, Literal
@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError, show_value
-from spinney.core.frames import to_frame
+from spinney.core.frames import free_name, to_frame
 from spinney.core.parameters import thread_count
 from spinney.data.schema import Schema, Table
 from spinney.native import core
@@ -141,7 +141,9 @@ class ShapValues:
         base = self.base_values.reshape(n_rows, n_outputs)
         if not self.is_interaction:
             by_feature = zip(self.feature_names, np.moveaxis(values, 1, 0), strict=True)
-            columns |= {"base_value": base.ravel()} | {name: part.ravel() for name, part in by_feature}
+            columns["base_value"] = base.ravel()
+            for name, part in by_feature:
+                columns[free_name(name, columns)] = part.ravel()
             return to_frame({name: list(column) for name, column in columns.items()})
         n = len(self.feature_names)
         columns = {name: np.repeat(column, n * n) for name, column in columns.items()}
@@ -187,7 +189,8 @@ def shap_values(
     """Compute exact SHAP values of a model that is a sum of trees.
 
     Trees, forests, gradient boosting, AdaBoost classifiers and bagged trees have them, whatever their splits:
-    category sets, multiway splits and fractional instances included. The result has the same bits for any
+    category sets, multiway splits and fractional instances included; and so have weighted means of such
+    models, where they are additive: voting and ensemble selection. The result has the same bits for any
     number of threads.
 
     Without a background, absent features are averaged by the training weight on each side of a split
@@ -232,12 +235,15 @@ def shap_values(
     >>> bool(abs(found.values.sum(axis=1) + found.base_values - model.predict(X)).max() < 1e-12)
     True
     """
-    total = find_tree_sum(model, output)
-    total.check_axis_parallel("SHAP values")
     if interactions and background is not None:
         raise InputError(
             "Interactions are computed without background rows only", fix="Leave out the background."
         )
+    if hasattr(model, "additive_members"):
+        options = {"background": background, "interactions": interactions, "output": output, "n_jobs": n_jobs}
+        return _sum_of_members(model, X, options)
+    total = find_tree_sum(model, output)
+    total.check_axis_parallel("SHAP values")
     table = total.read(X)
     _check_votes(total, table)
     explainer = core.TreeExplainer(
@@ -268,6 +274,25 @@ def shap_values(
         total.output_names,
         total.space,
     )
+
+
+def _sum_of_members(model: Any, X: Any, options: Mapping[str, Any]) -> ShapValues:
+    """Return the SHAP values of a weighted mean of models: contributions are additive."""
+    weights, members = zip(*model.additive_members(), strict=True)
+    parts = [shap_values(member, X, **options) for member in members]
+    first = parts[0]
+    wanted = "probability" if hasattr(model, "classes_") else "value"
+    for part, member in zip(parts, members, strict=True):
+        if part.space != wanted or part.output_names != first.output_names:
+            raise InputError(
+                f"The output of {type(model).__name__} is not a sum of contributions, because its member "
+                f"{type(member).__name__} is explained as {part.space}, not as {wanted}",
+                fix="Explain the members in estimators_.",
+            )
+    pairs = list(zip(weights, parts, strict=True))
+    values = np.asarray(sum(weight * part.values for weight, part in pairs))
+    base = np.asarray(sum(weight * part.base_values for weight, part in pairs))
+    return replace(first, values=values, base_values=base)
 
 
 def find_tree_sum(model: Any, output: str | None = None) -> TreeSum:
