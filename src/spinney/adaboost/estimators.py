@@ -24,11 +24,13 @@ from spinney.adaboost.rounds import (
     StumpBoosting,
     weighted_median,
 )
+from spinney.adaboost.row_weights import replay_weights
 from spinney.adaboost.tree_sum import score_sum
 from spinney.base import ProbabilisticClassifier, parameters
 from spinney.core.errors import InputError, show_value
 from spinney.core.parameters import OneOf, draw_seed
 from spinney.data.target import encode_labels, encode_like, encode_values, read_labels, read_target
+from spinney.data.weights import check_weights
 from spinney.inspect.explainable import Explainable
 from spinney.io import require
 from spinney.members.fitting import takes_weights
@@ -222,19 +224,24 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
 
     def _staged_scores(self, X: Any) -> Iterator[Floats]:
         """Yield the scores after each round."""
+        algorithm, scores = self._fitted_algorithm(), None
+        for weight, output in self._round_outputs(X):
+            contribution = algorithm.contribution(output, weight)
+            scores = contribution if scores is None else scores + contribution
+            yield scores
+
+    def _round_outputs(self, X: Any) -> Iterator[tuple[float, Floats]]:
+        """Yield the weight of each round's member, and its output for every row."""
         algorithm = self._fitted_algorithm()
         self._check_rows(X)
         members = self._members()
         outputs = predict_members(members, X, algorithm.needs, self.classes_, self._threads())
         n_per_round = len(members) // len(self.estimators_)
-        scores: Floats | None = None
         for weight in self.estimator_weights_.tolist():
             output = next(outputs)
             if algorithm.needs == "values":
                 output = np.stack([output, *(next(outputs) for _ in range(n_per_round - 1))], axis=1)
-            contribution = algorithm.contribution(output, weight)
-            scores = contribution if scores is None else scores + contribution
-            yield scores
+            yield weight, output
 
     def _scores(self, X: Any) -> Floats:
         try:
@@ -395,6 +402,38 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
             last = margins
         return last
 
+    def staged_row_weights(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Iterator[Floats]:
+        """Compute the weights of the training rows at the beginning of every round.
+
+        They are computed again from the members. Rows that early stopping held out count as training rows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Features, as passed to ``fit``.
+        y : array-like of shape (n_rows,)
+            Class labels, as passed to ``fit``.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Row weights, as passed to ``fit``.
+
+        Yields
+        ------
+        ndarray of shape (n_rows,)
+            Weights with sum 1; (n_rows, n_classes) for LogitBoost with more than two classes.
+
+        Examples
+        --------
+        >>> from spinney import AdaBoostClassifier
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 0]
+        >>> model = AdaBoostClassifier(n_estimators=2).fit(X, y)
+        >>> [weights.round(2).tolist() for weights in model.staged_row_weights(X, y)]
+        [[0.25, 0.25, 0.25, 0.25], [0.17, 0.5, 0.17, 0.17]]
+        """
+        codes = self._class_codes(X, y)
+        given = None if sample_weight is None else check_weights(sample_weight, len(codes))
+        initial = np.ones(len(codes)) if given is None else given
+        return replay_weights(self._fitted_algorithm(), initial, codes, self._round_outputs(X))
+
     def staged_margins(self, X: Any, y: Any) -> Iterator[Floats]:
         """Compute the margins after every round.
 
@@ -411,6 +450,15 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
             Margins, as from `margins`.
         """
         algorithm = self._fitted_algorithm()
+        codes = self._class_codes(X, y)
+        total = 0.0
+        for scores, weight in zip(self._staged_scores(X), self.estimator_weights_.tolist(), strict=True):
+            total += algorithm.max_margin(weight)
+            yield algorithms.score_margin(scores, codes) / (total or 1.0)
+
+    def _class_codes(self, X: Any, y: Any) -> NDArray[np.int32]:
+        """Return the code of the class of each row; raise InputError for other labels."""
+        check_is_fitted(self)
         labels = read_target(y, count_rows(X))
         codes = encode_like(labels, [self.classes_])[:, 0]
         if (codes < 0).any():
@@ -418,10 +466,7 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
             raise InputError(
                 f"y contains {show_value(labels.tolist()[row])}, which is none of the classes", row=row
             )
-        total = 0.0
-        for scores, weight in zip(self._staged_scores(X), self.estimator_weights_.tolist(), strict=True):
-            total += algorithm.max_margin(weight)
-            yield algorithms.score_margin(scores, codes) / (total or 1.0)
+        return codes
 
 
 @parameters
