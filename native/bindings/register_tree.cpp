@@ -35,6 +35,19 @@ nb::object value(nb::handle self) {
                 {tree.kind.size(), static_cast<Size>(tree.n_outputs), static_cast<Size>(tree.width)});
 }
 
+/// All nodes in the arrays of one tree, and the first node of each tree.
+nb::tuple join_trees(const nb::list& trees) {
+    if (trees.size() == 0) throw std::invalid_argument("join_trees needs a tree");
+    NewArray<std::int64_t> begin({trees.size() + 1});
+    GrownTree out{{}, nb::cast<const GrownTree&>(trees[0]).n_features};
+    for (Size i = 0; i < trees.size(); ++i) {
+        begin.data[i] = static_cast<std::int64_t>(out.arrays.kind.size());
+        out.arrays.append(nb::cast<const GrownTree&>(trees[i]).arrays);
+    }
+    begin.data[trees.size()] = static_cast<std::int64_t>(out.arrays.kind.size());
+    return nb::make_tuple(std::move(out), begin.array);
+}
+
 struct Candidates {
     std::vector<LedgerRow> rows;
 };
@@ -69,4 +82,5 @@ void register_tree(nb::module_& m) {
                 SPINNEY_ARRAY(impurity) SPINNEY_OFFSETS(set_begin) SPINNEY_ARRAY(set_bits)
                     SPINNEY_OFFSETS(branch_begin) SPINNEY_ARRAY(branch) SPINNEY_OFFSETS(term_begin)
                         SPINNEY_ARRAY(term_feature) SPINNEY_ARRAY(term_coefficient) SPINNEY_ARRAY(term_fill);
+    m.def("join_trees", &spinney::join_trees, nb::arg("trees"));
 }

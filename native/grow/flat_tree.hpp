@@ -36,6 +36,10 @@ struct FlatTree {
         threshold.resize(n);
         n_samples.resize(n);
     }
+
+    /// Append the nodes of a tree with values of the same shape; children stay numbered within their own
+    /// tree. Its ledger is not taken.
+    void append(const FlatTree& other);
 };
 
 }  // namespace spinney

@@ -175,4 +175,42 @@ FlatTree flatten(std::vector<Fragment> fragments, const NodeValues& node_values,
     return out;
 }
 
+namespace {
+
+template <class T>
+void concatenate(std::vector<T>& to, const std::vector<T>& from) {
+    to.insert(to.end(), from.begin(), from.end());
+}
+
+/// Append the offsets of the nodes of another tree; no offsets stand for zeros.
+void concatenate_offsets(std::vector<std::int64_t>& to, Size n_nodes, const std::vector<std::int64_t>& from,
+                         Size n_other) {
+    if (to.empty() && from.empty()) return;
+    to.resize(n_nodes + 1, 0);
+    const std::int64_t end = to.back();
+    for (Size i = 1; i <= n_other; ++i) to.push_back(end + (from.empty() ? 0 : from[i]));
+}
+
+}  // namespace
+
+void FlatTree::append(const FlatTree& other) {
+    if (kind.empty()) {
+        n_outputs = other.n_outputs;
+        width = other.width;
+    }
+    const Size n = kind.size(), n_other = other.kind.size();
+    concatenate_offsets(set_begin, n, other.set_begin, n_other);
+    concatenate_offsets(branch_begin, n, other.branch_begin, n_other);
+    concatenate_offsets(term_begin, n, other.term_begin, n_other);
+    concatenate(kind, other.kind);
+    for (const auto array : {&FlatTree::feature, &FlatTree::first_child, &FlatTree::n_children,
+                             &FlatTree::missing, &FlatTree::branch, &FlatTree::term_feature})
+        concatenate(this->*array, other.*array);
+    for (const auto array : {&FlatTree::threshold, &FlatTree::weight, &FlatTree::impurity, &FlatTree::value,
+                             &FlatTree::term_coefficient, &FlatTree::term_fill})
+        concatenate(this->*array, other.*array);
+    concatenate(n_samples, other.n_samples);
+    concatenate(set_bits, other.set_bits);
+}
+
 }  // namespace spinney

@@ -10,7 +10,9 @@ from sklearn.ensemble import RandomForestClassifier
 
 from spinney.core.errors import ModelFileError
 from spinney.io import dumps, loads
+from spinney.native import core
 from spinney.tree.ensemble import ARRAY_TYPES, EnsembleBuilder, TreeEnsemble
+from spinney.tree.tree_arrays import TreeArrays
 from tree.test_tree_arrays import same
 from tree.trees_by_hand import build, from_sklearn, leaf, mixed_tree, multiway, numeric
 
@@ -230,3 +232,17 @@ def test_trees_that_are_more_or_larger_than_expected_find_room(n_expected):
         for name in ("kind", "feature", "threshold", "value", "weight", "n_samples", "impurity"):
             np.testing.assert_array_equal(getattr(ensemble, name)[here], tree.to_state()[name])
     assert equal(ensemble, TreeEnsemble.from_trees(trees))
+
+
+def test_trees_of_the_core_are_joined_as_if_one_by_one():
+    rng = np.random.default_rng(0)
+    number, city = rng.normal(size=300), rng.integers(0, 6, 300).astype(np.int32)
+    codes = core.build_codes([number, city], [0, 6], None, 255, 1)
+    options = core.BoostOptions(max_leaf_nodes=4, min_samples_leaf=5, learning_rate=0.5, max_features=1)
+    booster = core.Booster(codes, options)
+    booster.set_rows(3.0 * (number > 0) + np.sin(3 * number) + 2.0 * (city % 2), None, np.zeros((300, 1)))
+    grown = booster.run("squared", 0.0, 8)
+    has_sets = [len(tree.set_bits) > 0 for tree in grown]
+    assert any(has_sets) and not all(has_sets)
+    one_by_one = TreeEnsemble.from_trees(map(TreeArrays.from_grown, grown))
+    assert dumps(TreeEnsemble.from_grown(grown)) == dumps(one_by_one)

@@ -16,7 +16,7 @@ from spinney.core.frames import to_frame
 from spinney.gradient_boosting.rounds import LossScorer, ScoredRows, Scorer, SklearnScorer
 from spinney.gradient_boosting.training_set import ValidationRows
 from spinney.losses.losses import Loss
-from spinney.tree.tree_arrays import TreeArrays
+from spinney.native import core
 
 Floats = NDArray[np.float64]
 EvalSet: TypeAlias = tuple[Any, ...]
@@ -276,7 +276,7 @@ class EvalRecorder:
     metrics: tuple[Metric, ...]
     result: EvalsResult = field(default_factory=dict)
 
-    def update(self, trees: Sequence[TreeArrays]) -> None:
+    def update(self, trees: Sequence[core.GrownTree]) -> None:
         """Add the trees of one round, and record all values."""
         for rows in self.rows[:-1]:
             rows.add(trees)

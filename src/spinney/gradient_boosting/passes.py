@@ -232,7 +232,7 @@ class BoostingPass:
     def fitted(self, chosen: Mapping[str, Value]) -> Fitted:
         """Return the fitted attributes after the rounds so far."""
         loop, training = self.loop, self.training
-        ensemble = TreeEnsemble.from_trees(loop.trees) if loop.trees else None
+        ensemble = TreeEnsemble.from_grown(loop.trees) if loop.trees else None
         if self.earlier is not None:
             before = self.earlier.ensemble
             ensemble = before if ensemble is None else before.extend(ensemble)

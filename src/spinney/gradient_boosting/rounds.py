@@ -105,7 +105,7 @@ class ScoredRows(Protocol):
 
     y: Floats
 
-    def add(self, trees: Sequence[TreeArrays]) -> None:
+    def add(self, trees: Sequence[core.GrownTree]) -> None:
         """Add the trees of one round to the raw scores."""
 
     def score(self, scorer: Scorer) -> float:
@@ -115,7 +115,7 @@ class ScoredRows(Protocol):
 class RoundRecorder(Protocol):
     """Records values of its own after every round."""
 
-    def update(self, trees: Sequence[TreeArrays]) -> None:
+    def update(self, trees: Sequence[core.GrownTree]) -> None:
         """Record a round by its trees, which have been added to the validation rows."""
 
     def copy_result(self) -> dict[str, dict[str, list[float]]]:
@@ -137,7 +137,7 @@ class BoosterRows:
     pass_weights: bool
     seed: int
 
-    def add(self, trees: Sequence[TreeArrays]) -> None:
+    def add(self, trees: Sequence[core.GrownTree]) -> None:
         """Do nothing: the booster has added the trees already."""
 
     def score(self, scorer: Scorer) -> float:
@@ -173,9 +173,9 @@ class EvalSetRows:
     raw_scores: Floats
     n_threads: int
 
-    def add(self, trees: Sequence[TreeArrays]) -> None:
+    def add(self, trees: Sequence[core.GrownTree]) -> None:
         """Add the trees of one round to the raw scores."""
-        predictor = Predictor(TreeEnsemble.from_trees(trees), len(trees))
+        predictor = Predictor(TreeEnsemble.from_grown(trees), len(trees))
         self.raw_scores = predictor.sum(self.table, self.n_threads, start=self.raw_scores)
 
     def score(self, scorer: Scorer) -> float:
@@ -319,7 +319,7 @@ class BoostingLoop:
     evals: RoundRecorder | None = None
     train_scores: list[float] = field(default_factory=list)
     validation_scores: list[float] = field(default_factory=list)
-    trees: list[TreeArrays] = field(default_factory=list)
+    trees: list[core.GrownTree] = field(default_factory=list)
 
     @property
     def stopping_scores(self) -> list[float]:
@@ -387,16 +387,15 @@ class BoostingLoop:
             for score in self.stopping_scores:
                 self.stopping.update(score)
 
-    def _grow(self, n_rounds: int) -> list[Grown]:
-        """Grow the trees of some rounds; return each with its split candidates."""
+    def _grow(self, n_rounds: int) -> list[core.GrownTree]:
+        """Grow the trees of some rounds."""
         if n_rounds == 0:
             return []
         if self.loss.core_name and not self.loss.changes:
-            raw = self.booster.run(self.loss.core_name, self.loss.parameter, n_rounds)
+            grown = self.booster.run(self.loss.core_name, self.loss.parameter, n_rounds)
         else:
-            raw = [tree for _ in range(n_rounds) for tree in self._step()]
-        grown = [Grown(TreeArrays.from_grown(tree), tree.candidates) for tree in raw]
-        self.trees += [one.tree for one in grown]
+            grown = [tree for _ in range(n_rounds) for tree in self._step()]
+        self.trees += grown
         return grown
 
     def _step(self) -> list[core.GrownTree]:
@@ -427,7 +426,7 @@ class BoostingLoop:
             )
         return self.booster.step(gradient, hessian)
 
-    def _record(self, grown: Sequence[Grown]) -> None:
+    def _record(self, grown: Sequence[core.GrownTree]) -> None:
         """Update scores, ledger and early stopping after a round; an empty round is the constant."""
         losses: list[float] = []
         for rows, scores in ((self.train, self.train_scores), (self.validation, self.validation_scores)):
@@ -435,15 +434,16 @@ class BoostingLoop:
             if rows is None:
                 continue
             if grown:
-                rows.add([one.tree for one in grown])
+                rows.add(grown)
             if self.scorer is not None:
                 scores.append(rows.score(self.scorer))
             if self.ledger is not None and self.loss.has_value:
                 by_loss = isinstance(self.scorer, LossScorer)
                 losses[-1] = -scores[-1] if by_loss else -rows.score(LossScorer(self.loss))
         if self.ledger is not None:
-            self.ledger.add(losses[0], losses[1], grown)
+            trees = [Grown(TreeArrays.from_grown(tree), tree.candidates) for tree in grown]
+            self.ledger.add(losses[0], losses[1], trees)
         if self.evals is not None and grown:
-            self.evals.update([one.tree for one in grown])
+            self.evals.update(grown)
         if self.stopping is not None:
             self.stopping.update(self.stopping_scores[-1])

@@ -170,6 +170,9 @@ class GrownTree:
     n_features: Final[int]
     candidates: Final[Candidates]
 
+def join_trees(trees: list[GrownTree]) -> tuple[GrownTree, _Int64s]:
+    """All nodes in the arrays of one tree, children numbered within their own; the first node of each."""
+
 class BootstrapSampler:
     """Draws the rows of bootstrap samples, as a function of a seed."""
 

@@ -132,6 +132,15 @@ class TreeEnsemble(Persistent):
             builder.add(tree)
         return builder.build()
 
+    @staticmethod
+    def from_grown(trees: Sequence[core.GrownTree]) -> TreeEnsemble:
+        """Concatenate trees that the core has grown, at least one.
+
+        >>> TreeEnsemble.from_grown(booster.run("squared", 0.0, 10))  # doctest: +SKIP
+        """
+        nodes, tree_begin = core.join_trees(list(trees))
+        return TreeEnsemble(**TreeArrays.from_grown(nodes).to_ensemble() | {"tree_begin": tree_begin})
+
     def extend(self, other: TreeEnsemble) -> TreeEnsemble:
         """Return the ensemble of these trees followed by those of another.
 
