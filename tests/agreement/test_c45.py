@@ -56,7 +56,7 @@ def check(seed: int, **sizes: int) -> None:
     assert tree_bytes(model.set_params(ledger=False).fit(table.frame(), table.y, table.weights)) == recorded
 
 
-@for_each("seed", range(320))
+@for_each("seed", range(160))
 def test_tree_candidates_and_answers_are_the_naive_ones(seed: int) -> None:
     check(seed, max_rows=60, max_columns=6)
 

@@ -59,12 +59,12 @@ def check(seed: int, **sizes: Any) -> None:
     assert tree_bytes(model.set_params(ledger=False).fit(table.frame(), table.y, table.weights)) == recorded
 
 
-@for_each("seed", range(150))
+@for_each("seed", range(80))
 def test_categories(seed: int) -> None:
     check(seed, max_rows=60, max_columns=5, kinds=("categorical",))
 
 
-@for_each("seed", range(150, 250))
+@for_each("seed", range(150, 200))
 def test_numbers_are_categories_too(seed: int) -> None:
     check(seed, max_rows=30, max_columns=4)
 

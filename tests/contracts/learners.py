@@ -76,7 +76,7 @@ OF_TREES = [
     _learner(
         sp.ExtraTreesRegressor, "targets", n_estimators=4, keep_targets=True, bootstrap=True, random_state=0
     ),
-    _learner(sp.GradientBoostingClassifier, n_estimators=30, random_state=0),
+    _learner(sp.GradientBoostingClassifier, n_estimators=20, random_state=0),
     _learner(
         sp.GradientBoostingClassifier,
         "stopping",
@@ -89,7 +89,7 @@ OF_TREES = [
         ledger=True,
         random_state=0,
     ),
-    _learner(sp.GradientBoostingRegressor, n_estimators=30, random_state=0),
+    _learner(sp.GradientBoostingRegressor, n_estimators=20, random_state=0),
     _learner(
         sp.GradientBoostingRegressor,
         "absolute",
@@ -126,21 +126,42 @@ ENSEMBLES = [
     _learner(sp.StackingRegressor, estimators=_NUMBER_TREES, cv=2),
     _learner(sp.EnsembleSelectionClassifier, estimators=_TREES, cv=2, n_steps=9),
     _learner(sp.EnsembleSelectionRegressor, estimators=_NUMBER_TREES, n_bags=3, cv=2, random_state=0),
-    _learner(sp.BaggingClassifier, random_state=0),
-    _learner(sp.BaggingClassifier, "votes", voting="hard", max_samples=0.8, bootstrap=False, random_state=0),
-    _learner(sp.BaggingClassifier, "C45", estimator=sp.C45Classifier(), n_estimators=3, random_state=0),
-    _learner(sp.BaggingRegressor, random_state=0),
+    _learner(sp.BaggingClassifier, n_estimators=5, random_state=0),
     _learner(
-        sp.BaggingRegressor, "patches", max_features=0.7, max_samples=0.7, oob_pruning=True, random_state=0
+        sp.BaggingClassifier,
+        "votes",
+        n_estimators=5,
+        voting="hard",
+        max_samples=0.8,
+        bootstrap=False,
+        random_state=0,
     ),
-    _learner(sp.OutputFlippingClassifier, n_estimators=9, random_state=0),
+    _learner(sp.BaggingClassifier, "C45", estimator=sp.C45Classifier(), n_estimators=3, random_state=0),
+    _learner(sp.BaggingRegressor, n_estimators=5, random_state=0),
+    _learner(
+        sp.BaggingRegressor,
+        "patches",
+        n_estimators=6,
+        max_features=0.7,
+        max_samples=0.7,
+        oob_pruning=True,
+        random_state=0,
+    ),
+    _learner(sp.OutputFlippingClassifier, n_estimators=5, random_state=0),
     _learner(
         sp.OutputFlippingClassifier, "soft", n_estimators=5, voting="soft", bootstrap=True, random_state=0
     ),
-    _learner(sp.OutputSmearingRegressor, n_estimators=9, random_state=0),
-    _learner(sp.OutputCodeClassifier, random_state=0),
+    _learner(sp.OutputSmearingRegressor, n_estimators=5, random_state=0),
+    _learner(sp.OutputCodeClassifier, n_candidates=50, random_state=0),
     _learner(sp.OutputCodeClassifier, "pairs", code="one-vs-one", decoding="hamming", random_state=0),
-    _learner(sp.OutputCodeClassifier, "coupled", code="sparse", decoding="probability", random_state=0),
+    _learner(
+        sp.OutputCodeClassifier,
+        "coupled",
+        code="sparse",
+        n_candidates=50,
+        decoding="probability",
+        random_state=0,
+    ),
     _learner(sp.NegativeCorrelationClassifier, n_estimators=4, max_iter=20, random_state=0),
     _learner(sp.NegativeCorrelationRegressor, n_estimators=4, max_iter=20, random_state=0),
     _learner(
@@ -164,7 +185,7 @@ ENSEMBLES = [
     _learner(sp.AdaBoostClassifier, "logit", algorithm="logit", n_estimators=8),
     _learner(sp.AdaBoostClassifier, "drawn", resample=True, n_estimators=8, random_state=0),
     _learner(sp.AdaBoostClassifier, "stopping", early_stopping=True, n_iter_no_change=5, random_state=0),
-    _learner(sp.AdaBoostRegressor),
+    _learner(sp.AdaBoostRegressor, n_estimators=15),
     _learner(sp.AdaBoostRegressor, "drawn", loss="square", resample=True, n_estimators=8, random_state=0),
 ]
 

@@ -18,6 +18,7 @@ import spinney as sp
 from contracts.bad_parameters import bad_values, words_for
 from contracts.learners import (
     EACH_CLASS,
+    EACH_KIND,
     LEARNERS,
     OF_TREES,
     UNSUPERVISED,
@@ -29,6 +30,7 @@ from contracts.learners import (
 from loops import for_each
 
 each_learner = pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
+each_kind = pytest.mark.parametrize("learner", EACH_KIND, ids=lambda learner: learner.name)
 each_default = pytest.mark.parametrize("learner", EACH_CLASS, ids=lambda learner: learner.name)
 
 
@@ -97,7 +99,7 @@ ODD = {
 }
 
 
-@each_learner
+@each_kind
 @for_each("case", ODD)
 def test_odd_tables_give_a_model(learner, case):
     X = ODD[case]
@@ -196,14 +198,14 @@ def check_any_numbers(learner, data):
         check_works(learner, X, y, weights)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 @pytest.mark.parametrize("learner", [one for one in EACH_CLASS if one in OF_TREES], ids=lambda one: one.name)
 def test_any_numbers_give_a_valid_model(learner, data):
     check_any_numbers(learner, data)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 @pytest.mark.parametrize(
     "learner", [one for one in EACH_CLASS if one not in OF_TREES], ids=lambda one: one.name

@@ -1,13 +1,15 @@
 """scikit-learn's own checks of estimators, on every class and kind of setting, with no expected failures."""
 
 import pytest
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import spinney as sp
-from contracts.learners import EACH_KIND, UNSUPERVISED, depends_on_chance
+from contracts.checks import each_check
+from contracts.learners import EACH_CLASS, EACH_KIND, UNSUPERVISED, depends_on_chance
+
+OTHERS = [learner for learner in EACH_KIND if learner not in EACH_CLASS]
 
 
-@parametrize_with_checks([learner() for learner in (*EACH_KIND, *UNSUPERVISED)])
+@each_check([learner() for learner in (*EACH_CLASS, *UNSUPERVISED)], [learner() for learner in OTHERS])
 def test_scikit_learns_checks(estimator, check):
     if depends_on_chance(estimator.get_params(deep=False)) and "equivalence" in check.func.__name__:
         pytest.skip("which rows are held out or drawn depends on how many there are")

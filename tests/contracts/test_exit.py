@@ -4,32 +4,28 @@ import subprocess
 import sys
 import textwrap
 
-import pytest
 
-WORK = {
-    "forest": "sp.RandomForestClassifier(20, n_jobs=2).fit(X, y)",
-    "tree": "sp.DecisionTreeClassifier(max_bins=None).fit(X, y)",
-    "predict": "model.predict(X)",
-}
-
-
-@pytest.mark.parametrize("work", WORK)
-def test_daemon_threads_at_exit_do_not_abort_the_process(work: str) -> None:
-    script = f"""
+def test_daemon_threads_at_exit_do_not_abort_the_process() -> None:
+    script = """
         import threading
         import numpy as np, spinney as sp
         X = np.random.default_rng(0).normal(size=(5000, 8))
         y = (X[:, 0] > 0).astype(int)
         model = sp.RandomForestClassifier(5).fit(X[:500], y[:500])
-        started = [threading.Event() for _ in range(4)]
+        works = [
+            lambda: sp.RandomForestClassifier(20, n_jobs=2).fit(X, y),
+            lambda: sp.DecisionTreeClassifier(max_bins=None).fit(X, y),
+            lambda: model.predict(X),
+        ]
 
-        def run(event):
+        def run(work, event):
             while True:
-                {WORK[work]}
+                work()
                 event.set()
 
-        for event in started:
-            threading.Thread(target=run, args=(event,), daemon=True).start()
+        started = [threading.Event() for _ in 2 * works]
+        for work, event in zip(2 * works, started):
+            threading.Thread(target=run, args=(work, event), daemon=True).start()
         for event in started:
             event.wait()
     """

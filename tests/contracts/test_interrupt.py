@@ -29,7 +29,7 @@ FAR = 2**40
 
 
 def small_problem(learner, n_rows=None):
-    n_rows = n_rows or fewer(learner, 2000)
+    n_rows = n_rows or fewer(learner, 1000)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_rows, 5))
     y = rng.normal(size=n_rows) if learner.kind == "regressor" else rng.integers(0, 3, n_rows)
@@ -217,7 +217,7 @@ def _fit_in_child(learner, X, y, expected, answer):
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @each_default
 def test_fit_then_fork_then_fit(learner):
-    X, y, _ = mixed_data(learner.kind, fewer(learner, 5000))
+    X, y, _ = mixed_data(learner.kind, fewer(learner, 2000))
     expected = learner.with_threads(2).fit(X, y).predict(X)
     context = multiprocessing.get_context("fork")
     answer = context.Queue()
@@ -237,7 +237,7 @@ def test_many_threads_predict_with_one_model(learner):
     model = learner.with_threads(2).fit(X, y)
     expected = model.predict(X)
     with ThreadPoolExecutor(8) as pool:
-        for found in pool.map(lambda _: model.predict(X), range(32)):
+        for found in pool.map(lambda _: model.predict(X), range(16)):
             assert_array_equal(found, expected)
 
 
@@ -246,5 +246,5 @@ def test_many_threads_fit_at_once(learner):
     X, y, weights = mixed_data(learner.kind, fewer(learner, 500))
     expected = learner.with_threads(2).fit(X, y, weights).predict(X)
     with ThreadPoolExecutor(6) as pool:
-        for found in pool.map(lambda _: learner.with_threads(2).fit(X, y, weights).predict(X), range(8)):
+        for found in pool.map(lambda _: learner.with_threads(2).fit(X, y, weights).predict(X), range(6)):
             assert_array_equal(found, expected)

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import spinney as sp
+from contracts.checks import each_check
 from contracts.matrix_learners import MATRIX_LEARNERS, matrix_data
 from spinney.io import dumps, loads
 
@@ -22,9 +22,7 @@ def fit(model, X, y, weights):
 
 
 # One setting of each class.
-@parametrize_with_checks(
-    [sp.CategoricalNB(), *(learner() for learner in MATRIX_LEARNERS if "-" not in learner.name)]
-)
+@each_check([sp.CategoricalNB(), *(learner() for learner in MATRIX_LEARNERS if "-" not in learner.name)])
 def test_scikit_learns_checks(estimator, check):
     if isinstance(estimator, sp.Perceptron) and "equivalence" in check.func.__name__:
         pytest.skip("an update twice as large is not the same as two updates")

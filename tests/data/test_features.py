@@ -138,7 +138,7 @@ PLAIN = st.recursive(
 )
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(st.dictionaries(st.sampled_from(sorted(STATE)), PLAIN, max_size=4))
 def test_any_change_is_refused_or_gives_a_sound_schema(changes):
     try:

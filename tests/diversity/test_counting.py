@@ -47,7 +47,7 @@ def test_weights_are_added_exactly(n_classes, greatest):
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_memory_is_one_byte_a_vote_and_blocks(weighted):
-    n_rows, n_members = 100_000, 100
+    n_rows, n_members = 400_000, 25
     predictions = np.random.default_rng(0).integers(0, 3, (n_rows, n_members), dtype=np.int8)
     weights = np.ones(n_rows) if weighted else None
     tracemalloc.start()

@@ -11,11 +11,11 @@ WATCH = Watch()
 
 
 def test_damaged_files_are_refused_or_predict() -> None:
-    results = fuzz([*toys(), *learners()], range(700), seed=1, watch=WATCH)
-    assert sum(results.values()) == 700
+    results = fuzz([*toys(), *learners()], range(400), seed=1, watch=WATCH)
+    assert sum(results.values()) == 400
     # Enough of each kind, or the damage has become too coarse to reach the validators.
-    assert results["CorruptModelFile"] + results["ModelFileError"] > 233
-    assert results["loaded and predicted"] + results["loaded"] > 23
+    assert results["CorruptModelFile"] + results["ModelFileError"] > 133
+    assert results["loaded and predicted"] + results["loaded"] > 13
 
 
 def test_a_case_depends_on_its_number_alone() -> None:

@@ -1,10 +1,10 @@
 """A checkpoint is a whole file or none, and training goes on from it to the same bytes, whatever ended it."""
 
+import itertools
+import multiprocessing
 import os
 import random
 import signal
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ import pytest
 import spinney as sp
 from spinney import GradientBoostingClassifier, GradientBoostingRegressor
 from spinney.gradient_boosting import Checkpoint
-from spinney.io import dumps
+from spinney.io import dumps, files
 from spinney.native import core
 
 
@@ -138,33 +138,29 @@ def test_the_wrong_rows_or_file_are_refused(tmp_path):
 
 # ---- kill -9 ----
 
-_TRAIN = """
-import os, signal, sys
-import spinney.io.files as files
-from gradient_boosting.test_checkpoint import LONG, problem
-from spinney import GradientBoostingClassifier
-from spinney.gradient_boosting import Checkpoint
-from spinney.native import core
 
-path, where, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
-calls = [0]
+def train(path, where, count):
+    """Train and be killed at a call inside a write, or at a poll of the core; run in a forked process."""
+    calls = itertools.count(1)
 
-def deadly(module, name):
-    original = getattr(module, name)
-    def call(*args, **kwargs):
-        calls[0] += 1
-        if calls[0] == count:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return original(*args, **kwargs)
-    setattr(module, name, call)
+    def deadly(module, name):
+        original = getattr(module, name)
 
-if where == "poll":
-    signal.signal(signal.SIGINT, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
-    core.interrupt_at_poll(count)
-else:
-    deadly(*{"sync": (os, "fsync"), "rename": (files.Path, "replace")}[where])
-GradientBoostingClassifier(**LONG).fit(*problem(), callbacks=Checkpoint(path, every=1))
-"""
+        def call(*args, **kwargs):
+            if next(calls) == count:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return original(*args, **kwargs)
+
+        setattr(module, name, call)
+
+    if where == "poll":
+        signal.signal(signal.SIGINT, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+        core.interrupt_at_poll(count)
+    else:
+        deadly(*{"sync": (os, "fsync"), "rename": (files.Path, "replace")}[where])
+    GradientBoostingClassifier(**LONG).fit(*problem(), callbacks=Checkpoint(path, every=1))
+
+
 LONG = {
     "preset": "classic",
     "n_estimators": 60,
@@ -176,9 +172,10 @@ LONG = {
 
 def train_and_kill(path, where, count):
     """Train in another process, killed at the given call inside a write or the given poll of the core."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    arguments = [sys.executable, "-c", _TRAIN, str(path), where, str(count)]
-    return subprocess.run(arguments, env=environment, timeout=120, check=False).returncode
+    child = multiprocessing.get_context("fork").Process(target=train, args=(path, where, count), daemon=True)
+    child.start()
+    child.join(timeout=120)
+    return child.exitcode
 
 
 def check_survival(path, whole, where, count):
@@ -191,7 +188,8 @@ def check_survival(path, whole, where, count):
     return 1
 
 
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs kill")
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs kill and fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize(("where", "count"), [("sync", 12), ("rename", 12), ("poll", 200)])
 def test_killed_inside_a_write_or_a_round(where, count, tmp_path):
     whole = GradientBoostingClassifier(**LONG).fit(*problem())
@@ -200,7 +198,8 @@ def test_killed_inside_a_write_or_a_round(where, count, tmp_path):
 
 @pytest.mark.long
 @pytest.mark.timeout(1800)
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs kill")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs kill and fork")
 def test_killed_at_fifty_moments(tmp_path):
     draw = random.Random(0)
     core.interrupt_at_poll(2**40)

@@ -10,9 +10,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import is_classifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import spinney as sp
+from contracts.checks import each_check
 from spinney.io import ModelFileError, dumps, loads
 from spinney.native import core
 
@@ -37,7 +37,7 @@ MODELS: list[Any] = [
 each_model = pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 
 
-@parametrize_with_checks(MODELS)
+@each_check(MODELS)
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
 

@@ -1,6 +1,7 @@
 """A file appears whole or not at all, and loading one runs no code but Spinney's own."""
 
 import io
+import multiprocessing
 import os
 import stat
 import subprocess
@@ -67,18 +68,28 @@ def test_a_failure_on_the_way_leaves_the_old_file_and_no_other(
     assert len(list(tmp_path.iterdir())) == 1
 
 
+def _save_and_die(path: Path) -> None:
+    os.fsync = lambda _descriptor: os._exit(9)  # type: ignore[assignment]
+    save(Free(value=2), path)
+
+
+def die_while_saving(path: Path) -> None:
+    """Save in a forked process that ends before the file is complete."""
+    child = multiprocessing.get_context("fork").Process(target=_save_and_die, args=(path,), daemon=True)
+    child.start()
+    child.join(timeout=60)
+    assert child.exitcode == 9
+
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_process_killed_while_saving_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "model.spinney"
     save(Free(value=1), path)
-    script = f"""
-        import os, sys
-        sys.path.insert(0, {str(Path(__file__).parents[1])!r})
-        from persistence.toys import Free
-        from spinney.io import save
-        os.fsync = lambda descriptor: os._exit(9)
-        save(Free(value=2), {str(path)!r})
-    """
-    assert subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=False).returncode == 9
+    die_while_saving(path)
     assert load(path).value == 1
 
 
@@ -221,20 +232,13 @@ def test_text_files_are_refused_by_save(tmp_path: Path) -> None:
         save(Free(), stream)  # type: ignore[arg-type]
 
 
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_what_a_killed_process_left_is_removed_at_the_next_save(tmp_path: Path) -> None:
     pytest.importorskip("fcntl")
     path, other = tmp_path / "model.spinney", tmp_path / "other.spinney"
-    script = f"""
-        import os, sys
-        sys.path.insert(0, {str(Path(__file__).parents[1])!r})
-        from persistence.toys import Free
-        from spinney.io import save
-        os.fsync = lambda descriptor: os._exit(9)
-        save(Free(value=2), sys.argv[1])
-    """
-    for target in (path, other):
-        done = subprocess.run([sys.executable, "-c", textwrap.dedent(script), str(target)], check=False)
-        assert done.returncode == 9
+    die_while_saving(path)
+    die_while_saving(other)
     assert len(list(tmp_path.glob(".spinney-*.tmp"))) == 2
     save(Free(value=1), path)
     assert len(list(tmp_path.glob(".spinney-*.tmp"))) == 1  # that of the other file

@@ -100,8 +100,7 @@ def test_rounds_of_trees_have_a_column_each(per_round):
         Predictor(TreeEnsemble.from_trees(trees), outputs_per_round=5)
 
 
-@pytest.mark.parametrize("gaps", [False, True])
-@pytest.mark.parametrize("n_thresholds", [9, 5000])
+@pytest.mark.parametrize(("n_thresholds", "gaps"), [(9, True), (5000, False)])
 @pytest.mark.parametrize("n_features", [3, 20, 40, 100, 130])
 def test_deep_trees_of_any_number_of_features(n_features, n_thresholds, gaps):
     """Rows of every length and width of codes, among them those that are too long."""
