@@ -21,7 +21,7 @@ namespace spinney {
 inline constexpr Size kChunkRows = 16384;
 using LocalRow = std::uint16_t;
 
-/// Fifteen histograms of 256 words leave room in a 32 KB cache for the rows that stream through.
+/// Fifteen histograms of 256 sums leave room in a 32 KB cache for the rows that stream through.
 inline constexpr Size kTileBundles = 15;
 
 /// Rows that go through one tile after the other: they stay in the second-level cache meanwhile, and a tile's
@@ -43,10 +43,10 @@ class Bytes {
     std::unique_ptr<std::uint8_t, Free> at_;
 };
 
-/// Some rows: their codes, `stride` bytes each, and their words.
+/// Some rows: their codes, `stride` bytes each, and their packed gradients and hessians.
 struct CodedRows {
     std::uint8_t* codes = nullptr;
-    Stat* words = nullptr;
+    Stat* packed = nullptr;
 };
 
 /// Bundles whose histograms are in the first-level cache together.
@@ -82,14 +82,14 @@ struct BundleRows {
 namespace detail {
 
 template <Size N>
-[[gnu::always_inline]] inline void add_row(Stat* hist, const std::uint8_t* code, Stat word) {
+[[gnu::always_inline]] inline void add_row(Stat* hist, const std::uint8_t* code, Stat packed) {
 #pragma GCC unroll 16
-    for (Size s = 0; s < N; ++s) hist[s * kBundleBins + code[s]] += word;
+    for (Size s = 0; s < N; ++s) hist[s * kBundleBins + code[s]] += packed;
 }
 
 template <Size N>
-void add_tile(Stat* __restrict hist, const std::uint8_t* codes, Size stride, const Stat* words, Size n) {
-    for (Size r = 0; r < n; ++r) add_row<N>(hist, codes + r * stride, words[r]);
+void add_tile(Stat* __restrict hist, const std::uint8_t* codes, Size stride, const Stat* packed, Size n) {
+    for (Size r = 0; r < n; ++r) add_row<N>(hist, codes + r * stride, packed[r]);
 }
 
 using AddTile = void (*)(Stat*, const std::uint8_t*, Size, const Stat*, Size);
@@ -107,21 +107,21 @@ void copy_rows(const CodedRows& to, const CodedRows& from, Size stride, const Lo
     for (Size i = 0; i < n; ++i) {
         const Size next = places[std::min(i + ahead, n - 1)];
         __builtin_prefetch(from.codes + next * step);
-        __builtin_prefetch(from.words + next);
+        __builtin_prefetch(from.packed + next);
         std::memcpy(to.codes + i * step, from.codes + places[i] * step, step);
-        to.words[i] = from.words[places[i]];
+        to.packed[i] = from.packed[places[i]];
     }
 }
 
 }  // namespace detail
 
-/// Add rows to the histograms of all bundles.  hist (n_slots, 256)
+/// Add rows to the histograms of all bundles.  hist (n_bundles, 256)
 inline void add_rows(Stat* hist, const BundleRows& shape, const CodedRows& rows, Size n) {
     static constexpr auto table = detail::add_tile_table(std::make_index_sequence<kTileBundles>{});
     for (Size begin = 0; begin < n; begin += kBlockRows)
         for (const BundleTile& tile : shape.tiles)
             table[tile.n - 1](hist + tile.first * kBundleBins, rows.codes + begin * shape.stride + tile.first,
-                              shape.stride, rows.words + begin, std::min(kBlockRows, n - begin));
+                              shape.stride, rows.packed + begin, std::min(kBlockRows, n - begin));
 }
 
 /// Copy the rows at `places` one behind the other.

@@ -45,11 +45,11 @@ struct Bundles {
 Bundles make_bundles(const CodeMatrix& x);
 
 /// A column's own histogram from that of its shared bundle.  out (n_bins + 1,), cleared here
-inline void unpack(Stat* out, Size n_out, const Bundle& bundle, Size place, const Stat* lines) {
+inline void unpack(Stat* out, Size n_out, const Bundle& bundle, Size place, const Stat* bins) {
     std::fill_n(out, n_out, 0);
     const Size step = bundle.features.size();
     const std::uint8_t* code = bundle.codes_of.data() + place;
-    for (Size i = 0; i < bundle.n_bins; ++i) out[code[i * step]] += lines[i];
+    for (Size i = 0; i < bundle.n_bins; ++i) out[code[i * step]] += bins[i];
 }
 
 }  // namespace spinney

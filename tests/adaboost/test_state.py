@@ -45,7 +45,7 @@ def test_members_that_differ_are_kept_one_by_one():
 @pytest.mark.parametrize(
     "part, value",
     [
-        ("pattern", 3),
+        ("template", 3),
         ("random_states", [1]),
         ("schema", {}),
         ("trees", [1, 2]),

@@ -307,6 +307,10 @@ def _combinations() -> Iterator[Fit]:
 FITS = [*_trees(), *_forests(), *_boosting(), *_combinations()]
 
 
+# Name in a file today -> its name when the hashes were taken.
+_BEFORE = {"template": "pattern"}
+
+
 def content_hash(model: Any) -> str:
     """Hash what a model file holds: classes and fitted state, without parameters and version."""
     document = decode(dumps(model))
@@ -319,7 +323,7 @@ def _add(digest: Any, value: Any) -> None:
     if isinstance(value, dict):
         for key, part in value.items():
             if key not in ("params", "chosen_", "chosen_parameters"):
-                digest.update(repr(key).encode())
+                digest.update(repr(_BEFORE.get(key, key)).encode())
                 _add(digest, part)
     elif isinstance(value, Tagged):
         digest.update(repr(value.name).encode())

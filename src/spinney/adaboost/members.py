@@ -341,7 +341,7 @@ def _category_table(stumps: list[tuple[TreeArrays, Floats]], n_categories: int) 
 
 # ---- model files: trees that share a schema are stored as one ensemble ----
 
-_PARTS = ("pattern", "random_states", "schema", "trees", "classes", "max_features")
+_PARTS = ("template", "random_states", "schema", "trees", "classes", "max_features")
 
 
 def pack_members(members: Sequence[Any]) -> dict[str, Any] | None:
@@ -357,7 +357,7 @@ def pack_members(members: Sequence[Any]) -> dict[str, Any] | None:
     if any(one != same[0] for one in same) or first.ccp_alpha_ or hasattr(first, "ledger_"):
         return None
     return {
-        "pattern": clone(first).set_params(random_state=None),
+        "template": clone(first).set_params(random_state=None),
         "random_states": [member.random_state for member in members],
         "schema": first.schema_.to_state(),
         "trees": TreeEnsemble.from_trees(member.tree_ for member in members),
@@ -383,8 +383,10 @@ def _common_state(member: Any) -> tuple[Any, ...]:
 
 def unpack_members(packed: Any) -> list[Any]:
     """Return the members from unchecked packed data."""
-    require(isinstance(packed, Mapping) and set(packed) == set(_PARTS), "its members are not packed trees")
-    template, seeds, trees = packed["pattern"], packed["random_states"], packed["trees"]
+    if isinstance(packed, Mapping):  # files of version 0.1 call the template a pattern
+        packed = {"template" if name == "pattern" else name: part for name, part in packed.items()}
+    require(isinstance(packed, dict) and set(packed) == set(_PARTS), "its members are not packed trees")
+    template, seeds, trees = packed["template"], packed["random_states"], packed["trees"]
     require(isinstance(template, BaseTree) and isinstance(trees, TreeEnsemble), "its members are not trees")
     schema = Schema.from_state(packed["schema"])
     trees.validate([len(feature.categories) for feature in schema.features])
