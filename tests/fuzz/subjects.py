@@ -4,8 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import spinney as sp
 from contracts.learners import LEARNERS, mixed_data
 from persistence.toys import Free, fitted_toy, toy_data
+
+for _name in sp.__all__:  # a file that names another class imports all of Spinney
+    getattr(sp, _name)
 
 N_ROWS = 60
 """Few, so that the files are small and damage seldom falls where it changes nothing."""

@@ -222,6 +222,7 @@ BAD = {
     "Cs": [0, "many", [-1.0]],
     "l1_ratios": [2.0, [1.5], []],
     "refit": ["yes"],
+    "use_legacy_attributes": [True],
     "family": ["cauchy", None],
     "link": ["probit", None],
     "power": [0.5, "half"],

@@ -47,6 +47,19 @@ class _Machine(NamedTuple):
     seed: int
     owner: str
 
+    @classmethod
+    def of(cls, model: LinearSVC | LinearSVR) -> _Machine:
+        """Return the settings of an estimator."""
+        options = model.C, model.tol, model.max_iter, model.fit_intercept, model.intercept_scaling
+        return cls(*options, draw_seed(model.random_state), type(model).__name__)
+
+    def box(self, n_rows: int, weights: Floats | None, smooth: bool) -> tuple[Floats, Floats]:
+        """Return the limits of the dual variables, and what a squared loss adds to the diagonal."""
+        most = np.full(n_rows, self.C) if weights is None else self.C * weights
+        if not smooth:
+            return most, np.zeros(n_rows)
+        return np.where(most > 0, np.inf, 0.0), 0.5 / np.maximum(most, np.finfo(np.float64).tiny)
+
     def primal(self, design: Design, loss: RowLoss, l1: bool) -> tuple[Floats, float, int]:
         """Minimize ½ ‖w‖² (or ‖w‖₁) + C Σ loss by Newton's method.  -> coefficients, intercept, iterations"""
         scale = 1.0 / self.C
@@ -222,15 +235,7 @@ class LinearSVC(LinearClassifier):
         if self.class_weight is not None:
             weights = apply_class_weights(weights, self.class_weight, np.asarray(y))
         classes: Any = training.classes
-        machine = _Machine(
-            self.C,
-            self.tol,
-            self.max_iter,
-            self.fit_intercept,
-            self.intercept_scaling,
-            draw_seed(self.random_state),
-            type(self).__name__,
-        )
+        machine = _Machine.of(self)
         chosen = [1] if len(classes) == 2 else range(len(classes))
         fits = [self._one(machine, training.design, np.where(codes == k, 1.0, -1.0), weights) for k in chosen]
         return self._set_fitted(
@@ -249,9 +254,7 @@ class LinearSVC(LinearClassifier):
         smooth = self.loss == "squared_hinge"
         if l1 or not _use_dual(self.dual, smooth, design):
             return machine.primal(design, SquaredHingeLoss(signs, weights, None, design.n_threads), l1)
-        most = np.full(len(signs), machine.C) if weights is None else machine.C * weights
-        diagonal = 0.5 / np.maximum(most, np.finfo(np.float64).tiny) if smooth else np.zeros(len(signs))
-        limit = np.where(most > 0, np.inf, 0.0) if smooth else most
+        limit, diagonal = machine.box(len(signs), weights, smooth)
         bounds = np.where(signs > 0, 0.0, -limit), np.where(signs > 0, limit, 0.0)
         return machine.dual(design, signs, bounds, diagonal, 0.0)
 
@@ -371,20 +374,10 @@ class LinearSVR(RegressorMixin, LinearRegressor):  # type: ignore[misc]
             raise InputError(f"LinearSVR supports one target; y has {training.y.shape[1]} columns.")
         design, weights = training.design, training.weights
         values = np.ascontiguousarray(training.y[:, 0])
-        machine = _Machine(
-            self.C,
-            self.tol,
-            self.max_iter,
-            self.fit_intercept,
-            self.intercept_scaling,
-            draw_seed(self.random_state),
-            type(self).__name__,
-        )
+        machine = _Machine.of(self)
         smooth = self.loss == "squared_epsilon_insensitive"
         if _use_dual(self.dual, smooth, design):
-            most = np.full(len(values), machine.C) if weights is None else machine.C * weights
-            diagonal = 0.5 / np.maximum(most, np.finfo(np.float64).tiny) if smooth else np.zeros(len(values))
-            limit = np.where(most > 0, np.inf, 0.0) if smooth else most
+            limit, diagonal = machine.box(len(values), weights, smooth)
             found = machine.dual(design, values, (-limit, limit), diagonal, self.epsilon)
         else:
             loss = SquaredTubeLoss(values, weights, None, design.n_threads, self.epsilon)

@@ -16,9 +16,10 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
-from spinney.core.errors import InputTypeError
+from spinney.core.errors import InputTypeError, SpinneyError
 from spinney.core.parameters import thread_count
 from spinney.core.progress import track
+from spinney.data import read_table
 from spinney.io import Persistent
 
 _WEIGHT = "sample_weight"
@@ -125,6 +126,20 @@ def run_jobs(
         # while they run native code would be aborted.
         for thread in set(threading.enumerate()) - set(others):
             atexit.register(thread.join)
+        raise
+
+
+def fit_members(owner: Any, fit: Callable[..., Any], calls: list[tuple[Any, ...]], X: Any) -> list[Any]:
+    """Fit one member per call, with the n_jobs and verbose of the ensemble that owns them.
+
+    X is the whole table, of which members may get some rows only.
+    """
+    title = f"{type(owner).__name__}: fitting members" if owner.verbose else None
+    try:
+        return run_jobs(fit, calls, owner.n_jobs, title)
+    except SpinneyError as error:
+        if error.row is not None:
+            read_table(X)  # members count their own rows; this raises the error with the true row index
         raise
 
 

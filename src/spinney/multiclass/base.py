@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, ClassVar, Self
 
@@ -12,12 +12,9 @@ from sklearn.base import ClassifierMixin, MetaEstimatorMixin, is_regressor
 
 from spinney.base import Estimator, parameters
 from spinney.core.arrays import Floats
-from spinney.core.errors import SpinneyError
 from spinney.core.parameters import FLAG, Integer, Rule
-from spinney.data import read_table
 from spinney.io import require
 from spinney.members.base_estimators import AnyEstimator, base_estimator_tags
-from spinney.members.fitting import run_jobs
 from spinney.members.tables import check_described, count_rows
 
 
@@ -32,16 +29,6 @@ class BinaryMembers(ClassifierMixin, MetaEstimatorMixin, Estimator, persistent_n
     _state_attributes: ClassVar[tuple[str, ...]] = ("n_features_in_", "feature_names_in_")
 
     estimators_: list[Any]
-
-    def _fit_members(self, fit: Callable[..., Any], calls: list[tuple[Any, ...]], X: Any) -> list[Any]:
-        """Fit one member per call; X is the whole table, of which members may get some rows only."""
-        title = f"{type(self).__name__}: fitting members" if self.verbose else None
-        try:
-            return run_jobs(fit, calls, self.n_jobs, title)
-        except SpinneyError as error:
-            if error.row is not None:
-                read_table(X)  # members count their own rows; this raises the error with the true row index
-            raise
 
     def _check_fitted(self) -> None:
         require(type(self.estimators_) is list, "the classifier has no list of members")

@@ -17,7 +17,7 @@ from spinney.data.target import encode_labels
 from spinney.data.weights import check_weights
 from spinney.io import require
 from spinney.members.base_estimators import base_estimator_tags
-from spinney.members.fitting import run_jobs
+from spinney.members.fitting import fit_members, run_jobs
 from spinney.members.tables import (
     check_input,
     check_labels,
@@ -132,7 +132,7 @@ class OneVsOneClassifier(BinaryMembers):
             (self.estimator, X, codes, pair, _without_zeros(weights, codes, pair), indices and indices[p])
             for p, pair in enumerate(pairs)
         ]
-        members = self._fit_members(fit_pair, calls, X)
+        members = fit_members(self, fit_pair, calls, X)
         return self._set_fitted(estimators_=members, classes_=classes, pairwise_indices_=indices, **described)
 
     # ---- prediction ----

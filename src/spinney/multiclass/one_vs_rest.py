@@ -18,7 +18,7 @@ from spinney.data.target import encode_labels, read_target
 from spinney.data.weights import check_weights
 from spinney.io import require
 from spinney.members.base_estimators import make_member
-from spinney.members.fitting import fit_member, run_jobs
+from spinney.members.fitting import fit_member, fit_members, run_jobs
 from spinney.members.tables import check_input, check_labels, count_rows, count_training_rows, describe_input
 from spinney.multiclass.base import (
     BinaryMembers,
@@ -137,7 +137,7 @@ class OneVsRestClassifier(BinaryMembers):
             chosen = range(len(classes)) if len(classes) > 2 else range(1, len(classes))
             sides = [(codes == k).astype(np.int64) for k in chosen]
         calls = [(self.estimator, X, side, weights) for side in sides]
-        members = self._fit_members(fit_side, calls, X)
+        members = fit_members(self, fit_side, calls, X)
         return self._set_fitted(
             estimators_=members, classes_=classes, multilabel_=labels is not None, **described
         )

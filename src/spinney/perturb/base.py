@@ -13,11 +13,8 @@ from sklearn.base import MetaEstimatorMixin
 
 from spinney.bagging.predictions import mean_prediction
 from spinney.base import Estimator, parameters
-from spinney.core.errors import SpinneyError
-from spinney.data import read_table
 from spinney.io import require
 from spinney.members.base_estimators import base_estimator_tags
-from spinney.members.fitting import run_jobs
 from spinney.members.tables import check_described, check_input
 
 
@@ -38,16 +35,6 @@ class _MemberEnsemble(MetaEstimatorMixin, Estimator):  # type: ignore[misc]
     def _template(self) -> Any:
         """Return the estimator that members are copies of."""
         return self._default_estimator() if self.estimator is None else self.estimator
-
-    def _fit_members(self, fit: Callable[..., Any], calls: list[tuple[Any, ...]], X: Any) -> list[Any]:
-        """Fit one member per call; X is the whole table, of which members may get some rows only."""
-        title = f"{type(self).__name__}: fitting members" if self.verbose else None
-        try:
-            return run_jobs(fit, calls, self.n_jobs, title)
-        except SpinneyError as error:
-            if error.row is not None:
-                read_table(X)  # members count their own rows; this raises the error with the true row index
-            raise
 
     def _mean_prediction(self, X: Any, predict: Callable[[Any, Any], NDArray[Any]]) -> NDArray[np.float64]:
         """Return the mean over the members of ``predict(member, X)``.  -> (n_rows, …)"""

@@ -20,7 +20,7 @@ from spinney.data.target import encode_labels
 from spinney.data.weights import check_weights
 from spinney.io import require
 from spinney.members.base_estimators import AnyEstimator, make_member
-from spinney.members.fitting import fit_member, run_jobs
+from spinney.members.fitting import fit_member, fit_members, run_jobs
 from spinney.members.tables import (
     check_input,
     check_labels,
@@ -168,7 +168,7 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
             )
             for t in range(n_members)
         ]
-        members = self._fit_members(_fit_sides, calls, X)
+        members = fit_members(self, _fit_sides, calls, X)
         return self._set_fitted(estimators_=members, classes_=classes, code_book_=code, **described)
 
     def _make_code(self, present: NDArray[np.bool_], rng: np.random.Generator) -> output_codes.Code:

@@ -23,7 +23,7 @@ from spinney.data.target import encode_labels, encode_values, read_target
 from spinney.data.weights import check_weights
 from spinney.io import require
 from spinney.members.base_estimators import AnyEstimator, base_estimator_tags, make_member
-from spinney.members.fitting import fit_member, takes_sample_as_weights
+from spinney.members.fitting import fit_member, fit_members, takes_sample_as_weights
 from spinney.members.tables import (
     check_labels,
     count_training_rows,
@@ -186,7 +186,7 @@ class _OutputPerturbation(_MemberEnsemble):
         table, template = copies.take(X), self._template()
         common = (template, table, perturb, copies, self.bootstrap, seed)
         calls = [(*common, t) for t in range(self.n_estimators)]
-        members = self._fit_members(_fit_perturbed, calls, X)
+        members = fit_members(self, _fit_perturbed, calls, X)
         return self._set_fitted(estimators_=members, **described, **fitted, **more)
 
 
