@@ -210,7 +210,6 @@ KINDS = (
     "GradientBoostingClassifier-stopping",
     "VotingClassifier-learned",
     "BaggingRegressor-patches",
-    "OutputCodeClassifier-coupled",
     "AdaBoostClassifier-depth",
     "AdaBoostClassifier-logit",
     "AdaBoostClassifier-drawn",

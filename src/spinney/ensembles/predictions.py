@@ -150,7 +150,8 @@ def _align_columns(member: Any, values: Array, method: Method, classes: NDArray[
         return values.reshape(-1, 1)
     if method == "decision_function" and single:
         # One value decides between two classes: it is for the second, and as much against the first.
-        values = np.column_stack([-values.ravel(), values.ravel()])
+        column = values.reshape(-1, 1)
+        values = column if len(indices) == 1 else np.hstack([-column, column])
     if values.ndim != 2 or values.shape[1] != len(indices):
         raise InputError(
             f"{method} of {type(member).__name__} returned an array of shape {values.shape} "
