@@ -331,6 +331,8 @@ def _aligned(part: Scoring, classes: NDArray[Any] | None, hard: bool) -> Express
 
 
 def _stacking(model: Any) -> Scoring:
+    if model.n_outputs_ > 1:
+        raise refuse(model, "it has several outputs", "Fit one model per output.")
     parts = [describe_scoring(member) for member in model.estimators_]
     if not same_inputs([part.schema for part in parts]):
         raise refuse(model, "its members read the table in different ways")

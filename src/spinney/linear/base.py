@@ -155,7 +155,7 @@ class LinearRegressor(LinearModel, persistent_name=""):
 
 def is_column(y: Any) -> bool:
     """Return True if a target is an array or a frame of one column."""
-    shape = getattr(y, "shape", ())
+    shape: tuple[int, ...] = getattr(y, "shape", ())
     return len(shape) == 2 and shape[1] == 1
 
 
