@@ -45,12 +45,15 @@ class BoundBooster {
     void set_rows(const Vector<double>& y, const std::optional<Vector<double>>& weights,
                   const Matrix<double>& scores) {
         const Size n = booster_->n_rows();
-        if (y.size() != n || scores.shape(0) != n || (weights && weights->size() != n))
-            throw nb::value_error("y, weights and scores must have one entry for each row of the matrix");
+        if (scores.shape(0) != n || (weights && weights->size() != n))
+            throw nb::value_error("weights and scores must have one entry for each row of the matrix");
         if (scores.shape(1) == 0) throw nb::value_error("there must be at least one score");
+        if (y.size() != n && y.size() != n * scores.shape(1))
+            throw nb::value_error("y must have one entry for each row, or for each score of each row");
         n_scores_ = scores.shape(1);
+        n_outputs_ = y.size() / n;
         classes_ = 0;
-        for (Size r = 0; r < n; ++r)
+        for (Size r = 0; r < y.size(); ++r)
             classes_ = std::max(classes_, y.data()[r] >= 0 ? y.data()[r] + 1 : HUGE_VAL);
         bool positive = !weights;
         for (Size r = 0; weights && r < n; ++r) {
@@ -58,7 +61,8 @@ class BoundBooster {
             positive = positive || weights->data()[r] > 0;
         }
         if (!positive) throw nb::value_error("all weights are zero");
-        booster_->set_rows(y.data(), weights ? weights->data() : nullptr, scores.data(), n_scores_);
+        booster_->set_rows(y.data(), n_outputs_, weights ? weights->data() : nullptr, scores.data(),
+                           n_scores_);
     }
 
     nb::list run(const std::string& loss, double parameter, Size n_rounds) {
@@ -108,16 +112,16 @@ class BoundBooster {
   private:
     LossName checked(const std::string& loss) const {
         const LossName name = parse_spelling<LossName>(nb::cast(loss));
-        if (name == LossName::softmax && classes_ > static_cast<double>(n_scores_))
+        if (name == LossName::softmax && (n_outputs_ > 1 || classes_ > static_cast<double>(n_scores_)))
             throw nb::value_error("a class code is out of range");
-        if (name != LossName::softmax && n_scores_ > 1)
-            throw nb::value_error("only the softmax loss takes several scores");
+        if (name != LossName::softmax && n_scores_ != n_outputs_)
+            throw nb::value_error("only the softmax loss takes several scores of one output");
         return name;
     }
 
     std::unique_ptr<Booster> booster_;
     Size n_features_;
-    Size n_scores_ = 0;
+    Size n_scores_ = 0, n_outputs_ = 1;
     double classes_ = 0;  // more than the greatest class code
 };
 
@@ -131,7 +135,8 @@ void register_boost(nb::module_& m) {
         .def(nb::init<const spinney::CodeMatrix&, spinney::BoostOptions>(), "matrix"_a, "options"_a,
              nb::keep_alive<1, 2>())
         .def("set_rows", &Bound::set_rows, "y"_a, "weights"_a.none(), "scores"_a,
-             "Take targets, weights and first scores; rows of weight 0 are only scored.")
+             "Take targets, one output after the other, weights and first scores; rows of weight 0 are only "
+             "scored.")
         .def("run", &Bound::run, "loss"_a, "parameter"_a, "n_rounds"_a,
              "Boost by a loss that is built in; one tree for each score and round.")
         .def("step", &Bound::step, "gradient"_a, "hessian"_a,

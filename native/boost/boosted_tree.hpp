@@ -28,7 +28,7 @@ struct BoostTable {
 
 /// Target and weights of the rows, the same for all rounds.
 struct BoostTarget {
-    std::vector<double> y;
+    std::vector<double> y;  // one output after the other
     std::vector<double> weights;  // empty: all ones
     bool integer_weights = true;  // a row of weight 2 is then the row twice
     double total_weight = 0;
@@ -40,8 +40,8 @@ struct BoostTarget {
     /// Number of rows, a row of weight 2 counted twice; weights with a mean below 1 are proportions.
     double n_counted() const { return std::max(total_weight, static_cast<double>(n_weighted)); }
 
-    /// values (n,); row_weights (n,) or null
-    void set(const double* values, const double* row_weights, Size n);
+    /// values (n_outputs, n); row_weights (n,) or null
+    void set(const double* values, Size n_outputs, const double* row_weights, Size n);
 };
 
 /// The rows of one tree. Rows that were not drawn follow the splits only: they have no packed gradient.

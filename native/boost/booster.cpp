@@ -24,9 +24,10 @@ class TreeBooster final : public Booster {
           grower_(make_boosted_grower(table_, o_, times_)),
           round_(o_.first_round) {}
 
-    void set_rows(const double* y, const double* weights, const double* scores, Size n_scores) override {
+    void set_rows(const double* y, Size n_outputs, const double* weights, const double* scores,
+                  Size n_scores) override {
         const Size n = table_.x.n_rows;
-        target_.set(y, weights, n);
+        target_.set(y, n_outputs, weights, n);
         quantizer_.set_weights();
         scores_.assign(n_scores, std::vector<double>(n));
         for (Size r = 0; r < n; ++r)
@@ -112,7 +113,9 @@ class TreeBooster final : public Booster {
     }
 
     LossRows loss_rows() const {
-        return {target_.y.data(), target_.weights_or_null(), scores_, log_sum_exp_.data()};
+        return {target_.y.data(), target_.y.size() / table_.x.n_rows,
+                table_.x.n_rows,  target_.weights_or_null(),
+                scores_,          log_sum_exp_.data()};
     }
 
     /// Sum over chunks in their order, for any number of threads.
@@ -166,7 +169,7 @@ class TreeBooster final : public Booster {
         BoostedTree tree = grower_->grow(rows, address, interrupt);
         return times_.time(Phase::update, [&] {
             const std::vector<LeafSums> leaf_sums = sum_leaves(tree, rows);
-            const std::vector<double> values = fit_leaves(tree, rows, leaf_sums, scores_[k], loss);
+            const std::vector<double> values = fit_leaves(tree, rows, leaf_sums, k, loss);
             update_scores(scores_[k], tree, rows, values);
             return flatten(tree, leaf_sums, values);
         });
@@ -251,22 +254,22 @@ class TreeBooster final : public Booster {
 
     /// Leaf values, learning rate included: a Newton step, or a quantile of the residuals.  -> (n_leaves,)
     std::vector<double> fit_leaves(const BoostedTree& tree, const BoostRows& rows,
-                                   const std::vector<LeafSums>& sums, const std::vector<double>& scores,
-                                   const Loss& loss) {
+                                   const std::vector<LeafSums>& sums, Size k, const Loss& loss) {
         std::vector<double> out(tree.leaves.size());
         const bool by_quantile = loss.name == LossName::absolute || loss.name == LossName::quantile ||
                                  loss.name == LossName::huber;
         Pool::shared().parallel_for(by_quantile ? o_.n_threads : 1, out.size(), [&](Size i, int) {
             const BoostNode& leaf = tree.nodes[static_cast<Size>(tree.leaves[i])];
-            const double value = by_quantile ? fit_quantile(tree, rows, leaf, scores, loss)
+            const double value = by_quantile ? fit_quantile(tree, rows, leaf, k, loss)
                                              : newton_step(sums[i], out.size() == 1, loss.name);
             out[i] = o_.learning_rate * std::clamp(value, leaf.lower, leaf.upper);
         });
         return out;
     }
 
-    double fit_quantile(const BoostedTree& tree, const BoostRows& rows, const BoostNode& leaf,
-                        const std::vector<double>& scores, const Loss& loss) const {
+    double fit_quantile(const BoostedTree& tree, const BoostRows& rows, const BoostNode& leaf, Size k,
+                        const Loss& loss) const {
+        const double *y = loss_rows().output(k), *scores = scores_[k].data();
         std::vector<Residual> residuals;
         residuals.reserve(leaf.n_rows);
         const Size n_chunks = table_.n_chunks();
@@ -275,8 +278,7 @@ class TreeBooster final : public Booster {
             const auto add = [&](Size begin, Size end) {
                 for (Size i = begin; i < end; ++i) {
                     const Size r = c * kChunkRows + rows.ids[c * kChunkRows + i];
-                    if (target_.weight(r) > 0)
-                        residuals.emplace_back(target_.y[r] - scores[r], target_.weight(r));
+                    if (target_.weight(r) > 0) residuals.emplace_back(y[r] - scores[r], target_.weight(r));
                 }
             };
             add(range.begin, range.end);

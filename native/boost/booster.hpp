@@ -17,8 +17,9 @@ class Booster {
   public:
     virtual ~Booster() = default;
 
-    /// y (n_rows,); weights (n_rows,) or null; scores (n_rows, n_scores)
-    virtual void set_rows(const double* y, const double* weights, const double* scores, Size n_scores) = 0;
+    /// y (n_outputs, n_rows): 1, or one per score; weights (n_rows,) or null; scores (n_rows, n_scores)
+    virtual void set_rows(const double* y, Size n_outputs, const double* weights, const double* scores,
+                          Size n_scores) = 0;
 
     /// Boost by a built-in loss: n_scores trees per round.
     virtual std::vector<FlatTree> run(const Loss& loss, Size n_rounds, Interrupt& interrupt) = 0;

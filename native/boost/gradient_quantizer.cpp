@@ -10,8 +10,8 @@
 
 namespace spinney {
 
-void BoostTarget::set(const double* values, const double* row_weights, Size n) {
-    y.assign(values, values + n);
+void BoostTarget::set(const double* values, Size n_outputs, const double* row_weights, Size n) {
+    y.assign(values, values + n_outputs * n);
     weights.clear();
     total_weight = static_cast<double>(n);
     n_weighted = n;

@@ -158,7 +158,7 @@ GradientSums write_gradients(const LossRows& rows, Size begin, Size end, double*
 
 GradientSums compute_gradients(const Loss& loss, const LossRows& rows, Size k, Size begin, Size end,
                                double* gradient, double* hessian) {
-    const double *y = rows.y, *s = rows.scores[k].data(), *z = rows.log_sum_exp;
+    const double *y = rows.output(k), *s = rows.scores[k].data(), *z = rows.log_sum_exp;
     if (loss.name == LossName::softmax) {
         const SoftmaxLoss softmax{static_cast<double>(k)};
         return write_gradients(rows, begin, end, gradient, hessian, [=](Size r, Size n) {
@@ -188,7 +188,11 @@ void compute_log_sum_exp(double* out, std::span<const std::vector<double>> score
 double loss_of_row(const Loss& loss, const LossRows& rows, Size r) {
     if (loss.name == LossName::softmax)
         return rows.log_sum_exp[r] - rows.scores[static_cast<Size>(rows.y[r])][r];
-    return with_loss(loss, [&](auto one) { return one.value(rows.scores[0][r], rows.y[r]); });
+    return with_loss(loss, [&](auto one) {
+        double sum = 0;
+        for (Size k = 0; k < rows.n_outputs; ++k) sum += one.value(rows.scores[k][r], rows.output(k)[r]);
+        return sum / static_cast<double>(rows.n_outputs);
+    });
 }
 
 }  // namespace spinney

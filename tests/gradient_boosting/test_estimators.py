@@ -448,7 +448,6 @@ def test_it_works_in_pipelines_and_searches():
             [0.0, 1.0, 2.0],
             "set of features",
         ),
-        (GradientBoostingRegressor, [[1.0, 2.0]] * 3, "2 outputs"),
         (GradientBoostingRegressor, [1e308, 1e308, 1e308], "large"),
         (
             lambda: GradientBoostingRegressor(scoring="tidiness", early_stopping=True, preset="classic"),

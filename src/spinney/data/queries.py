@@ -111,7 +111,7 @@ def _one_dimensional(values: Any, name: str) -> NDArray[Any]:
 
 def _is_missing(ids: NDArray[Any]) -> NDArray[np.bool_]:
     if ids.dtype.kind == "f":
-        return np.isnan(ids)
+        return np.isnan(ids.astype(np.float64))
     if ids.dtype.kind != "O":
         return np.zeros(len(ids), dtype=np.bool_)
     missing = [one is None or (isinstance(one, float) and math.isnan(one)) for one in ids.tolist()]

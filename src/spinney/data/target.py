@@ -215,6 +215,18 @@ def by_output(values: Any) -> list[Any]:
     return values if type(values) is list else [values]
 
 
+def decode_classes(codes: NDArray[np.intp], classes: Any) -> NDArray[Any]:
+    """Return the labels of class codes (n_rows,), or (n_rows, n_outputs) with a list of classes.
+
+    >>> decode_classes(np.array([[0, 1]]), [np.array([5, 6]), np.array([7, 8])]).tolist()
+    [[5, 8]]
+    """
+    if type(classes) is list:
+        return np.stack([labels[codes[:, k]] for k, labels in enumerate(classes)], axis=1)
+    labels: NDArray[Any] = classes[codes]
+    return labels
+
+
 def class_attributes(classes: Any) -> dict[str, Any]:
     """Return ``classes_`` and ``n_classes_``; with several outputs, classes are a list of arrays."""
     if type(classes) is list:

@@ -137,6 +137,8 @@ def _boosting(model: Any) -> Scoring:
     if isinstance(model, GradientBoostingRegressor):
         return Scoring(name, schema, _linked(model, link, scores))
     classes = model.classes_
+    if type(classes) is list:
+        raise refuse(model, "it has several outputs", "Fit one model per output.")
     if len(classes) == 1:
         ones = Constant(np.ones(1))
         return Scoring(name, schema, ones, scores, Decision(ones), classes)

@@ -17,6 +17,7 @@ from spinney.base import TableEstimator
 from spinney.core.errors import InputError
 from spinney.core.parameters import check_parameters, draw_seed, thread_count
 from spinney.data.schema import Table, read_table
+from spinney.data.target import by_output, class_attributes
 from spinney.data.training_set import Task
 from spinney.gradient_boosting.callbacks import Callback, Progress, check_callbacks, check_same_rows
 from spinney.gradient_boosting.categories import TargetStatistics
@@ -33,7 +34,7 @@ from spinney.gradient_boosting.evaluation import (
 )
 from spinney.gradient_boosting.ledger import GradientLedger
 from spinney.gradient_boosting.parameters import BoostingParameters
-from spinney.gradient_boosting.passes import BoostingFit, Fitted, Position, TrainedRounds
+from spinney.gradient_boosting.passes import BoostingFit, Fitted, Position, TrainedRounds, check_members
 from spinney.gradient_boosting.rounds import Callbacks, LossScorer, Scorer, make_scorer
 from spinney.gradient_boosting.training_set import (
     BoostingSet,
@@ -46,7 +47,8 @@ from spinney.inspect.explainable import Explainable
 from spinney.inspect.tree_view import TreeView, view_tree
 from spinney.io import load, require
 from spinney.losses.losses import IDENTITY, Loss
-from spinney.members.tables import check_labels, is_array
+from spinney.losses.multi_output import MultiOutputLoss
+from spinney.members.tables import check_classes, is_array
 from spinney.tree.ensemble import TreeEnsemble
 from spinney.tree.predictor import Predictor
 from spinney.tree.tree_sum import TreeSum
@@ -58,6 +60,7 @@ class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
     """Sum of trees, of which only those up to ``best_iteration_`` are used."""
 
     _task: ClassVar[Task]
+    _multi_output: ClassVar[bool] = False
     _rounds_name: ClassVar[str] = "n_estimators"
     _required_attributes: ClassVar[tuple[str, ...]] = (
         "ensemble_",
@@ -115,12 +118,11 @@ class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
         """Return the loss that the parameters name."""
 
     @classmethod
-    def _resume(cls, path: str | os.PathLike[str], *arguments: Any, queries: Any = None) -> Self:
-        """Load a checkpoint and go on; ``arguments`` are those of `_fit`."""
+    def _load_checkpoint(cls, path: str | os.PathLike[str]) -> Self:
         model = load(path)
         if not isinstance(model, cls):
             raise InputError(f"{str(path)!r} holds a {type(model).__name__}, not a {cls.__name__}.")
-        return cls._fit(model, *arguments, warm=True, checkpoint=path, queries=queries)  # type: ignore[misc]
+        return model
 
     def _fit(
         self,
@@ -155,7 +157,7 @@ class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
         def snapshot(fitted: Fitted, position: Position) -> _BaseGradientBoosting:
             known = {name: value for name, value in fitted.items() if value is not None}
             known |= {"_seed": training.seed, "_fingerprint": rows(), "_position": position}
-            return self._copy_for_scoring(**known, **self._derived(known))
+            return self._copy_for_scoring(**known | self._derived(known))
 
         n_done = self.n_iter_ if warm else 0
         with Callbacks(
@@ -251,8 +253,8 @@ class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
 
     def _scoring_copies(self, training: BoostingSet) -> Callable[[Floats], Self]:
         """Return a function that makes an estimator which predicts from given raw scores."""
-        known = {"loss_": training.loss, "classes_": training.class_labels}
-        known |= {"n_classes_": len(training.classes[0])} if training.classes else {}
+        known = {"loss_": training.loss}
+        known |= class_attributes(training.class_labels) if training.classes else {}
         return lambda scores: self._copy_for_scoring(**known, _raw_scores=lambda X: scores)
 
     def _read_evaluation(
@@ -300,13 +302,14 @@ class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
             seed=self._seed if warm else draw_seed(self.random_state),
             n_threads=thread_count(self.n_jobs),
         )
-        if training.n_outputs > 1:
+        if training.n_outputs > 1 and not self._multi_output:
             raise InputError(
-                f"y should be a 1d array; it has {training.n_outputs} outputs, and boosting learns one",
-                fix="Fit one model per output, for example by sklearn.multioutput.MultiOutputRegressor.",
+                f"y should be a 1d array; it has {training.n_outputs} outputs, and {type(self).__name__} "
+                "learns one",
+                fix="Fit one model per output.",
             )
         if warm and training.classes:
-            training = replace(training, classes=(self.classes_,))
+            training = replace(training, classes=tuple(by_output(self.classes_)))
             training = replace(training, y=training.encode_known(training.labels))
         training = replace(training, X=X, is_weighted=training.weights is not None)
         loss = self.loss_ if warm else self._make_loss(training)
@@ -340,7 +343,7 @@ class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
             "n_trees_per_iteration_": n_scores,
             "_predictor": Predictor(ensemble[: fitted["best_iteration_"] * n_scores], n_scores),
         }
-        return derived | ({"n_classes_": len(fitted["classes_"])} if "classes_" in fitted else {})
+        return derived | (class_attributes(fitted["classes_"]) if "classes_" in fitted else {})
 
     def _check_fitted(self) -> None:
         fitted, is_classifier = vars(self), self._task == "classification"
@@ -354,8 +357,13 @@ class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
         require(ensemble.n_features == schema.n_features, "the trees and the schema differ in their features")
         ensemble.validate([len(feature.categories) for feature in schema.features])
         require(ensemble.value.shape[1:] == (1, 1), "a tree has more than one value per node")
-        n_classes = check_labels(fitted.get("classes_")) if is_classifier else 1
-        n_scores = n_classes if n_classes > 2 else 1
+        outputs = [len(labels) for labels in check_classes(fitted.get("classes_"))] if is_classifier else [1]
+        n_scores = outputs[0] if outputs[0] > 2 else 1
+        if isinstance(self.loss_, MultiOutputLoss):
+            n_scores = self.loss_.n_outputs
+            require(not is_classifier or len(outputs) == n_scores, "the loss has another number of outputs")
+            require(max(outputs) <= 2, "an output has more than two classes")
+        require(n_scores > 1 or len(outputs) == 1, "the loss has one output, the classes have several")
         require(is_classifier or "classes_" not in fitted, "a regressor has classes")
         valid = is_array(self.base_score_, np.float64, n_scores) and bool(np.isfinite(self.base_score_).all())
         require(valid, "base_score_ is not one number per raw score")
@@ -366,18 +374,7 @@ class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
         require(type(self.do_early_stopping_) is bool, "do_early_stopping_ is not a bool")
         check_chosen(fitted.get("chosen_", {}))
         require(is_evals_result(fitted.get("evals_result_", {})), "evals_result_ is not a dict of numbers")
-        n_members, position = fitted.get("_n_members", 1), fitted.get("_position")
-        require(type(n_members) is int and n_members >= 1, "the number of members is not a number")
-        require(isinstance(position, Position | None), "the position of the checkpoint is not one")
-        for member in position.finished if position is not None else ():
-            require(member.ensemble.n_features == schema.n_features, "a member has other features")
-            member.ensemble.validate([len(feature.categories) for feature in schema.features])
-            require(is_array(member.base_score, np.float64, n_scores), "a member has no constant")
-        is_search = n_members > 1 or "refit_rounds" in fitted.get("chosen_", {})
-        for name in ("train_score_", "validation_score_"):
-            lengths = [len(np.atleast_1d(fitted[name]))] if is_search else [0, n_rounds + 1]
-            valid = any(is_array(fitted[name], np.float64, n) for n in lengths)
-            require(valid, f"{name} is not one number per round")
+        check_members(fitted, [len(feature.categories) for feature in schema.features], n_scores)
         ledger = fitted.get("ledger_")
         if ledger is not None:
             require(isinstance(ledger, GradientLedger), "ledger_ is not a ledger")
@@ -419,7 +416,7 @@ class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
         Returns
         -------
         ndarray of shape (n_rows, best_iteration_)
-            Leaf indices; (n_rows, best_iteration_, n_classes) for more than two classes.
+            Leaf indices; (n_rows, best_iteration_, n_trees_per_iteration_) for several trees per round.
         """
         table = self._read_table(X)
         leaves = self._predictor.apply(table, self._threads_for(table))

@@ -9,9 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
+from sklearn.utils.metaestimators import available_if
 
 from spinney.base import ProbabilisticClassifier, parameters
 from spinney.core.errors import InputError
+from spinney.data.target import decode_classes
 from spinney.data.training_set import Task
 from spinney.gradient_boosting.fit_methods import FitMethods
 from spinney.gradient_boosting.parameters import (
@@ -23,8 +25,14 @@ from spinney.gradient_boosting.parameters import (
 from spinney.gradient_boosting.training_set import BoostingSet
 from spinney.losses import losses
 from spinney.losses.losses import Link, Loss
+from spinney.losses.multi_output import MultiOutputLoss
 
 Floats = NDArray[np.float64]
+
+
+def _has_one_output(model: Any) -> bool:
+    """Return whether a classifier has one output; scikit-learn's have no decisions of several."""
+    return type(vars(model).get("classes_")) is not list
 
 
 @parameters
@@ -34,7 +42,8 @@ class GradientBoostingClassifier(ProbabilisticClassifier, FitMethods):
     Trees are grown on histograms of binned features, with Newton steps on the loss. Parameters that
     scikit-learn's ``HistGradientBoostingClassifier`` has keep their meaning. Parameters that are "auto" are
     chosen from the table, and ``chosen_`` tells how; ``preset="classic"`` has scikit-learn's fixed defaults.
-    With more than two classes a round has one tree per class.
+    With more than two classes a round has one tree per class. Several labels with two classes each, such as
+    the columns of an indicator matrix, are learned by one tree per label and round.
 
     Parameters
     ----------
@@ -156,10 +165,10 @@ class GradientBoostingClassifier(ProbabilisticClassifier, FitMethods):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Class labels in ascending order.
-    n_classes_ : int
-        Number of classes.
+    classes_ : ndarray of shape (n_classes,) or list of such arrays
+        Class labels in ascending order; with several outputs a list.
+    n_classes_ : int or ndarray of shape (n_outputs,)
+        Number of classes; with several outputs an array.
     evals_result_ : dict
         Metrics of every set of ``eval_set`` after every round, of the first member: lists by the name of the
         set and of the metric. Empty without ``eval_set``. `evals_frame` returns them as a data frame.
@@ -180,7 +189,7 @@ class GradientBoostingClassifier(ProbabilisticClassifier, FitMethods):
         Number of rounds that predictions use: the best round with early stopping and without a second fit,
         else all.
     n_trees_per_iteration_ : int
-        Number of trees per round: 1 for two classes, else one per class.
+        Number of trees per round: 1 for two classes, else one per class; with several outputs one per output.
     do_early_stopping_ : bool
         Whether early stopping was active.
     train_score_ : ndarray of shape (n_rounds + 1,)
@@ -209,6 +218,7 @@ class GradientBoostingClassifier(ProbabilisticClassifier, FitMethods):
     """
 
     _task: ClassVar[Task] = "classification"
+    _multi_output: ClassVar[bool] = True
     _parameter_rules = CLASSIFICATION_RULES
     _required_attributes = ("classes_",)
     n_classes_: int = field(init=False)
@@ -217,6 +227,8 @@ class GradientBoostingClassifier(ProbabilisticClassifier, FitMethods):
     class_weight: Any = None
 
     def _make_loss(self, training: BoostingSet) -> Loss:
+        if training.n_outputs > 1:
+            return MultiOutputLoss(self._label_loss(training), training.n_outputs)
         n_classes = len(training.classes[0])
         if n_classes == 1:  # nothing to learn: the class code 0 is a target that every tree predicts
             return losses.SquaredLoss()
@@ -230,19 +242,47 @@ class GradientBoostingClassifier(ProbabilisticClassifier, FitMethods):
             )
         return losses.LogLoss() if n_classes == 2 else losses.SoftmaxLoss(n_classes)
 
+    def _label_loss(self, training: BoostingSet) -> Loss:
+        """Return the loss of one of several labels, which have at most two classes each."""
+        for output, n_classes in enumerate(training.n_classes):
+            if n_classes > 2:
+                raise InputError(
+                    f"y has {n_classes} classes in output {output}; of several outputs each may have two",
+                    fix="Pass an indicator matrix of labels, or fit one model per output.",
+                )
+        if isinstance(self.loss, Loss):
+            return self.loss
+        return losses.ExponentialLoss() if self.loss == "exponential" else losses.LogLoss()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = tags.classifier_tags.multi_label = self._multi_output
+        return tags
+
     # ---- outputs ----
 
     @property
     def _link(self) -> Link:
+        if not _has_one_output(self):
+            return self.loss_.link or losses.LOGIT
         return self.loss_.link or (losses.LOGIT if self.n_classes_ == 2 else losses.MULTI_LOGIT)
 
-    def _probabilities(self, scores: Floats) -> Floats:
+    def _probabilities(self, scores: Floats) -> Any:
+        if not _has_one_output(self):
+            mean = self._link.mean(scores)
+            return [
+                np.column_stack([1.0 - p, p]) if n == 2 else np.ones((len(scores), 1))
+                for n, p in zip(np.asarray(self.n_classes_), mean.T, strict=True)
+            ]
         if self.n_classes_ == 1:
             return np.ones((len(scores), 1))
         mean = self._link.mean(scores if self.n_classes_ > 2 else scores[:, 0])
         return mean if self.n_classes_ > 2 else np.column_stack([1.0 - mean, mean])
 
     def _labels(self, scores: Floats) -> NDArray[Any]:
+        if not _has_one_output(self):
+            is_second = (self._link.mean(scores) > 0.5) & (np.asarray(self.n_classes_) == 2)
+            return decode_classes(is_second.astype(np.intp), self.classes_)
         if self.n_classes_ == 2:  # half the time of argmax over two columns
             codes = (self._link.mean(scores[:, 0]) > 0.5).astype(np.intp)
         else:
@@ -251,7 +291,7 @@ class GradientBoostingClassifier(ProbabilisticClassifier, FitMethods):
         return labels
 
     def _decisions(self, scores: Floats) -> Floats:
-        return scores if self.n_classes_ > 2 else scores[:, 0]
+        return scores if scores.shape[1] > 1 else scores[:, 0]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the class of each row.
@@ -263,7 +303,7 @@ class GradientBoostingClassifier(ProbabilisticClassifier, FitMethods):
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_rows,) or (n_rows, n_outputs)
             Class labels.
 
         Examples
@@ -275,7 +315,7 @@ class GradientBoostingClassifier(ProbabilisticClassifier, FitMethods):
         """
         return self._labels(self._raw_scores(X))
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Any) -> Any:
         """Predict the probability of each class.
 
         Parameters
@@ -285,13 +325,14 @@ class GradientBoostingClassifier(ProbabilisticClassifier, FitMethods):
 
         Returns
         -------
-        ndarray of shape (n_rows, n_classes)
+        ndarray of shape (n_rows, n_classes), or list of such arrays
             Probabilities in the order of `classes_`.
         """
         return self._probabilities(self._raw_scores(X))
 
+    @available_if(_has_one_output)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Floats:
-        """Compute the raw score of each row.
+        """Compute the raw score of each row. Models of several outputs do not have this method.
 
         Parameters
         ----------
@@ -317,12 +358,12 @@ class GradientBoostingClassifier(ProbabilisticClassifier, FitMethods):
 
         Yields
         ------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_rows,) or (n_rows, n_outputs)
             Class labels, as from `predict`.
         """
         return map(self._labels, self._staged_scores(X))
 
-    def staged_predict_proba(self, X: Any) -> Iterator[Floats]:
+    def staged_predict_proba(self, X: Any) -> Iterator[Any]:
         """Predict the class probabilities after every round up to ``best_iteration_``.
 
         The rounds of several members follow each other.
@@ -334,11 +375,12 @@ class GradientBoostingClassifier(ProbabilisticClassifier, FitMethods):
 
         Yields
         ------
-        ndarray of shape (n_rows, n_classes)
+        ndarray of shape (n_rows, n_classes), or list of such arrays
             Probabilities, as from `predict_proba`.
         """
         return map(self._probabilities, self._staged_scores(X))
 
+    @available_if(_has_one_output)  # type: ignore[untyped-decorator]
     def staged_decision_function(self, X: Any) -> Iterator[Floats]:
         """Compute the raw scores after every round up to ``best_iteration_``.
 
@@ -364,6 +406,7 @@ class GradientBoostingRegressor(RegressorMixin, FitMethods):  # type: ignore[mis
     Trees are grown on histograms of binned features, with Newton steps on the loss. Parameters that
     scikit-learn's ``HistGradientBoostingRegressor`` has keep their meaning. Parameters that are "auto" are
     chosen from the table, and ``chosen_`` tells how; ``preset="classic"`` has scikit-learn's fixed defaults.
+    Several outputs are learned by one tree per output and round.
 
     Parameters
     ----------
@@ -510,7 +553,7 @@ class GradientBoostingRegressor(RegressorMixin, FitMethods):  # type: ignore[mis
         Number of rounds that predictions use: the best round with early stopping and without a second fit,
         else all.
     n_trees_per_iteration_ : int
-        Number of trees per round.
+        Number of trees per round: one per output.
     do_early_stopping_ : bool
         Whether early stopping was active.
     train_score_ : ndarray of shape (n_rounds + 1,)
@@ -538,6 +581,7 @@ class GradientBoostingRegressor(RegressorMixin, FitMethods):  # type: ignore[mis
     """
 
     _task: ClassVar[Task] = "regression"
+    _multi_output: ClassVar[bool] = True
     _parameter_rules = REGRESSION_RULES
 
     loss: str | Loss = field(default="squared_error", kw_only=False)
@@ -550,6 +594,11 @@ class GradientBoostingRegressor(RegressorMixin, FitMethods):  # type: ignore[mis
         check_loss_parameters(type(self).__name__, vars(self))
 
     def _make_loss(self, training: BoostingSet) -> Loss:
+        loss = self._output_loss(training)
+        return loss if training.n_outputs == 1 else MultiOutputLoss(loss, training.n_outputs)
+
+    def _output_loss(self, training: BoostingSet) -> Loss:
+        """Return the loss of one output."""
         if isinstance(self.loss, Loss):
             return self.loss
         make: dict[str, Callable[[], Loss]] = {
@@ -564,19 +613,25 @@ class GradientBoostingRegressor(RegressorMixin, FitMethods):  # type: ignore[mis
         return make[self.loss]()
 
     def _huber_loss(self, training: BoostingSet) -> Loss:
+        if self.huber_delta is None and training.n_outputs > 1:
+            raise InputError(
+                f'loss="huber" takes delta from the residuals; {training.n_outputs} outputs do not share it',
+                fix="Set huber_delta, or fit one model per output.",
+            )
         if self.huber_delta is None:
             return losses.AdaptiveHuberLoss.for_target(training.targets, training.full_weights)
         return losses.HuberLoss(float(self.huber_delta))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = self._multi_output
         tags.target_tags.positive_only = isinstance(self.loss, str) and self.loss in POSITIVE_LOSSES
         return tags
 
     # ---- outputs ----
 
     def _predictions(self, scores: Floats) -> Floats:
-        return (self.loss_.link or losses.IDENTITY).mean(scores[:, 0])
+        return (self.loss_.link or losses.IDENTITY).mean(scores if scores.shape[1] > 1 else scores[:, 0])
 
     def predict(self, X: Any) -> Floats:
         """Predict the target of each row.
@@ -588,7 +643,7 @@ class GradientBoostingRegressor(RegressorMixin, FitMethods):  # type: ignore[mis
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_rows,) or (n_rows, n_outputs)
             Predicted values.
 
         Examples
@@ -612,7 +667,7 @@ class GradientBoostingRegressor(RegressorMixin, FitMethods):  # type: ignore[mis
 
         Yields
         ------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_rows,) or (n_rows, n_outputs)
             Predicted values, as from `predict`.
         """
         return map(self._predictions, self._staged_scores(X))

@@ -13,6 +13,7 @@ from sklearn.metrics import check_scoring, get_scorer_names
 
 from spinney.core.errors import InputError, show_value
 from spinney.core.frames import to_frame
+from spinney.data.target import by_output, decode_classes
 from spinney.gradient_boosting.rounds import LossScorer, ScoredRows, Scorer, SklearnScorer
 from spinney.gradient_boosting.training_set import ValidationRows
 from spinney.losses.losses import Loss
@@ -172,13 +173,13 @@ def _read_metrics(metrics: Any) -> tuple[EvalMetric, ...] | None:
 class MetricScorer:
     """A function of (y, prediction) as a scorer; predictions are probabilities in classification.
 
-    Those of two classes are the probabilities of the second one.
+    Those of two classes are the probabilities of the second one, of several outputs a column each.
     """
 
     function: Callable[..., Any]
     takes_weights: bool
     with_raw_scores: Callable[[Floats], Any]
-    classes: NDArray[Any] | None
+    classes: NDArray[Any] | list[NDArray[Any]] | None
 
     def __call__(self, X: Any, y: Floats, raw_scores: Floats, weights: Floats | None) -> float:
         """Return the value of the metric; of LightGBM's (name, value, is_higher_better) the value."""
@@ -186,8 +187,11 @@ class MetricScorer:
         if self.classes is None:
             labels, predicted = y, model.predict(X)
         else:
-            labels, predicted = self.classes[y.astype(np.intp)], model.predict_proba(X)
-            predicted = predicted[:, 1] if predicted.shape[1] == 2 else predicted
+            labels = decode_classes(y.astype(np.intp), self.classes)
+            predicted = [
+                part[:, 1] if part.shape[1] == 2 else part for part in by_output(model.predict_proba(X))
+            ]
+            predicted = predicted[0] if len(predicted) == 1 else np.column_stack(predicted)
         more = {"sample_weight": weights} if self.takes_weights and weights is not None else {}
         value = self.function(labels, predicted, **more)
         return float(value[1] if isinstance(value, tuple) else value)
@@ -207,7 +211,7 @@ def make_metric(
     estimator: Any,
     loss: Loss,
     with_raw_scores: Callable[[Floats], Any],
-    classes: NDArray[Any] | None,
+    classes: NDArray[Any] | list[NDArray[Any]] | None,
 ) -> Metric:
     """Return the metric of a name or function of ``eval_metric``."""
     if not isinstance(given, str):
@@ -226,7 +230,7 @@ def make_metric(
             f"There is no eval_metric {given!r}",
             fix=f"Names: loss, {', '.join(_PEER_METRICS)}, and scikit-learn's scorers.",
         )
-    if name == "roc_auc" and classes is not None and len(classes) > 2:
+    if name == "roc_auc" and isinstance(classes, np.ndarray) and len(classes) > 2:
         name = "roc_auc_ovr"
     scorer = SklearnScorer(check_scoring(estimator, name), with_raw_scores, classes)
     return Metric(given, scorer, -1.0 if turned else 1.0)

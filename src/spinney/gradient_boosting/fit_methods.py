@@ -39,7 +39,7 @@ class FitMethods(_BaseGradientBoosting, persistent_name=""):
         X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
             Features. Missing values and columns of text are allowed. Data frames may be those of pandas,
             polars or Arrow.
-        y : array-like of shape (n_rows,)
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
             Class labels or target values.
         sample_weight : array-like of shape (n_rows,) or None, default=None
             Row weights. Rows of weight 0 are ignored.
@@ -132,4 +132,5 @@ class FitMethods(_BaseGradientBoosting, persistent_name=""):
         """
         given = eval_set, eval_names, eval_metric, eval_sample_weight
         evals = EvalArguments.read(*given) if any(one is not None for one in given) else None
-        return cls._resume(path, X, y, sample_weight, init_score, evals, callbacks)
+        model = cls._load_checkpoint(path)
+        return cls._fit(model, X, y, sample_weight, init_score, evals, callbacks, True, path)

@@ -107,6 +107,7 @@ class _HistGradientBoosting(HistParameters, _BaseGradientBoosting):
     """Gradient boosting that is set up, stopped and read as scikit-learn's histogram gradient boosting."""
 
     _rounds_name = "max_iter"
+    _multi_output: ClassVar[bool] = False  # as in scikit-learn
     _transient_attributes: ClassVar[tuple[str, ...]] = ("is_categorical_",)
 
     is_categorical_: NDArray[np.bool_] | None

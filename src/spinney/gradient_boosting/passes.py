@@ -29,7 +29,8 @@ from spinney.gradient_boosting.rounds import (
     booster_options,
 )
 from spinney.gradient_boosting.training_set import BoostingSet, ValidationRows, start_scores
-from spinney.io import Persistent
+from spinney.io import Persistent, require
+from spinney.members.tables import is_array
 from spinney.native import core
 from spinney.tree.ensemble import TreeEnsemble
 from spinney.tree.predictor import Predictor
@@ -174,7 +175,8 @@ class BoostingPass:
         options = options.replace(n_threads=training.n_threads, seed=training.seed, first_round=self.n_done)
         booster = core.Booster(training.codes, options)
         scores = start_scores(self.base_score, training.init_score, training.n_rows)
-        booster.set_rows(training.targets, training.weights, self._add_earlier(training.columns, scores))
+        targets = np.ravel(training.targets, order="F")  # one output after the other
+        booster.set_rows(targets, training.weights, self._add_earlier(training.columns, scores))
         return booster
 
     def _add_earlier(self, columns: Table, scores: Floats) -> Floats:
@@ -428,3 +430,23 @@ def _up_to_best(fitted: Fitted) -> TrainedRounds:
     if ledger is not None:
         ledger = ledger.first_rounds(fitted["best_iteration_"], len(fitted["base_score_"]))
     return replace(rounds, ensemble=rounds.ensemble[:n_trees], ledger=ledger)
+
+
+def check_members(fitted: Mapping[str, Any], n_categories: Sequence[int], n_scores: int) -> None:
+    """Raise ModelFileError unless members, position and scores of a model file agree with its trees.
+
+    n_categories (n_columns,): of the columns that trees are grown on
+    """
+    n_members, position = fitted.get("_n_members", 1), fitted.get("_position")
+    require(type(n_members) is int and n_members >= 1, "the number of members is not a number")
+    require(isinstance(position, Position | None), "the position of the checkpoint is not one")
+    for member in position.finished if position is not None else ():
+        require(member.ensemble.n_features == len(n_categories), "a member has other features")
+        member.ensemble.validate(n_categories)
+        require(is_array(member.base_score, np.float64, n_scores), "a member has no constant")
+    is_search = n_members > 1 or "refit_rounds" in fitted.get("chosen_", {})
+    n_rounds = fitted["ensemble_"].n_trees // n_scores
+    for name in ("train_score_", "validation_score_"):
+        lengths = [len(np.atleast_1d(fitted[name]))] if is_search else [0, n_rounds + 1]
+        valid = any(is_array(fitted[name], np.float64, n) for n in lengths)
+        require(valid, f"{name} is not one number per round")

@@ -184,7 +184,8 @@ class GradientBoostingRanker(_BaseGradientBoosting):
     ----------
     evals_result_ : dict
         Score of the ``eval_set`` after every round, of the first member: lists by the name of the set,
-        validation_0, and of the score. Empty without ``eval_set``. `evals_frame` returns them as a data frame.
+        validation_0, and of the score. Empty without ``eval_set``. `evals_frame` returns them as a data
+        frame.
     schema_ : Schema
         Names, kinds and categories of the features.
     ensemble_ : TreeEnsemble
@@ -361,7 +362,8 @@ class GradientBoostingRanker(_BaseGradientBoosting):
         >>> GradientBoostingRanker.resume("run.spinney", X, y, qid=qid)  # doctest: +SKIP
         """
         queries = QueryArguments(group, qid, eval_group, eval_qid)
-        return cls._resume(path, X, y, sample_weight, init_score, eval_set, callbacks, queries=queries)
+        model = cls._load_checkpoint(path)
+        return cls._fit(model, X, y, sample_weight, init_score, eval_set, callbacks, True, path, queries)
 
     def _make_loss(self, training: BoostingSet) -> Loss:
         n_top = self.truncation_level
@@ -468,5 +470,5 @@ class GradientBoostingRanker(_BaseGradientBoosting):
         float
             The mean NDCG.
         """
-        options = {"group": group, "qid": qid, "sample_weight": sample_weight}
-        return ndcg(y, self.predict(X), k=self.k, gain=self.gain, **options)  # type: ignore[arg-type]
+        scores, rows = self.predict(X), {"group": group, "qid": qid, "sample_weight": sample_weight}
+        return ndcg(y, scores, k=self.k, gain=self.gain, **rows)

@@ -17,6 +17,7 @@ from spinney.core.errors import InputError
 from spinney.core.parameters import features_to_try, rows_or_share
 from spinney.core.seeds import stream
 from spinney.data.schema import Schema, Table
+from spinney.data.target import decode_classes
 from spinney.gradient_boosting.callbacks import Callback, Round
 from spinney.gradient_boosting.categories import TargetStatistics
 from spinney.gradient_boosting.defaults import SYMMETRIC_DEPTH
@@ -73,17 +74,17 @@ class SklearnScorer:
 
     scorer: Callable[..., float]
     with_raw_scores: Callable[[Floats], Any]
-    classes: NDArray[Any] | None
+    classes: NDArray[Any] | list[NDArray[Any]] | None
 
     def __call__(self, X: Any, y: Floats, raw_scores: Floats, weights: Floats | None) -> float:
         """Return the score of an estimator with these raw scores."""
-        labels = y if self.classes is None else self.classes[y.astype(np.intp)]
+        labels = y if self.classes is None else decode_classes(y.astype(np.intp), self.classes)
         more = {} if weights is None else {"sample_weight": weights}
         return float(self.scorer(self.with_raw_scores(raw_scores), X, labels, **more))
 
 
 def make_scorer(
-    estimator: Any, loss: Loss, with_raw_scores: Callable[[Floats], Any], classes: NDArray[Any] | None
+    estimator: Any, loss: Loss, with_raw_scores: Callable[[Floats], Any], classes: Any
 ) -> LossScorer | SklearnScorer:
     """Make the scorer named by ``estimator.scoring``: "loss", a name, a callable, or None for ``score``."""
     scoring = estimator.scoring

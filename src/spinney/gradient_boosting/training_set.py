@@ -65,7 +65,9 @@ class BoostingSet(TrainingSet):
 
     @property
     def n_scores(self) -> int:
-        """Number of raw scores per row: one per class where there are more than two."""
+        """Number of raw scores per row: one per output, or per class where there are more than two."""
+        if self.n_outputs > 1:
+            return self.n_outputs
         return len(self.classes[0]) if self.classes and len(self.classes[0]) > 2 else 1
 
     @property
@@ -75,12 +77,14 @@ class BoostingSet(TrainingSet):
 
     @cached_attribute
     def targets(self) -> Floats:
-        """Class codes or values as floats.  (n_rows,)"""
-        return np.ascontiguousarray(self.y[:, 0], dtype=np.float64)
+        """Class codes or values as floats.  (n_rows,), or (n_rows, n_outputs) of several outputs"""
+        return as_targets(self.y)
 
     @property
     def target_columns(self) -> Floats:
         """Targets whose means encode categories; indicators of more than two classes.  (n_rows, n_scores)"""
+        if self.n_outputs > 1:
+            return self.targets
         if self.n_scores == 1:
             return self.targets[:, None]
         is_class: NDArray[np.bool_] = self.y == np.arange(self.n_scores)
@@ -169,11 +173,12 @@ class BoostingSet(TrainingSet):
         """Encode other targets like the training targets; raise InputError for unknown classes."""
         codes = self.encode_like(labels)
         if self.classes and (codes < 0).any():
-            row = int(np.argmax(codes[:, 0] < 0))
+            row, output = (int(place) for place in np.argwhere(codes < 0)[0])
+            unknown = labels.reshape(len(labels), -1)[row, output : output + 1].tolist()[0]
             raise InputError(
-                f"y contains {show_value(labels[row : row + 1].tolist()[0])}, a class that is not known,",
+                f"y contains {show_value(unknown)}, a class that is not known,",
                 row=row,
-                fix=f"Known classes: {show_values(self.classes[0].tolist())}.",
+                fix=f"Known classes: {show_values(self.classes[output].tolist())}.",
             )
         return codes
 
@@ -188,7 +193,7 @@ class ValidationRows:
         The rows as they were given, for scikit-learn scorers.
     table : Table
         The same rows, read by the schema of the training rows.
-    y : ndarray of shape (n_rows,)
+    y : ndarray of shape (n_rows,) or (n_rows, n_outputs)
         Class codes or values.
     weights : ndarray of shape (n_rows,) or None
         Row weights.
@@ -230,8 +235,12 @@ class ValidationRows:
         if (init_score is None) != (training.init_score is None):
             raise InputError("Both the eval_set and the training rows need an init_score, or neither.")
         scores = read_init_score(init_score, table.n_rows, training.n_scores)
-        targets = np.ascontiguousarray(codes[:, 0], dtype=np.float64)
-        return cls(X, table, targets, weights, scores)
+        return cls(X, table, as_targets(codes), weights, scores)
+
+
+def as_targets(codes: NDArray[Any]) -> Floats:
+    """Return class codes or values as floats, of one output as a vector.  (n_rows, n_outputs) -> ..."""
+    return np.ascontiguousarray(codes[:, 0] if codes.shape[1] == 1 else codes, dtype=np.float64)
 
 
 def start_scores(base_score: Floats, init_score: Floats | None, n_rows: int) -> Floats:
