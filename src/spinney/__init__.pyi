@@ -21,6 +21,7 @@ from spinney.ensembles import StackingRegressor as StackingRegressor
 from spinney.ensembles import VotingClassifier as VotingClassifier
 from spinney.ensembles import VotingRegressor as VotingRegressor
 from spinney.ensembles import prune_ensemble as prune_ensemble
+from spinney.export import compile_row as compile_row
 from spinney.export import import_model as import_model
 from spinney.export import to_c as to_c
 from spinney.export import to_onnx as to_onnx

@@ -12,6 +12,8 @@ from spinney.export.foreign_trees import ForeignNode, ForeignSchema, at_most_sin
 from spinney.tree.ensemble import TreeEnsemble
 from spinney.tree.tree_arrays import TreeArrays
 
+_TINY = float(np.nextafter(0.0, 1.0))
+
 
 def read_sklearn(model: Any) -> dict[str, Any]:
     """Return the fitted attributes of a fitted model of scikit-learn.
@@ -112,9 +114,11 @@ def _boosting(model: Any) -> dict[str, Any]:
     fitted = _attributes(model, ForeignSchema(n), trees, start)
     if fitted["classes_"] is None:
         return fitted
-    if model.loss == "exponential":
-        return fitted | {"link_": "sigmoid", "link_factor_": 2.0}
-    return fitted | {"link_": "sigmoid" if len(start) == 1 else "softmax"}
+    if len(start) > 1:
+        return fitted | {"link_": "softmax"}
+    factor = 2.0 if model.loss == "exponential" else 1.0
+    # The second class is predicted from a score of 0 on, that is above the largest number below 0.
+    return fitted | {"link_": "sigmoid", "link_factor_": factor, "score_threshold_": -_TINY}
 
 
 def _histogram_boosting(model: Any) -> dict[str, Any]:

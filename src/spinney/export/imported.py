@@ -40,7 +40,7 @@ class _Imported(TableEstimator, persistent_name=""):
         "precision_",
         "origin_",
     )
-    _state_attributes: ClassVar[tuple[str, ...]] = ("classes_",)
+    _state_attributes: ClassVar[tuple[str, ...]] = ("classes_", "score_threshold_")
     _transient_attributes: ClassVar[tuple[str, ...]] = ("_predictor", "n_classes_")
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = {
         "unseen": (OneOf("missing", "error"),),
@@ -96,6 +96,8 @@ class _Imported(TableEstimator, persistent_name=""):
         require(valid and type(self.origin_) is str, "an imported model has an unknown link")
         if "classes_" in vars(self):
             check_labels(self.classes_)
+        threshold = vars(self).get("score_threshold_", 0.0)
+        require(type(threshold) is float and threshold == threshold, "the threshold is not a number")  # noqa: PLR0124
 
     def _raw_scores(self, X: Any) -> Floats:
         """Return the sums.  -> (n_rows, n_scores)"""
@@ -239,6 +241,9 @@ class ImportedClassifier(ProbabilisticClassifier, _Imported):
         Factor of the scores within the link.
     precision_ : {"float64", "float32"}
         Precision of the sums.
+    score_threshold_ : float
+        With two classes, the score above which the second is predicted, if the library decides so; otherwise
+        the most probable class is predicted, the first of equals.
     origin_ : str
         The library of the model.
     schema_ : Schema
@@ -301,4 +306,7 @@ class ImportedClassifier(ProbabilisticClassifier, _Imported):
         ndarray of shape (n_rows,)
             Class labels; of equal ones the first.
         """
-        return np.asarray(self.classes_.take(self.predict_proba(X).argmax(axis=1)))
+        threshold: float | None = vars(self).get("score_threshold_")
+        if threshold is None:
+            return np.asarray(self.classes_.take(self.predict_proba(X).argmax(axis=1)))
+        return np.asarray(self.classes_.take(self._raw_scores(X)[:, 0] > threshold))

@@ -221,7 +221,9 @@ def _imported(model: Any) -> Scoring:
         return Scoring(name, schema, response)
     response = Apply("complement", response) if response.width == 1 else response
     own_scores = None if response is scores else scores
-    return Scoring(name, schema, response, own_scores, Decision(response), model.classes_)
+    threshold = vars(model).get("score_threshold_")
+    decision = Decision(response) if threshold is None else Decision(scores, above=threshold)
+    return Scoring(name, schema, response, own_scores, decision, model.classes_)
 
 
 # ---- linear models ----
