@@ -16,7 +16,12 @@ namespace {
 class GridWalk {
   public:
     GridWalk(Size n_points, Size n_out)
-        : n_points_(n_points), n_out_(n_out), n_words_((n_points + 63) / 64) {}
+        : n_points_(n_points),
+          n_out_(n_out),
+          n_words_((n_points + 63) / 64),
+          every_(n_words_, ~std::uint64_t{0}) {
+        if (n_points % 64) every_.back() = (std::uint64_t{1} << n_points % 64) - 1;
+    }
 
     /// replaced (n_columns,): the values of the points of a column, null if it is not replaced
     void prepare(const ExplainedTree& tree, const std::vector<const double*>& replaced) {
@@ -43,12 +48,10 @@ class GridWalk {
 
     /// Add the outputs of a row at all points.  out (n_points, n_out), from `first`; x (n_columns,) in steps
     void add(double* out, Size first, const double* x, Size step) {
-        std::vector<std::uint64_t> every(n_words_, ~std::uint64_t{0});
-        if (n_points_ % 64) every.back() = (std::uint64_t{1} << n_points_ % 64) - 1;
         out_ = out + first;
         x_ = x;
         step_ = step;
-        visit(tree_->splits.empty() ? -1 : 0, 1.0, every.data(), 0);
+        visit(tree_->splits.empty() ? -1 : 0, 1.0, every_.data(), 0);
     }
 
   private:
@@ -81,18 +84,33 @@ class GridWalk {
         send(split.right, 1 - split.share, [&](Size w) { return points[w] & left[n_words_ + w]; });
     }
 
+    /// Add a leaf to its points, run by run: the points of a numeric feature are neighbours.
     void add_leaf(Size leaf, double fraction, const std::uint64_t* points) {
-        const Size n_values = tree_->n_values;
-        const double* value = &tree_->leaf_values[leaf * n_values];
         for (Size w = 0; w < n_words_; ++w) {
-            for (std::uint64_t rest = points[w]; rest != 0; rest &= rest - 1) {
-                const Size p = w * 64 + static_cast<Size>(std::countr_zero(rest));
-                for (Size k = 0; k < n_values; ++k) out_[p * n_out_ + k] += fraction * value[k];
+            for (std::uint64_t rest = points[w]; rest != 0;) {
+                const int first = std::countr_zero(rest), n = std::countr_one(rest >> first);
+                add_run(leaf, fraction, w * 64 + static_cast<Size>(first), static_cast<Size>(n));
+                if (first + n == 64) break;
+                rest &= ~std::uint64_t{0} << (first + n);
             }
         }
     }
 
+    void add_run(Size leaf, double fraction, Size first, Size n) {
+        const Size n_values = tree_->n_values;
+        const double* value = &tree_->leaf_values[leaf * n_values];
+        double* to = out_ + first * n_out_;
+        if (n_out_ == 1) {
+            const double amount = fraction * value[0];
+            for (Size p = 0; p < n; ++p) to[p] += amount;
+            return;
+        }
+        for (Size p = 0; p < n; ++p, to += n_out_)
+            for (Size k = 0; k < n_values; ++k) to[k] += fraction * value[k];
+    }
+
     Size n_points_, n_out_, n_words_;
+    std::vector<std::uint64_t> every_;  // all points
     const ExplainedTree* tree_ = nullptr;
     std::vector<Size> sets_;  // per split, into bits_
     std::vector<std::uint64_t> bits_, waiting_;
@@ -105,7 +123,7 @@ class GridWalk {
 
 void TreeExplainer::responses(double* out, bool individual, const InputTable& table, const GridPoints& grid,
                               int n_threads, Interrupt* interrupt) const {
-    constexpr Size block = 64;  // fixed: sums over blocks then have the same order for any number of threads
+    constexpr Size block = 256;  // fixed: sums over blocks then have the same order for any number of threads
     const Size n_out = n_outputs(), each = grid.n_points * n_out;
     std::vector<const double*> replaced(used_.size(), nullptr);
     for (Size c = 0; c < used_.size(); ++c)
