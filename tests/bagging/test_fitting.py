@@ -122,10 +122,10 @@ def test_a_column_drawn_twice_has_two_names(make):
 
 def test_every_member_has_seeds_of_its_own():
     samples = BootstrapSamples(0, 8, 8, True, 3, 3)
-    members = make_members(Witness(random_state=5), {"note": ["x", "y"]}, samples, range(20))
+    members = make_members([Witness(random_state=5)], {"note": ["x", "y"]}, samples, range(20))
     assert len({member.random_state for member in members}) == 20
     assert {member.note for member in members} == {"x", "y"}
-    again = make_members(Witness(), {"note": ["x", "y"]}, samples, range(10, 12))
+    again = make_members([Witness()], {"note": ["x", "y"]}, samples, range(10, 12))
     assert [member.get_params() for member in again] == [member.get_params() for member in members[10:12]]
 
 

@@ -172,3 +172,36 @@ def test_content_that_does_not_agree_is_refused(damage, monkeypatch):
     monkeypatch.undo()
     with pytest.raises(ModelFileError):
         loads(data)
+
+
+def test_the_ledger_ends_with_the_fitted_model():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 2))
+    y, weights = X[:, 0] ** 2 + rng.normal(size=90), rng.integers(1, 4, 90)
+    model = sp.NegativeCorrelationRegressor(3, max_iter=12, ledger=True, random_state=0).fit(X, y, weights)
+    members, mean = model.predict_members(X), model.predict(X)
+    variance = np.average((y - np.average(y, weights=weights)) ** 2, weights=weights)
+    expected = {
+        "members": np.average(((members - y[:, None]) ** 2).mean(axis=1), weights=weights) / variance,
+        "ensemble": np.average((mean - y) ** 2, weights=weights) / variance,
+        "ambiguity": np.average(members.var(axis=1), weights=weights) / variance,
+    }
+    last = model.ledger_.to_records()[-1]
+    assert {name: last[name] for name in expected} == pytest.approx(expected, rel=1e-9)
+    plain = sp.NegativeCorrelationRegressor(3, max_iter=12, random_state=0).fit(X, y, weights)
+    assert_array_equal(plain.predict(X), mean)  # the ledger changes nothing
+
+
+def test_an_eval_set_replaces_held_out_rows():
+    rng = np.random.default_rng(1)
+    X, new = rng.normal(size=(80, 2)), rng.normal(size=(40, 2))
+    label = lambda rows: np.where(rows[:, 0] > 0, "b", "a")  # noqa: E731
+    model = sp.NegativeCorrelationClassifier(2, max_iter=15, early_stopping=True, ledger=True, random_state=0)
+    model.fit(X, label(X), eval_set=(new, label(new)))
+    brier = np.square(model.predict_proba(new) - (label(new)[:, None] == model.classes_)).sum(axis=1).mean()
+    assert model.ledger_.to_records()[-1]["validation"] == pytest.approx(brier, rel=1e-9)
+    for bad in ((new,), (new, label(new)[:3])):
+        with pytest.raises(ValueError):
+            model.fit(X, label(X), eval_set=bad)
+    with pytest.raises(ValueError, match="early_stopping=False"):
+        model.set_params(early_stopping=False).fit(X, label(X), eval_set=(new, label(new)))

@@ -15,7 +15,7 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.bagging.fitting import fit_members, make_members, take_features
+from spinney.bagging.fitting import fit_members, make_members, stops_early, take_features
 from spinney.bagging.predictions import (
     Array,
     Floats,
@@ -71,12 +71,13 @@ class BaseBagging(Explainable, CopiesEnsemble, SampledEnsemble, persistent_name=
     _task: ClassVar[Literal["classification", "regression"]]
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = {
         **SAMPLING_RULES,
-        "estimator": (NONE, AnyEstimator()),
+        "estimator": (NONE, AnyEstimator(), Kind("a list of estimators", list)),
         "max_features": (Integer(1), Real(0.0, 1.0, open_ends="(", fraction=True)),
         "bootstrap_features": (FLAG,),
         "voting": (OneOf("soft", "hard"),),
         "parameter_distributions": (NONE, Kind("a dict of distributions by parameter name", Mapping)),
         "oob_pruning": (FLAG,),
+        "oob_early_stopping": (FLAG,),
     }
     _required_attributes: ClassVar[tuple[str, ...]] = ("estimators_", "estimators_features_", "_samples")
     _state_attributes: ClassVar[tuple[str, ...]] = ("feature_names_in_", "oob_score_")
@@ -88,6 +89,7 @@ class BaseBagging(Explainable, CopiesEnsemble, SampledEnsemble, persistent_name=
     bootstrap_features: bool = False
     parameter_distributions: Mapping[str, Any] | None = None
     oob_pruning: bool = False
+    oob_early_stopping: bool = False
 
     estimators_features_: list[NDArray[np.int64]] = field(init=False)
     _merged: MergedTrees | None = field(init=False)
@@ -129,14 +131,14 @@ class BaseBagging(Explainable, CopiesEnsemble, SampledEnsemble, persistent_name=
         """
         self._check_params()
         metadata = self._route("fit", metadata)
-        estimator, n_rows = self._check_base_estimator(), count_training_rows(X)
+        estimators, n_rows = self._check_base_estimators(), count_training_rows(X)
         described, labels = describe_input(X), read_target(y, n_rows)
         classes = self._read_classes(labels)
         weights = check_weights(sample_weight, n_rows)
         training_sets = None
-        if is_own_tree(estimator):
+        if all(map(is_own_tree, estimators)):
             training_sets = SharedTrainingSets(X, labels, weights, thread_count(self.n_jobs))
-        table = None if training_sets is None else training_sets.of(estimator).training.table
+        table = None if training_sets is None else training_sets.of(estimators[0]).training.table
         order = _row_order(X, labels, table)
         n_columns = described.get("n_features_in_")
         samples = self._draw_samples(
@@ -151,12 +153,14 @@ class BaseBagging(Explainable, CopiesEnsemble, SampledEnsemble, persistent_name=
             return self
         members = list(self.estimators_) if self._check_continues(samples, classes) else []
         numbers = range(len(members), self.n_estimators)
-        new = make_members(estimator, self.parameter_distributions, samples, numbers)
+        new = make_members(estimators, self.parameter_distributions, samples, numbers)
         title = f"{type(self).__name__}: fitting members" if self.verbose else None
         if training_sets is not None:
             members += fit_trees(new, numbers, training_sets, samples, self.oob_pruning, self.n_jobs, title)
         else:
-            members += fit_members(new, numbers, X, labels, samples, self.n_jobs, title, metadata)
+            members += fit_members(
+                new, numbers, X, labels, samples, self.n_jobs, title, metadata, self.oob_early_stopping
+            )
         out_of_bag = self._score_out_of_bag(members, X, labels, samples, classes) if self.oob_score else {}
         return self._set_fitted(
             estimators_=members,
@@ -167,17 +171,35 @@ class BaseBagging(Explainable, CopiesEnsemble, SampledEnsemble, persistent_name=
             **out_of_bag,
         )
 
-    def _check_base_estimator(self) -> Any:
-        """Return the base estimator; raise InputError if it cannot be a member."""
-        estimator, name = self._base_estimator(), type(self).__name__
+    def _base_estimators(self) -> list[Any]:
+        """Return the base estimators, which members are copies of in turn."""
+        estimator = self._base_estimator()
+        return estimator if isinstance(estimator, list) and estimator else [estimator]
+
+    def _check_base_estimators(self) -> list[Any]:
+        """Return the base estimators; raise InputError if one cannot be a member."""
+        estimators = self._base_estimators()
+        if not all(map(AnyEstimator().allows, estimators)):
+            raise InputError("The list of estimators must hold estimators with fit and predict.")
+        for estimator in estimators:
+            self._check_base_estimator(estimator)
+        return estimators
+
+    def _check_base_estimator(self, estimator: Any) -> None:
+        given, name = type(estimator).__name__, type(self).__name__
         if (is_regressor if self._task == "classification" else is_classifier)(estimator):
-            raise InputError(f"The estimator of a {name} cannot be a {type(estimator).__name__}.")
+            raise InputError(f"The estimator of a {name} cannot be a {given}.")
         if self.oob_pruning and not is_own_tree(estimator):
             raise InputError(
-                f"oob_pruning prunes Spinney's trees, and the estimator is a {type(estimator).__name__}",
+                f"oob_pruning prunes Spinney's trees, and the estimator is a {given}",
                 fix="Use one of Spinney's trees, or set oob_pruning=False.",
             )
-        return estimator
+        if self.oob_early_stopping and not stops_early(estimator):
+            raise InputError(
+                "oob_early_stopping needs a member with a parameter early_stopping and a fit with eval_set, "
+                f"and the estimator is a {given}",
+                fix="Use a gradient boosting or negative correlation model, or set oob_early_stopping=False.",
+            )
 
     def _read_classes(self, y: Array) -> Any:
         """Check the target and return its classes, None in regression."""
@@ -251,7 +273,7 @@ class BaseBagging(Explainable, CopiesEnsemble, SampledEnsemble, persistent_name=
 
     @property
     def estimator_(self) -> Any:
-        """The base estimator that the members are copies of."""
+        """The base estimator that the members are copies of, or the list of them."""
         check_is_fitted(self)
         return self._base_estimator()
 
@@ -283,7 +305,8 @@ class BaseBagging(Explainable, CopiesEnsemble, SampledEnsemble, persistent_name=
         MetadataRouter
             scikit-learn's description of the routing.
         """
-        estimator, mapping = self._base_estimator(), MethodMapping().add(caller="fit", callee="fit")
+        estimator = self._base_estimators()[0]
+        mapping = MethodMapping().add(caller="fit", callee="fit")
         for method in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
             if hasattr(type(self), method):
                 mapping.add(caller=method, callee=self._method_of_members(method))
@@ -325,8 +348,10 @@ class BaseBagging(Explainable, CopiesEnsemble, SampledEnsemble, persistent_name=
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        target_tags = base_estimator_tags(self._base_estimator()).target_tags
-        tags.target_tags.multi_output = target_tags.multi_output
+        each = [base_estimator_tags(estimator) for estimator in self._base_estimators()]
+        tags.input_tags = each[0].input_tags
+        tags.input_tags.allow_nan = all(one.input_tags.allow_nan for one in each)
+        tags.target_tags.multi_output = all(one.target_tags.multi_output for one in each)
         return tags
 
 

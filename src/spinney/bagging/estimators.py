@@ -40,8 +40,9 @@ class BaggingClassifier(ProbabilisticClassifier, BaseBagging):
 
     Parameters
     ----------
-    estimator : estimator, default=None
-        The base estimator, any classifier. None is Spinney's `DecisionTreeClassifier`.
+    estimator : estimator, list of estimator or None, default=None
+        The base estimator, any classifier. None is Spinney's `DecisionTreeClassifier`. Members are copies of
+        the estimators of a list in turn, for example trees that select features by different criteria.
     n_estimators : int, default=10
         Number of members.
     max_samples : int, float or None, default=None
@@ -74,13 +75,16 @@ class BaggingClassifier(ProbabilisticClassifier, BaseBagging):
     oob_pruning : bool, default=False
         Whether to prune each member, which must be one of Spinney's trees, by reduced-error pruning on its
         out-of-bag rows. ``oob_score_`` is then slightly optimistic.
+    oob_early_stopping : bool, default=False
+        Whether each member, which must be a gradient boosting or negative correlation model, stops early by
+        the loss on its out-of-bag rows. ``oob_score_`` is then slightly optimistic.
     voting : {"soft", "hard"}, default="soft"
         "soft" averages the members' probabilities, "hard" counts their votes; of ties, the first class in
         ``classes_`` wins. Members without ``predict_proba`` always vote.
 
     Attributes
     ----------
-    estimator_ : estimator
+    estimator_ : estimator or list of estimator
         The base estimator.
     estimators_ : list of estimator
         The members.
@@ -189,11 +193,12 @@ class BaggingClassifier(ProbabilisticClassifier, BaseBagging):
     def _method_of_members(self, method: str) -> str:
         if method == "decision_function":
             return method
-        votes = self.voting == "hard" or not hasattr(self._base_estimator(), "predict_proba")
+        each = self._base_estimators()
+        votes = self.voting == "hard" or not all(hasattr(one, "predict_proba") for one in each)
         return "predict" if votes else "predict_proba"
 
     def _has_decision_function(self) -> bool:
-        return hasattr(self._base_estimator(), "decision_function")
+        return all(hasattr(one, "decision_function") for one in self._base_estimators())
 
     @available_if(_has_decision_function)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any, **metadata: Any) -> NDArray[np.float64]:
@@ -226,7 +231,7 @@ class BaggingClassifier(ProbabilisticClassifier, BaseBagging):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        base = base_estimator_tags(self._base_estimator()).classifier_tags
+        base = base_estimator_tags(self._base_estimators()[0]).classifier_tags
         if base is not None:
             tags.classifier_tags.multi_class = base.multi_class
             tags.classifier_tags.multi_label = base.multi_label
@@ -241,8 +246,9 @@ class BaggingRegressor(RegressorMixin, BaseBagging):  # type: ignore[misc]
 
     Parameters
     ----------
-    estimator : estimator, default=None
-        The base estimator, any regressor. None is Spinney's `DecisionTreeRegressor`.
+    estimator : estimator, list of estimator or None, default=None
+        The base estimator, any regressor. None is Spinney's `DecisionTreeRegressor`. Members are copies of
+        the estimators of a list in turn.
     n_estimators : int, default=10
         Number of members.
     max_samples : int, float or None, default=None
@@ -275,10 +281,13 @@ class BaggingRegressor(RegressorMixin, BaseBagging):  # type: ignore[misc]
     oob_pruning : bool, default=False
         Whether to prune each member, which must be one of Spinney's trees, by reduced-error pruning on its
         out-of-bag rows. ``oob_score_`` is then slightly optimistic.
+    oob_early_stopping : bool, default=False
+        Whether each member, which must be a gradient boosting or negative correlation model, stops early by
+        the loss on its out-of-bag rows. ``oob_score_`` is then slightly optimistic.
 
     Attributes
     ----------
-    estimator_ : estimator
+    estimator_ : estimator or list of estimator
         The base estimator.
     estimators_ : list of estimator
         The members.

@@ -8,7 +8,7 @@ from typing import Any
 import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import _check_method_params
+from sklearn.utils.validation import _check_method_params, has_fit_parameter
 
 from spinney.bagging.sampling import BootstrapSamples
 from spinney.data.schema import name_copies
@@ -18,12 +18,15 @@ from spinney.members.tables import take_columns, take_rows
 
 
 def make_members(
-    estimator: Any, distributions: Mapping[str, Any] | None, samples: BootstrapSamples, numbers: Sequence[int]
+    estimators: Sequence[Any],
+    distributions: Mapping[str, Any] | None,
+    samples: BootstrapSamples,
+    numbers: Sequence[int],
 ) -> list[Any]:
-    """Return a copy of the base estimator per member number, with its own seeds and random parameters."""
+    """Return a copy of one of the base estimators, in turn, per member number, with own parameters."""
     return [
         make_member(
-            estimator,
+            estimators[t % len(estimators)],
             samples.estimator_seed(t),
             **draw_parameters(distributions or {}, samples.parameter_seed(t)),
         )
@@ -40,19 +43,47 @@ def fit_members(
     n_jobs: int | None,
     title: str | None = None,
     metadata: Mapping[str, Any] | None = None,
+    oob_early_stopping: bool = False,
 ) -> list[Any]:
     """Fit each member to the sample of its number; a title shows a progress bar.
 
     ``metadata`` are further arguments of their ``fit``; those with one entry per row are sampled, too.
+    ``oob_early_stopping`` passes a member its out-of-bag rows to stop by.
     """
-    jobs = [(member, X, y, samples, t, metadata or {}) for member, t in zip(members, numbers, strict=True)]
+    jobs = [
+        (member, X, y, samples, t, metadata or {}, oob_early_stopping)
+        for member, t in zip(members, numbers, strict=True)
+    ]
     return run_jobs(_fit_to_sample, jobs, n_jobs, title)
 
 
+def stops_early(estimator: Any) -> bool:
+    """Return True for estimators that can stop early by rows given as ``eval_set``.
+
+    >>> from spinney import DecisionTreeClassifier, GradientBoostingClassifier
+    >>> stops_early(GradientBoostingClassifier()), stops_early(DecisionTreeClassifier())
+    (True, False)
+    """
+    return "early_stopping" in estimator.get_params(deep=False) and has_fit_parameter(estimator, "eval_set")
+
+
 def _fit_to_sample(
-    member: Any, X: Any, y: NDArray[Any], samples: BootstrapSamples, t: int, metadata: Mapping[str, Any]
+    member: Any,
+    X: Any,
+    y: NDArray[Any],
+    samples: BootstrapSamples,
+    t: int,
+    metadata: Mapping[str, Any],
+    oob_early_stopping: bool,
 ) -> Any:
     table, weights = take_features(X, samples.columns(t), samples.n_columns), samples.member_weights(t)
+    unseen = samples.out_of_bag_rows(t) if oob_early_stopping else np.empty(0, np.int64)
+    if oob_early_stopping:
+        member.set_params(early_stopping=len(unseen) > 0)
+    if len(unseen):
+        judged = None if samples.weights is None else samples.weights[unseen]
+        metadata = {**metadata, "eval_set": (take_rows(table, unseen), y[unseen], judged)}
+        return fit_member(member, table, y, weights, **metadata)
     if weights is None or takes_sample_as_weights(member):
         return fit_member(member, table, y, weights, **metadata)
     rows = samples.rows(t)

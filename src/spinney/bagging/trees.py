@@ -76,8 +76,10 @@ class SharedTrainingSets:
 
     def of(self, tree: BaseTree) -> SharedTrainingSet:
         """Return the training set of a tree."""
-        # The criterion is part of the key because some check the targets in another way.
-        key = (tree.max_bins, repr(tree.categorical_features), getattr(tree, "criterion", None))
+        # The criterion is part of the key because some check the targets in another way, and so is how ID3
+        # reads numbers.
+        names = ("criterion", "numeric_split")
+        key = (tree.max_bins, repr(tree.categorical_features), *(getattr(tree, name, None) for name in names))
         if key not in self._known:
             training = tree.read_training_set(*self._rows, n_threads=self._n_threads).coded(tree.max_bins)
             self._known[key] = SharedTrainingSet(training, Grower(training.codes))

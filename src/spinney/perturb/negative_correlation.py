@@ -2,200 +2,22 @@
 
 from __future__ import annotations
 
-import math
-from abc import abstractmethod
-from collections.abc import Iterator, Mapping
-from dataclasses import field, fields
-from typing import Any, ClassVar, Literal, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 
-from spinney.base import TableEstimator, parameters
 from spinney.core.errors import InputError
-from spinney.core.parameters import FLAG, NONE, Integer, OneOf, Real, Rule, draw_seed
-from spinney.core.parameters import ArrayLike as ArrayRule
-from spinney.core.seeds import stream
-from spinney.data import read_table
-from spinney.data.target import encode_labels, encode_values, read_target
-from spinney.data.weights import check_weights
+from spinney.data.target import encode_labels, encode_like, encode_values, read_target
 from spinney.io import require
 from spinney.members.tables import check_labels
-from spinney.perturb import networks as nets
-from spinney.perturb.inputs import InputCoding, learn_coding, merge_rows, moments
-from spinney.perturb.networks import Array, EpochLedger, Examples, Networks, Training
-
-# Rows that are predicted together, so that the hidden values of all networks take little memory.
-_BLOCK = 4096
+from spinney.perturb.inputs import moments
+from spinney.perturb.network_ensemble import NetworkEnsemble
+from spinney.perturb.networks import Array
 
 
-@parameters
-class _NegativeCorrelation(TableEstimator):
-    """Coding of the table, training of the networks, and the mean of their outputs."""
-
-    _link: ClassVar[nets.Link]
-    _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = {
-        "n_estimators": (Integer(1),),
-        "penalty": (Real(0.0, 1.0),),
-        "hidden_size": (Integer(1),),
-        "alpha": (Real(0.0),),
-        "learning_rate_init": (Real(0.0, open_ends="("),),
-        "batch_size": (OneOf("auto"), Integer(1)),
-        "max_iter": (Integer(1),),
-        "early_stopping": (FLAG,),
-        "validation_fraction": (Real(0.0, 1.0, open_ends="()"),),
-        "n_iter_no_change": (Integer(1),),
-        "tol": (Real(0.0),),
-        "categorical_features": (NONE, OneOf("from_dtype"), ArrayRule()),
-        "unseen": (OneOf("missing", "error"),),
-        "ledger": (FLAG, OneOf("full")),
-        "verbose": (FLAG, Integer(0)),
-    }
-    _required_attributes: ClassVar[tuple[str, ...]] = ("coding_", "networks_", "n_iter_")
-    _state_attributes: ClassVar[tuple[str, ...]] = ("ledger_",)
-
-    n_estimators: int = field(default=10, kw_only=False)
-    penalty: float = 0.5
-    hidden_size: int = 16
-    alpha: float = 1e-4
-    learning_rate_init: float = 0.01
-    batch_size: int | Literal["auto"] = "auto"
-    max_iter: int = 200
-    early_stopping: bool = False
-    validation_fraction: float = 0.1
-    n_iter_no_change: int = 20
-    tol: float = 1e-4
-    categorical_features: Any = None
-    unseen: Literal["missing", "error"] = "missing"
-    random_state: Any = None
-    ledger: bool | Literal["full"] = False
-    verbose: int = 0
-
-    coding_: InputCoding = field(init=False)
-    networks_: Networks = field(init=False)
-    n_iter_: int = field(init=False)
-    ledger_: EpochLedger = field(init=False)
-
-    @abstractmethod
-    def _encode_target(self, y: Any, n_rows: int) -> tuple[NDArray[Any], dict[str, Any]]:
-        """Return y as values or class codes (n_rows, n_outputs), and fitted attributes."""
-
-    @abstractmethod
-    def _network_target(
-        self, target: NDArray[Any], weights: Array, fitted: dict[str, Any]
-    ) -> tuple[Array, dict[str, Any]]:
-        """Return the target of the networks (n_rows, n_outputs), and further fitted attributes."""
-
-    # ---- fitting ----
-
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Train the networks.
-
-        Numeric features are standardized, and a missing value becomes the mean. Categories are one-hot
-        encoded; the rarest of more than 32 share a column. A further column marks missing values.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_features)
-            Array, list of lists, sparse matrix, or data frame of pandas, polars or Arrow.
-        y : array-like of shape (n_rows,), for regression also (n_rows, n_outputs)
-            Target values or class labels.
-        sample_weight : array-like of shape (n_rows,), default=None
-            Row weights; a weight of 2 is the same as the row twice.
-
-        Returns
-        -------
-        self
-        """
-        self._check_params()
-        seed = draw_seed(self.random_state)
-        table = read_table(X, self.categorical_features)
-        target, fitted = self._encode_target(y, table.n_rows)
-        given = check_weights(sample_weight, table.n_rows)
-        table, target, weights = merge_rows(table, target, np.ones(table.n_rows) if given is None else given)
-        weights = weights / (math.fsum(weights.tolist()) / len(weights))
-        coding = learn_coding(table, weights)
-        goal, more = self._network_target(target, weights, fitted)
-        examples, held_out = self._hold_out(Examples(coding.apply(table), goal, weights), seed)
-        networks = nets.draw_networks(
-            self.n_estimators, coding.n_columns, self.hidden_size, goal.shape[1], self._link, seed
-        )
-        options = Training(*(getattr(self, one.name) for one in fields(Training)))
-        networks, epochs = nets.train(networks, examples, options, seed, held_out)
-        return self._set_fitted(
-            schema_=table.schema,
-            coding_=coding,
-            networks_=networks,
-            n_iter_=len(epochs),
-            ledger_=EpochLedger(*np.array(epochs).T.copy()) if self.ledger else None,
-            **fitted,
-            **more,
-        )
-
-    def _hold_out(self, examples: Examples, seed: int) -> tuple[Examples, Examples | None]:
-        if not self.early_stopping:
-            return examples, None
-        n_rows = len(examples)
-        n_held = max(1, round(self.validation_fraction * n_rows))
-        if n_held >= n_rows:
-            raise InputError(
-                f"Holding out {n_held} of {n_rows} sample(s) leaves none to train on",
-                fix="Set early_stopping=False or a smaller validation_fraction.",
-            )
-        order = stream(seed, nets.VALIDATION).permutation(n_rows)
-        return examples.take(np.sort(order[n_held:])), examples.take(np.sort(order[:n_held]))
-
-    # ---- prediction ----
-
-    @property
-    def estimators_(self) -> list[Self]:
-        """Each network as a model of its own."""
-        members = []
-        for m in range(len(self.networks_)):
-            member = type(self)(**(self.get_params(deep=False) | {"n_estimators": 1}))
-            first, second = (layer[m : m + 1] for layer in self.networks_.layers)
-            fitted = self._fitted_attributes() | {"networks_": Networks.of((first, second), self._link)}
-            member.__dict__.update(fitted)
-            members.append(member)
-        return members
-
-    def _outputs(self, X: Any) -> Iterator[Array]:
-        """Yield the outputs of the networks for each block of rows.  (n_estimators, n_rows, n_outputs)"""
-        table = self._read_table(X)
-        inputs = self.coding_.apply(table)
-        for begin in range(0, len(inputs), _BLOCK):
-            yield self.networks_.outputs(inputs[begin : begin + _BLOCK])
-
-    def _mean_output(self, X: Any) -> Array:
-        return np.concatenate([nets.mean_of(outputs) for outputs in self._outputs(X)])
-
-    # ---- files ----
-
-    def _set_state(self, state: dict[str, Any]) -> None:
-        fitted = state["fitted"]
-        if "n_iter_" not in fitted and isinstance(fitted.get("ledger_"), EpochLedger):
-            # Format version 1 always stored the ledger, and its length was n_iter_.
-            fitted = {**fitted, "n_iter_": len(fitted["ledger_"])}
-            state = {"params": {**state["params"], "ledger": True}, "fitted": fitted}
-        super()._set_state(state)
-
-    def _check_fitted(self) -> None:
-        kinds = [type(part) for part in (self.coding_, self.networks_, self.n_iter_)]
-        valid = kinds == [InputCoding, Networks, int] and self.n_iter_ >= 0
-        valid = valid and type(vars(self).get("ledger_")) in (EpochLedger, type(None))
-        require(valid, f"the parts of a {type(self).__name__} have wrong types")
-        self.coding_.check(self.schema_)
-        shape, n_outputs = self.networks_.input_weights.shape, self.networks_.output_bias.shape[2]
-        valid = shape[1] == self.coding_.n_columns and self.networks_.link == self._link
-        require(valid and n_outputs == self._check_target(), "the networks do not fit inputs and target")
-
-    @abstractmethod
-    def _check_target(self) -> int:
-        """Return the number of outputs; raise CorruptModelFile if what is known of the target is damaged."""
-
-
-class NegativeCorrelationRegressor(RegressorMixin, MultiOutputMixin, _NegativeCorrelation):  # type: ignore[misc]
+class NegativeCorrelationRegressor(RegressorMixin, MultiOutputMixin, NetworkEnsemble):  # type: ignore[misc]
     """Regression by the mean of small networks trained by negative correlation learning (Liu and Yao, 1999).
 
     Each of M networks with one hidden layer (tanh) minimizes ½ (F_m − y)² − ½ λ (F_m − F̄)²: its own error
@@ -299,6 +121,12 @@ class NegativeCorrelationRegressor(RegressorMixin, MultiOutputMixin, _NegativeCo
         center, scale = np.where(constant, target[0], center * size), np.where(constant, 0.0, scale * size)
         return goal, {"target_center_": center, "target_scale_": scale}
 
+    def _validation_target(self, y: Any, n_rows: int, fitted: dict[str, Any]) -> Array:
+        values, scale = encode_values(read_target(y, n_rows), non_negative=False), fitted["target_scale_"]
+        if values.shape[1] != len(scale):
+            raise InputError(f"The eval_set has {values.shape[1]} outputs where {len(scale)} are expected.")
+        return np.asarray((values - fitted["target_center_"]) / np.where(scale > 0, scale, 1.0))
+
     def predict(self, X: Any) -> Array:
         """Predict the mean of the networks.
 
@@ -349,7 +177,7 @@ class NegativeCorrelationRegressor(RegressorMixin, MultiOutputMixin, _NegativeCo
         return self.n_outputs_
 
 
-class NegativeCorrelationClassifier(ClassifierMixin, _NegativeCorrelation):  # type: ignore[misc]
+class NegativeCorrelationClassifier(ClassifierMixin, NetworkEnsemble):  # type: ignore[misc]
     """Classification by the mean of small networks trained by negative correlation learning.
 
     As :class:`NegativeCorrelationRegressor`, but each network ends in a softmax over the classes and
@@ -442,6 +270,11 @@ class NegativeCorrelationClassifier(ClassifierMixin, _NegativeCorrelation):  # t
         self, target: NDArray[Any], weights: Array, fitted: dict[str, Any]
     ) -> tuple[Array, dict[str, Any]]:
         return np.eye(len(fitted["classes_"]))[target[:, 0]], {}
+
+    def _validation_target(self, y: Any, n_rows: int, fitted: dict[str, Any]) -> Array:
+        classes = fitted["classes_"]
+        codes = encode_like(read_target(y, n_rows), (classes,))[:, 0]
+        return np.asarray(codes[:, None] == np.arange(len(classes)), np.float64)  # 0 for an unknown class
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the most probable class.

@@ -296,12 +296,18 @@ class Training:
 
 
 def train(
-    networks: Networks, examples: Examples, options: Training, seed: int, held_out: Examples | None = None
+    networks: Networks,
+    examples: Examples,
+    options: Training,
+    seed: int,
+    held_out: Examples | None = None,
+    record: bool = False,
 ) -> tuple[Networks, list[tuple[float, ...]]]:
     """Train all networks on the same batches; return those of the last epoch, or the best on held-out rows.
 
     Also returns Ē, E, Ā and the error on the held-out rows (NaN without any) of each epoch, up to and
-    including the one whose networks are returned.
+    including the one whose networks are returned. With ``record`` they are measured after the epoch on all
+    rows, otherwise on each batch before its step, which is free.
     """
     layers, link = networks.layers, networks.link
     adam, rng = Adam(layers, options.learning_rate_init), stream(seed, BATCHES)
@@ -317,15 +323,20 @@ def train(
                 )
             now, error = Networks.of(layers, link), math.nan
             if held_out is not None:
-                weights = held_out.weights / math.fsum(held_out.weights.tolist())
-                error = spread(now.outputs(held_out.inputs), held_out.target, weights).ensemble
-            epochs.append((*found, error))
+                error = _measure(now, held_out).ensemble
+            epochs.append((*(_measure(now, examples) if record else found), error))
             score = options.penalty * found.ambiguity - found.members if held_out is None else -error
             if held_out is None or score > stopping.best_score:
                 kept, n_kept = now, len(epochs)
             done = stopping.update(score)
             bar.update(len(epochs))
     return kept, epochs[:n_kept]
+
+
+def _measure(networks: Networks, examples: Examples) -> Spread:
+    """Return Ē, E and Ā on some rows."""
+    weights = examples.weights / math.fsum(examples.weights.tolist())
+    return spread(networks.outputs(examples.inputs), examples.target, weights)
 
 
 def _run_epoch(
@@ -347,10 +358,10 @@ def _run_epoch(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EpochLedger(Ledger, Persistent):
-    """Errors and ambiguity per epoch, up to the epoch of the fitted networks.
+    """Errors and ambiguity of the networks after each epoch; the last ones are the fitted networks.
 
-    All are in units of the variance of the targets (regression) or Brier scores (classification), and means
-    over the batches of an epoch, each measured before its step.
+    All are means over the training rows, in units of the variance of the targets (regression) or Brier
+    scores (classification).
 
     Parameters
     ----------
