@@ -64,6 +64,8 @@ void check(const CodeMatrix& x, const Target& t, const GrowOptions& o,
         throw nb::value_error("one cost for each feature");
     if (!o.monotonic_cst.empty() && o.monotonic_cst.size() != d)
         throw nb::value_error("one direction for each feature");
+    if (o.fractional() && o.min_samples_leaf > 1)
+        throw nb::value_error("fractional instances are limited by min_weight_leaf, not by min_samples_leaf");
     if (o.n_threads < 1) throw nb::value_error("n_threads must be positive");
 }
 

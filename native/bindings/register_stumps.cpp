@@ -31,17 +31,14 @@ void check(const CodeMatrix& x, const Vector<std::int32_t>& classes, int n_class
 }
 
 void construct(StumpBooster* self, const CodeMatrix& x, const Vector<std::int32_t>& classes, int n_classes,
-               const Vector<std::int64_t>& copies, const Vector<double>& sizes, bool one_vs_rest,
-               int n_threads) {
-    check(x, classes, n_classes, copies, sizes, n_threads);
+               const Vector<std::int64_t>& copies, const Vector<double>& sizes,
+               const spinney::GrowOptions& options) {
+    check(x, classes, n_classes, copies, sizes, options.n_threads);
     const spinney::StumpTarget target{{classes.data(), classes.size()},
                                       n_classes,
                                       {copies.data(), copies.size()},
                                       {sizes.data(), sizes.size()}};
-    const auto categories =
-        one_vs_rest ? spinney::CategorySplit::one_vs_rest : spinney::CategorySplit::subset;
-    run_interruptible(
-        [&](Interrupt& interrupt) { new (self) StumpBooster(x, target, categories, n_threads, interrupt); });
+    run_interruptible([&](Interrupt& interrupt) { new (self) StumpBooster(x, target, options, interrupt); });
 }
 
 spinney::Stump learn(StumpBooster& self) {
@@ -108,7 +105,7 @@ void register_stumps(nb::module_& m) {
         .def_ro("total", &Stump::total);
     nb::class_<StumpBooster>(m, "StumpBooster", "The best stump under weights that shift every round.")
         .def("__init__", &construct, "matrix"_a, "classes"_a, "n_classes"_a, "copies"_a, "sizes"_a,
-             "one_vs_rest"_a, "n_threads"_a, nb::keep_alive<1, 2>())
+             "options"_a, nb::keep_alive<1, 2>())
         .def("learn", &learn, "Find the best stump under the present weights.")
         .def("reweight", &reweight, "factor"_a, "least"_a, "most"_a, "fresh"_a,
              "Multiply the weights of the rows that the last stump gets wrong.")

@@ -49,10 +49,11 @@ struct WideTile {
 
 class StumpBooster::Impl {
   public:
-    Impl(const CodeMatrix& x, const StumpTarget& target, CategorySplit categories, int n_threads,
-         Interrupt& interrupt)
-        : x_(x), n_classes_(static_cast<Size>(target.n_classes)), n_threads_(n_threads) {
-        options_.categorical_split = categories;
+    Impl(const CodeMatrix& x, const StumpTarget& target, const GrowOptions& options, Interrupt& interrupt)
+        : x_(x),
+          n_classes_(static_cast<Size>(target.n_classes)),
+          n_threads_(options.n_threads),
+          options_(options) {
         statistics_.layout = Layout::by_class;
         statistics_.n_channels = statistics_.width = target.n_classes;
         statistics_.n_classes = {target.n_classes};
@@ -326,7 +327,7 @@ class StumpBooster::Impl {
         if (counts_[first_bin_[f] + column.n_bins] > 0) q.missing = bins + column.n_bins * n_classes_;
         BinnedGroups binned(bins, occupied_[f], statistics_.width);
         Candidate out;
-        with_split_scorer(CriterionName::gini, statistics_, q.total, limits, [&](ScorerBase& scorer) {
+        with_split_scorer(options_.criterion, statistics_, q.total, limits, [&](ScorerBase& scorer) {
             if (column.kind == ColumnKind::numeric) {
                 out = sweep_numeric(scorer, q, binned, [](auto&&...) {});
             } else {
@@ -415,9 +416,9 @@ class StumpBooster::Impl {
     std::vector<std::vector<std::uint64_t>> occupied_;  // bits of the bins in use, without the missing bin
 };
 
-StumpBooster::StumpBooster(const CodeMatrix& x, const StumpTarget& target, CategorySplit categories,
-                           int n_threads, Interrupt& interrupt)
-    : impl_(std::make_unique<Impl>(x, target, categories, n_threads, interrupt)) {}
+StumpBooster::StumpBooster(const CodeMatrix& x, const StumpTarget& target, const GrowOptions& options,
+                           Interrupt& interrupt)
+    : impl_(std::make_unique<Impl>(x, target, options, interrupt)) {}
 StumpBooster::~StumpBooster() = default;
 
 const Stump& StumpBooster::learn(Interrupt& interrupt) { return impl_->learn(interrupt); }

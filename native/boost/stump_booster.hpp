@@ -40,7 +40,8 @@ struct Stump {
 
 class StumpBooster {
   public:
-    StumpBooster(const CodeMatrix& x, const StumpTarget& target, CategorySplit categories, int n_threads,
+    /// options: criterion, categorical_split and n_threads
+    StumpBooster(const CodeMatrix& x, const StumpTarget& target, const GrowOptions& options,
                  Interrupt& interrupt);
     ~StumpBooster();
 

@@ -17,13 +17,15 @@ namespace spinney {
 
 namespace {
 
-/// A target whose weights and values are scaled by powers of two where their squares could overflow or
-/// vanish. The factors only change the exponents of the reported numbers.
+/// A target whose weights are integers if they are multiples of the smallest one, so that a tree does not
+/// depend on their unit, not even in how ties are rounded. Other weights and all values are scaled by powers
+/// of two where their squares could overflow or vanish.
 class ScaledTarget {
   public:
     ScaledTarget(const Target& target, CriterionName criterion)
         : target(target), squares(criterion == CriterionName::squared_error) {
-        if (target.weights) weight_factor = scale(weights_, this->target.weights, target.n_rows);
+        if (target.weights && !count_rows(target))
+            weight_unit = 1.0 / scale(weights_, this->target.weights, target.n_rows);
         if (target.values)
             value_factor =
                 scale(values_, this->target.values, target.n_rows * static_cast<Size>(target.n_outputs));
@@ -31,7 +33,7 @@ class ScaledTarget {
 
     /// Convert the reported numbers back to their units.
     void restore(FlatTree& tree) const {
-        for (double& w : tree.weight) w /= weight_factor;
+        for (double& w : tree.weight) w *= weight_unit;
         if (value_factor == 1.0) return;
         for (double& v : tree.value) v /= value_factor;
         const auto back = [this](double& v) {
@@ -53,9 +55,32 @@ class ScaledTarget {
 
     Target target;
     bool squares;  // impurities grow with the square of y
-    double weight_factor = 1.0, value_factor = 1.0;
+    double weight_unit = 1.0, value_factor = 1.0;
 
   private:
+    /// Divide the weights by the smallest one if they are multiples of it. Integers are kept: a row of weight
+    /// 3 is then bit for bit the row three times.
+    bool count_rows(const Target& given) {
+        double least = DBL_MAX, total = 0;
+        bool integer = true;
+        for (Size r = 0; r < given.n_rows; ++r) {
+            const double w = given.weights[r];
+            integer = integer && w == std::floor(w);
+            if (w > 0) least = std::min(least, w);
+        }
+        if (integer) return false;
+        std::vector<double> counts(given.n_rows);
+        for (Size r = 0; r < given.n_rows; ++r) {
+            const double ratio = given.weights[r] / least;
+            total += counts[r] = std::nearbyint(ratio);
+            if (!(std::abs(ratio - counts[r]) <= 1e-12 * ratio && total < 0x1.0p52)) return false;
+        }
+        weights_ = std::move(counts);
+        target.weights = weights_.data();
+        weight_unit = least;
+        return true;
+    }
+
     static double scale(std::vector<double>& store, const double*& data, Size n) {
         double largest = 0;
         for (Size i = 0; i < n; ++i) largest = std::max(largest, std::abs(data[i]));
@@ -97,13 +122,7 @@ TreeGrower::~TreeGrower() = default;
 FlatTree TreeGrower::grow(const Target& given, GrowOptions options, bool exact, Interrupt& interrupt) const {
     const ScaledTarget scaled(given, options.criterion);
     const Target& target = scaled.target;
-    if (options.fractional()) {
-        // Fractions of rows count by weight; the tolerance keeps thirds that add up to one row.
-        options.min_weight_leaf =
-            std::max(options.min_weight_leaf, static_cast<double>(options.min_samples_leaf) * (1 - 1e-12));
-        options.min_samples_leaf = 1;
-    }
-    options.min_weight_leaf *= scaled.weight_factor;
+    options.min_weight_leaf /= scaled.weight_unit;
     options.min_impurity_decrease = scaled.scale_impurity(options.min_impurity_decrease);
     options.min_gain = scaled.scale_impurity(options.min_gain);
     const Statistics s = make_statistics(target, options.min_samples_leaf > 1, options.fractional(),

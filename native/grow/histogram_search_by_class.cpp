@@ -5,5 +5,6 @@ namespace spinney::detail {
 
 template struct NodeSearchOf<Layout::by_class, OfClasses<Gini, Layout::by_class>>;
 template struct NodeSearchOf<Layout::by_class, OfClasses<Entropy, Layout::by_class>>;
+template struct NodeSearchOf<Layout::by_class, OfClasses<Error, Layout::by_class>>;
 
 }  // namespace spinney::detail

@@ -7,5 +7,6 @@ template struct NodeSearchOf<Layout::dense, SquaredError>;
 template struct NodeSearchOf<Layout::dense, Poisson>;
 template struct NodeSearchOf<Layout::dense, OfClasses<Gini, Layout::dense>>;
 template struct NodeSearchOf<Layout::dense, OfClasses<Entropy, Layout::dense>>;
+template struct NodeSearchOf<Layout::dense, OfClasses<Error, Layout::dense>>;
 
 }  // namespace spinney::detail

@@ -5,5 +5,6 @@ namespace spinney::detail {
 
 template struct NodeSearchOf<Layout::packed, OfClasses<Gini, Layout::packed>>;
 template struct NodeSearchOf<Layout::packed, OfClasses<Entropy, Layout::packed>>;
+template struct NodeSearchOf<Layout::packed, OfClasses<Error, Layout::packed>>;
 
 }  // namespace spinney::detail

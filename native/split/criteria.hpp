@@ -97,6 +97,16 @@ struct Entropy {
     }
 };
 
+/// Misclassification error of one output: the weight outside of the largest class.  c (classes,)
+struct Error {
+    template <class V>
+    [[gnu::always_inline]] static V quality(const V* c, int classes) {
+        V largest = c[0];
+        for (int k = 1; k < classes; ++k) largest = where(c[k] > largest, c[k], largest);
+        return largest;
+    }
+};
+
 /// Mean over the outputs of a criterion of class weights. Layout packed has two classes of one output, layout
 /// by_class any number of them, layout dense several outputs.  c (n_channels,)
 template <class OneOutput, Layout L>
@@ -157,9 +167,11 @@ decltype(auto) with_criterion(CriterionName name, const Statistics& s, F&& f) {
             return f.template operator()<L, OfClasses<OneOutput, L>>();
         });
     };
-    if (s.task == Task::classification)
-        return name == CriterionName::entropy ? with_classes.template operator()<Entropy>()
-                                              : with_classes.template operator()<Gini>();
+    if (s.task == Task::classification) {
+        if (name == CriterionName::entropy) return with_classes.template operator()<Entropy>();
+        if (name == CriterionName::error) return with_classes.template operator()<Error>();
+        return with_classes.template operator()<Gini>();
+    }
     if (name == CriterionName::poisson) return f.template operator()<Layout::dense, Poisson>();
     return f.template operator()<Layout::dense, SquaredError>();
 }

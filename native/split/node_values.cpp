@@ -152,6 +152,7 @@ double NodeValues::class_impurity(const double* m, int classes, double w) const 
         for (int k = 0; k < classes; ++k) sum -= xlog2x(m[k] / w);
         return sum;
     }
+    if (criterion_ == CriterionName::error) return 1.0 - *std::max_element(m, m + classes) / w;
     for (int k = 0; k < classes; ++k) sum += (m[k] / w) * (m[k] / w);
     return 1.0 - sum;
 }

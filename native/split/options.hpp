@@ -15,7 +15,7 @@ namespace spinney {
 /// Score of a split that is not allowed.
 inline constexpr double kImpossible = -std::numeric_limits<double>::infinity();
 
-enum class CriterionName : std::uint8_t { gini, entropy, squared_error, poisson, absolute_error };
+enum class CriterionName : std::uint8_t { gini, entropy, error, squared_error, poisson, absolute_error };
 enum class SplitScore : std::uint8_t { gain, gain_ratio };
 enum class Splitter : std::uint8_t { best, random };
 /// How the categories of a node are divided.
@@ -25,8 +25,8 @@ enum class CostRule : std::uint8_t { none, tan, tan_linear, nunez };
 enum class LedgerLevel : std::uint8_t { off, features, thresholds };
 
 template <>
-inline constexpr std::array spellings<CriterionName>{"gini", "entropy", "squared_error", "poisson",
-                                                     "absolute_error"};
+inline constexpr std::array spellings<CriterionName>{"gini",          "entropy", "error",
+                                                     "squared_error", "poisson", "absolute_error"};
 template <>
 inline constexpr std::array spellings<SplitScore>{"gain", "gain_ratio"};
 template <>
@@ -49,7 +49,7 @@ struct GrowOptions {
     int oblique_directions = 0;        // > 0: also search oblique splits
     int max_depth = std::numeric_limits<int>::max();
     Limit min_samples_split = 2;
-    Limit min_samples_leaf = 1;  // rows; with fractional instances, weight
+    Limit min_samples_leaf = 1;  // rows; 1 with fractional instances, whose limit is min_weight_leaf
     double min_weight_leaf = 0.0;
     double min_impurity_decrease = 0.0;
     double min_gain = -std::numeric_limits<double>::infinity();

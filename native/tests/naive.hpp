@@ -100,6 +100,7 @@ inline double impurity(const Sample& sample, const std::vector<Part>& set, Crite
         for (const Part& part : set)
             p[static_cast<Size>(sample.classes[part.row * m + static_cast<Size>(output)])] += part.weight / w;
         double gini = 1, entropy = 0;
+        if (name == CriterionName::error) return 1 - *std::max_element(p.begin(), p.end());
         for (double q : p) {
             gini -= q * q;
             if (q > 0) entropy -= q * std::log2(q);

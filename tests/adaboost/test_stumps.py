@@ -20,14 +20,18 @@ def fit_plainly(model, monkeypatch, *data):
         return model.fit(*data)
 
 
-@pytest.mark.parametrize("max_bins", [255, 7, None])
+@pytest.mark.parametrize(
+    ("max_bins", "criterion"), [(255, "gini"), (7, "gini"), (None, "gini"), (255, "error"), (None, "error")]
+)
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_the_same_ensemble_as_the_plain_way_makes(n_classes, max_bins, monkeypatch):
+def test_the_same_ensemble_as_the_plain_way_makes(n_classes, max_bins, criterion, monkeypatch):
     X, y, weights = mixed_data("classifier", 400)
     y = np.minimum(y, n_classes - 1)
     for given in (weights, np.round(weights), None):
         make = lambda: sp.AdaBoostClassifier(  # noqa: E731
-            sp.DecisionTreeClassifier(max_depth=1, max_bins=max_bins), n_estimators=60, ledger=True
+            sp.DecisionTreeClassifier(max_depth=1, max_bins=max_bins, criterion=criterion),
+            n_estimators=60,
+            ledger=True,
         )
         fast, plain = make().fit(X, y, given), fit_plainly(make(), monkeypatch, X, y, given)
         assert_array_equal(fast.estimator_weights_, plain.estimator_weights_)
@@ -47,7 +51,9 @@ def test_each_stump_is_the_tree_fitted_with_those_weights():
     table = read_table(X)
     matrix = code_table(table, None, None, 1)
     weights = RowWeights(np.ones(300))
-    booster = core.StumpBooster(matrix, y.astype(np.int32), 3, weights.copies, weights.size, False, 2)
+    booster = core.StumpBooster(
+        matrix, y.astype(np.int32), 3, weights.copies, weights.size, core.GrowOptions(n_threads=2)
+    )
     for _ in range(40):
         assert_array_equal(booster.weights(), weights.steps)
         found = booster.learn()
@@ -70,6 +76,7 @@ def test_only_plain_stumps_take_this_way(monkeypatch):
         ({}, 2),
         ({"estimator__max_depth": 2}, 0),
         ({"estimator__criterion": "entropy"}, 0),
+        ({"estimator__criterion": "error"}, 2),
         ({"estimator__min_samples_leaf": 3}, 0),
         ({"estimator__missing": "fractional"}, 0),
         ({"resample": True}, 0),

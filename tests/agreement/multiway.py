@@ -30,6 +30,12 @@ class Rule:
     min_gain: float = 0.0
 
 
+def least_weight(min_samples_leaf: int | None, weights: list[float]) -> float:
+    """Return the weight of that many rows: weights with a mean below 1 are counted by their mean."""
+    given = [w for w in weights if w > 0]
+    return (min_samples_leaf or 0) * min(1.0, math.fsum(given) / len(given))
+
+
 def cell_names(model: Any) -> list[list[float]]:
     """Return what the codes 0, 1, … of each column stand for in the table; nothing for a numeric column."""
     return [

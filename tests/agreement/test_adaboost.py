@@ -64,6 +64,15 @@ def test_votes_against_the_formulas(seed, n_classes):
 
 
 @for_each("seed", range(4))
+def test_discrete_boosts_the_stump_of_least_error(seed):
+    X, y, weights = problem(100 + seed, 2, n_rows=60, n_features=3)
+    made = naive.votes(X, y, weights, 2, 12, 1.0, samme=False, by_error=True)
+    model = sp.AdaBoostClassifier(n_estimators=12, algorithm="discrete").fit(X, y, weights)
+    assert_allclose(model.estimator_errors_, [error for _, _, error in made], rtol=1e-7)
+    assert_allclose(model.estimator_weights_, [alpha for _, alpha, _ in made], rtol=1e-7)
+
+
+@for_each("seed", range(4))
 @pytest.mark.parametrize("algorithm", ["real", "gentle"])
 def test_real_and_gentle_against_the_formulas(seed, algorithm):
     X, y, weights, new, rate = against_naive(seed, 2)

@@ -14,7 +14,7 @@ from oracles.naive_cart import best_gain, decrease
 from oracles.random_tables import RandomTable, random_table
 from spinney import DecisionTreeClassifier, DecisionTreeRegressor
 
-CRITERIA = ("gini", "entropy", "squared_error", "absolute_error", "poisson")
+CRITERIA = ("gini", "entropy", "error", "squared_error", "absolute_error", "poisson")
 
 
 def check_every_node(model: Any, table: RandomTable, criterion: str, min_samples_leaf: int) -> int:
@@ -46,7 +46,7 @@ def check_every_node(model: Any, table: RandomTable, criterion: str, min_samples
 def check(seed: int, criterion: str, max_bins: int | None, **sizes: Any) -> None:
     table = random_table(seed, **sizes)
     leaf = random.Random(seed).choice([1, 3])
-    learner = DecisionTreeClassifier if criterion in ("gini", "entropy") else DecisionTreeRegressor
+    learner = DecisionTreeClassifier if criterion in ("gini", "entropy", "error") else DecisionTreeRegressor
     model = learner(criterion=criterion, min_samples_leaf=leaf, max_bins=max_bins)
     answers = table.y if learner is DecisionTreeClassifier else table.target
     model.fit(table.frame(), answers, table.weights)

@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from agreement.multiway import Rule, compare_answers, compare_ledgers, compare_trees, our_choice, tree_bytes
+from agreement.multiway import (
+    Rule,
+    compare_answers,
+    compare_ledgers,
+    compare_trees,
+    least_weight,
+    our_choice,
+    tree_bytes,
+)
 from loops import for_each
 from oracles.naive_multiway import Tree, grow_c45
 from oracles.random_tables import RandomTable, random_table
@@ -22,6 +30,8 @@ def variant(seed: int, n_columns: int) -> tuple[dict[str, Any], dict[str, Any]]:
         "min_samples_split": draw.choice([2, 2, 8]),
         "max_depth": draw.choice([None, None, 1, 3]),
     }
+    if limits["max_depth"] is not None and draw.random() < 0.5:
+        limits["min_samples_leaf"] = None
     if draw.random() < 0.6:
         return limits, {}
     costs = {
@@ -39,6 +49,7 @@ def fit_both(table: RandomTable, limits: dict[str, Any], costs: dict[str, Any]) 
     model = C45Classifier(pruning=None, ledger=True, **limits, **ours)
     model.fit(table.frame(), table.y, table.weights)
     choose = our_choice(model, Rule(by_ratio=not costs))
+    limits = limits | {"min_samples_leaf": least_weight(limits["min_samples_leaf"], table.weights)}
     naive = grow_c45(table.columns, table.kinds, table.y, table.weights, choose=choose, **limits, **costs)
     return model, naive
 

@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from agreement.multiway import Rule, compare_answers, compare_ledgers, compare_trees, our_choice, tree_bytes
+from agreement.multiway import (
+    Rule,
+    compare_answers,
+    compare_ledgers,
+    compare_trees,
+    least_weight,
+    our_choice,
+    tree_bytes,
+)
 from loops import for_each
 from oracles.naive_multiway import Tree, grow_id3
 from oracles.random_tables import RandomTable, random_table
@@ -22,7 +30,7 @@ def variant(seed: int, table: RandomTable) -> tuple[dict[str, Any], dict[str, An
     draw = random.Random(seed + 2_000_000)
     limits = {
         "epsilon": draw.choice([0.0, 0.0, 0.05, 0.3]),
-        "min_samples_leaf": draw.choice([1, 1, 3]),
+        "min_samples_leaf": draw.choice([None, None, 1, 3]),
         "min_samples_split": draw.choice([2, 2, 8]),
         "max_depth": draw.choice(DEPTHS["numeric" if "numeric" in table.kinds else "categorical"]),
     }
@@ -42,6 +50,7 @@ def fit_both(table: RandomTable, limits: dict[str, Any], costs: dict[str, Any]) 
     model = ID3Classifier(ledger=True, **limits, **{names[name]: value for name, value in costs.items()})
     model.fit(table.frame(), table.y, table.weights)
     choose = our_choice(model, Rule(by_ratio=False, min_gain=limits["epsilon"]))
+    limits = limits | {"min_samples_leaf": least_weight(limits["min_samples_leaf"], table.weights)}
     naive = grow_id3(table.columns, table.kinds, table.y, table.weights, choose=choose, **limits, **costs)
     return model, naive
 

@@ -27,6 +27,8 @@ _ANYWHERE: dict[str, list[Any]] = {
     "confidence": [0.0, 1.0, "high"],
     "pruning_cv": [1, 2.0],
     "one_se": [1, "yes"],
+    "prune_ties": [1, "no"],
+    "numeric_split": ["binary", None],
     "ledger": ["all", 1],
     "criterion": ["best", None],
     "splitter": ["worst"],
@@ -85,6 +87,7 @@ _ANYWHERE: dict[str, list[Any]] = {
     "bootstrap_features": [1, "yes"],
     "oob_score": ["accuracy", 1, None],
     "oob_pruning": [1, None],
+    "oob_early_stopping": [1, None],
     "parameter_distributions": [3, ["max_depth"]],
     # combinations
     "estimators": [None, [], "trees", [sp.C45Classifier()], [("a", 3)], [("a", sp.C45Classifier)]],

@@ -50,6 +50,20 @@ def class_stump(X: np.ndarray, y: np.ndarray, w: np.ndarray, n_classes: int) -> 
     return _best(X, w, lambda rows: w[rows].sum() * (1 - (shares(rows) ** 2).sum()), shares)
 
 
+def error_stump(X: np.ndarray, y: np.ndarray, w: np.ndarray) -> Stump:
+    """Find the stump of least weighted error by trying both signs of every cut; it answers 0 or 1."""
+    best, found = math.inf, None
+    for j in range(X.shape[1]):
+        for a, b in pairwise(np.unique(X[w > 0, j])):
+            left = X[:, j] <= (a + b) / 2
+            for side in (0, 1):
+                error = w[np.where(left, side, 1 - side) != y].sum()
+                if error < best - 1e-12:
+                    best, found = error, Stump(j, (a + b) / 2, np.eye(2)[side], np.eye(2)[1 - side])
+    assert found is not None
+    return found
+
+
 def value_stump(X: np.ndarray, z: np.ndarray, w: np.ndarray) -> Stump:
     """Find the stump of least squared error; it answers with the mean."""
 
@@ -59,11 +73,14 @@ def value_stump(X: np.ndarray, z: np.ndarray, w: np.ndarray) -> Stump:
     return _best(X, w, lambda rows: float((w[rows] * (z[rows] - mean(rows)) ** 2).sum()), mean)
 
 
-def votes(X: np.ndarray, y: np.ndarray, w: np.ndarray, k: int, rounds: int, rate: float, samme: bool):
-    """Discrete AdaBoost (k = 2) or SAMME: (stumps, α, ε) of each round."""
+def votes(
+    X: np.ndarray, y: np.ndarray, w: np.ndarray, k: int, rounds: int, rate: float, samme: bool,
+    by_error: bool = False,
+):  # fmt: skip
+    """Discrete AdaBoost (k = 2) or SAMME: (stumps, α, ε) of each round; stumps by Gini or error (k = 2)."""
     D, made = w / w.sum(), []
     for _ in range(rounds):
-        stump = class_stump(X, y, D, k)
+        stump = error_stump(X, y, D) if by_error else class_stump(X, y, D, k)
         wrong = stump(X).argmax(axis=1) != y
         error = D[wrong].sum()
         if error >= 1 - 1 / k:

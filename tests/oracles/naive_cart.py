@@ -29,6 +29,11 @@ def gini(rows: Rows, y: Sequence[float], w: Sequence[float]) -> float:
     return 1 - math.fsum(p**2 for p in _shares(rows, y, w))
 
 
+def class_error(rows: Rows, y: Sequence[float], w: Sequence[float]) -> float:
+    """Return the share of the weight that the largest class leaves."""
+    return 1 - max(_shares(rows, y, w))
+
+
 def class_entropy(rows: Rows, y: Sequence[float], w: Sequence[float]) -> float:
     """Return −Σ p log2 p."""
     return entropy(_shares(rows, y, w))
@@ -57,6 +62,7 @@ IMPURITIES = {
     "gini": gini,
     "entropy": class_entropy,
     "log_loss": class_entropy,
+    "error": class_error,
     "squared_error": variance,
     "absolute_error": absolute_error,
     "poisson": poisson,

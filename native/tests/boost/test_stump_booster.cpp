@@ -18,6 +18,7 @@ struct WeightedRows {
     std::vector<std::int64_t> copies;
     std::vector<double> sizes;
     int n_classes;
+    CriterionName criterion = CriterionName::gini;
 
     WeightedRows(std::uint64_t seed, Size n, int k, std::uint32_t max_bins, bool missing)
         : x(Table(seed, n, 5, 2, missing).codes(max_bins)), n_classes(k) {
@@ -35,7 +36,10 @@ struct WeightedRows {
 
     StumpBooster open(int n_threads) const {
         Interrupt none;
-        return {x, {classes, n_classes, copies, sizes}, CategorySplit::subset, n_threads, none};
+        GrowOptions options;
+        options.criterion = criterion;
+        options.n_threads = n_threads;
+        return {x, {classes, n_classes, copies, sizes}, options, none};
     }
 };
 
@@ -49,6 +53,7 @@ FlatTree grow_stump(const WeightedRows& p, const std::vector<std::int64_t>& step
     target.weights = weights.data();
     GrowOptions options;
     options.max_depth = 1;
+    options.criterion = p.criterion;
     Interrupt none;
     return TreeGrower(p.x).grow(target, options, false, none);
 }
@@ -74,7 +79,8 @@ TEST(every_round_finds_the_stump_that_a_tree_grown_anew_is) {
     for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(check::rounds(24)); ++seed) {
         const int k = seed % 3 == 0 ? 4 : 2;
         // Exact codes (0) of 700 rows are two bytes wide, which the tiles of bytes cannot hold.
-        const WeightedRows p(seed, seed % 2 ? 700 : 90, k, seed % 4 < 2 ? 255 : 0, seed % 5 != 0);
+        WeightedRows p(seed, seed % 2 ? 700 : 90, k, seed % 4 < 2 ? 255 : 0, seed % 5 != 0);
+        if (seed % 3 == 1) p.criterion = CriterionName::error;
         StumpBooster one = p.open(1), three = p.open(3);
         Interrupt none;
         for (int round = 0; round < 30; ++round) {

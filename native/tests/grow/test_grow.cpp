@@ -34,9 +34,9 @@ bool same_tree(const FlatTree& a, const FlatTree& b) {
 /// Various plans that both growers support.
 GrowOptions plan(std::uint64_t seed, bool classification) {
     GrowOptions o;
-    const CriterionName of_classes[] = {CriterionName::gini, CriterionName::entropy};
+    const CriterionName of_classes[] = {CriterionName::gini, CriterionName::entropy, CriterionName::error};
     const CriterionName of_values[] = {CriterionName::squared_error, CriterionName::poisson};
-    o.criterion = classification ? of_classes[seed % 2] : of_values[seed % 2];
+    o.criterion = classification ? of_classes[seed % 3] : of_values[seed % 2];
     if (seed % 3 == 1) o.min_samples_leaf = 5;
     if (seed % 4 == 1) o.max_depth = 6;
     if (seed % 5 == 1) o.max_features = 2;
@@ -308,7 +308,7 @@ TEST(fractions_of_rows_add_up) {
     o.missing = MissingRule::fractional;
     o.score = SplitScore::gain_ratio;
     o.use_categories_once = true;
-    o.min_samples_leaf = 2;
+    o.min_weight_leaf = 2;
     o.min_gain = 1e-12;
     const FlatTree tree = grow(table.codes(0), goal, o, true);
     CHECK(tree.kind.size() > 10);

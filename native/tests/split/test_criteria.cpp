@@ -30,7 +30,8 @@ template <class F>
 void for_each_criterion(F&& f) {
     for (int n_classes : {2, 3, 7})
         for (int n_outputs : {1, 2})
-            for (auto name : {CriterionName::gini, CriterionName::entropy}) f(name, n_classes, n_outputs);
+            for (auto name : {CriterionName::gini, CriterionName::entropy, CriterionName::error})
+                f(name, n_classes, n_outputs);
     for (int n_outputs : {1, 3})
         for (auto name : {CriterionName::squared_error, CriterionName::poisson}) f(name, 0, n_outputs);
 }

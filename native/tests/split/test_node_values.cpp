@@ -14,7 +14,7 @@ double median_of(std::vector<std::pair<double, double>> pairs) { return weighted
 /// Call f(name, n_classes) for every criterion.
 template <class F>
 void for_each_criterion(F&& f) {
-    for (auto name : {CriterionName::gini, CriterionName::entropy})
+    for (auto name : {CriterionName::gini, CriterionName::entropy, CriterionName::error})
         for (int n_classes : {2, 4}) f(name, n_classes);
     for (auto name : {CriterionName::squared_error, CriterionName::poisson, CriterionName::absolute_error})
         f(name, 0);

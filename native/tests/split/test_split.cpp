@@ -68,6 +68,7 @@ struct Kind {
 constexpr Kind kKinds[] = {{CriterionName::gini, 2, 1},          {CriterionName::entropy, 2, 1},
                            {CriterionName::gini, 4, 1},          {CriterionName::entropy, 3, 1},
                            {CriterionName::gini, 3, 2},          {CriterionName::entropy, 2, 3},
+                           {CriterionName::error, 2, 1},         {CriterionName::error, 4, 1},
                            {CriterionName::squared_error, 0, 1}, {CriterionName::squared_error, 0, 2},
                            {CriterionName::poisson, 0, 1},       {CriterionName::poisson, 0, 2}};
 

@@ -50,8 +50,9 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
     Parameters
     ----------
     estimator : estimator or None, default=None
-        Base estimator. None is ``DecisionTreeClassifier(max_depth=1)``, and
-        ``DecisionTreeRegressor(max_depth=1)`` for ``algorithm="logit"``.
+        Base estimator. None is ``DecisionTreeClassifier(max_depth=1)``, a Gini stump;
+        ``DecisionTreeClassifier(criterion="error", max_depth=1)``, the stump of smallest weighted error, for
+        ``algorithm="discrete"``; and ``DecisionTreeRegressor(max_depth=1)`` for ``algorithm="logit"``.
     n_estimators : int, default=50
         Maximum number of rounds.
     learning_rate : float, default=1.0
@@ -139,8 +140,11 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
     # ---- fitting ----
 
     def _default_estimator(self) -> Any:
-        tree = DecisionTreeRegressor if self.algorithm == "logit" else DecisionTreeClassifier
-        return tree(max_depth=1)
+        if self.algorithm == "logit":
+            return DecisionTreeRegressor(max_depth=1)
+        # Freund and Schapire's h_t has the smallest weighted error; scikit-learn's SAMME boosts Gini stumps.
+        criterion = "error" if self.algorithm == "discrete" else "gini"
+        return DecisionTreeClassifier(criterion=criterion, max_depth=1)
 
     def _start(
         self, members: Members, y: Any, sample_weight: ArrayLike | None

@@ -32,6 +32,7 @@ from spinney.adaboost.ledger import RoundLedger, edge_bound, error_bound, expone
 from spinney.adaboost.members import Members, SharedTrees, Task
 from spinney.core.seeds import stream
 from spinney.native import core
+from spinney.tree.plan import GrowPlan
 from spinney.tree.tree_arrays import LEAF, TreeArrays
 from spinney.trees.cart import DecisionTreeClassifier
 
@@ -39,7 +40,6 @@ Floats = NDArray[np.float64]
 
 # Parameters that must have their defaults for the only split to be the one with the largest gain.
 _PLAIN = {
-    "criterion": "gini",
     "splitter": "best",
     "max_depth": 1,
     "min_samples_split": 2,
@@ -380,8 +380,10 @@ class StumpBoosting(Boosting):
         if not isinstance(algorithm, Vote) or not isinstance(members, SharedTrees) or resample:
             return False
         tree = members.estimator
-        return type(tree) is DecisionTreeClassifier and all(
-            getattr(tree, name) == value for name, value in _PLAIN.items()
+        return (
+            type(tree) is DecisionTreeClassifier
+            and tree.criterion in ("gini", "error")
+            and all(getattr(tree, name) == value for name, value in _PLAIN.items())
         )
 
     def generator(self) -> None:
@@ -390,24 +392,27 @@ class StumpBoosting(Boosting):
     def attempt(self, random: np.random.Generator | None) -> Attempt:
         """Find the best stump for the current weights."""
         assert isinstance(self.members, SharedTrees)
-        training = self.members.training
+        training, tree = self.members.training, self.members.estimator
         if self._core is None:  # created here, because earlier rounds may have changed the weights
-            self._params = clone(self.members.estimator).get_params(deep=False)
+            self._params = clone(tree).get_params(deep=False)
             self._core = core.StumpBooster(
                 training.codes,
                 self.codes,
                 self.algorithm.n_classes,
                 self.weights.copies,
                 self.weights.size,
-                self.members.estimator.categorical_split == "one-vs-rest",
-                training.n_threads,
+                GrowPlan(
+                    criterion=tree.criterion,
+                    categorical_split=tree.categorical_split,
+                    n_threads=training.n_threads,
+                ),
             )
         found = self._core.learn()
         n_columns = training.codes.n_columns
-        tree = _stump_tree(found, n_columns, self.start.initial_total)
+        arrays = _stump_tree(found, n_columns, self.start.initial_total, tree.criterion)
         # Stumps do not depend on a seed, and so keep the random_state of the base estimator.
-        member = type(self.members.estimator)(**self._params)
-        self.members.set_tree(member, tree, self.task, n_columns)
+        member = type(tree)(**self._params)
+        self.members.set_tree(member, arrays, self.task, n_columns)
         error = found.wrong / found.total
         weight = self.algorithm.weight(error)
         if not self.keeps_scores:
@@ -424,13 +429,14 @@ class StumpBoosting(Boosting):
         return self._core.reweight(factor, MIN_TOTAL, MAX_TOTAL, RESCALED_EXPONENT)
 
 
-def _stump_tree(found: core.Stump, n_features: int, weight: float) -> TreeArrays:
+def _stump_tree(found: core.Stump, n_features: int, weight: float, criterion: str) -> TreeArrays:
     """Return a stump as a tree; ``weight`` is the total weight of the rows."""
     n = 1 if found.kind == LEAF else 3
     value = found.value.reshape(3, 1, -1)[:n]
     none, no_number = np.empty(0, np.int32), np.empty(0, np.float64)
     flat = np.zeros(n + 1, np.int64)
     leaf = np.arange(n) > 0 if n > 1 else np.ones(1, np.bool_)
+    kept = np.square(value[:, 0]).sum(axis=1) if criterion == "gini" else value[:, 0].max(axis=1)
     return TreeArrays(
         kind=np.where(leaf, LEAF, found.kind),
         feature=np.where(leaf, -1, found.feature),
@@ -441,7 +447,7 @@ def _stump_tree(found: core.Stump, n_features: int, weight: float) -> TreeArrays
         value=value,
         weight=found.sums.reshape(3, -1)[:n].sum(axis=1) * (weight / found.total),
         n_samples=found.n_samples[:n],
-        impurity=np.maximum(1.0 - np.square(value[:, 0]).sum(axis=1), 0.0),
+        impurity=np.maximum(1.0 - kept, 0.0),
         set_begin=np.minimum(np.arange(n + 1), 1) * len(found.set_bits),
         set_bits=found.set_bits,
         branch_begin=flat,

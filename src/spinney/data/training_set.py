@@ -13,7 +13,7 @@ from spinney.core.errors import InputError
 from spinney.data.schema import LazyColumns, Table
 from spinney.data.splits import folds, hold_out
 from spinney.data.target import encode_classes, encode_like, encode_values, read_target
-from spinney.data.weights import apply_class_weights, check_weights
+from spinney.data.weights import apply_class_weights, check_weights, row_weight
 from spinney.native import core
 
 Task = Literal["classification", "regression"]
@@ -61,6 +61,9 @@ class TrainingSet:
         Classes of every output; empty in regression.
     weights : ndarray of shape (n_rows,) or None
         Row weights, None if all are 1. Rows of weight 0 are left out.
+    row_weight : float
+        The weight that counts as one row in limits of numbers of rows: 1, or the mean of the given weights if
+        it is below 1. Drawing or holding out rows does not change it.
     seed : int
         Seed of all draws.
     n_threads : int
@@ -86,6 +89,7 @@ class TrainingSet:
     n_threads: int = 1
     labels: NDArray[Any] | None = None
     matrix: core.CodeMatrix | None = None
+    row_weight: float = 1.0
 
     @classmethod
     def read(
@@ -137,7 +141,8 @@ class TrainingSet:
         weights = None if sample_weight is None else check_weights(sample_weight, table.n_rows)
         if class_weight is not None:
             weights = apply_class_weights(weights, class_weight, labels)
-        return cls(table, codes, classes, weights, seed, n_threads, labels)
+        unit = 1.0 if weights is None else row_weight(weights)
+        return cls(table, codes, classes, weights, seed, n_threads, labels, row_weight=unit)
 
     @property
     def codes(self) -> core.CodeMatrix:

@@ -69,6 +69,34 @@ def check_weights(sample_weight: Any, n_rows: int) -> Floats | None:
     return np.ascontiguousarray(weights)
 
 
+def row_weight(weights: Floats) -> float:
+    """Return the weight that counts as one row where numbers of rows are limited.
+
+    Weights of 1 or more are counts of rows. Weights with a mean below 1 are shares of a whole, and their mean
+    counts as one row.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_rows,)
+        Row weights; rows of weight 0 do not count.
+
+    Returns
+    -------
+    float
+        1, or the mean weight if it is below 1.
+
+    Examples
+    --------
+    >>> row_weight(np.array([0.25, 0.0, 0.75])), row_weight(np.array([1.0, 3.0]))
+    (0.5, 1.0)
+    """
+    counted = weights[weights > 0]
+    # The mean of equal weights is that weight, not what rounding makes of their sum.
+    mean = float(counted[0] if (counted == counted[0]).all() else counted.sum() / len(counted))
+    # Balanced class weights have a mean of 1 up to rounding.
+    return 1.0 if mean > 1.0 - 1e-9 else max(mean, float(np.finfo(np.float64).tiny))
+
+
 def class_weights(class_weight: Any, y: NDArray[Any]) -> Floats:
     """Return the weight that each row has by its class.
 

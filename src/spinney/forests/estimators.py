@@ -78,7 +78,7 @@ class RandomForestClassifier(ClassifierForest):
     ----------
     n_estimators : int, default=100
         Number of trees.
-    criterion : {"gini", "entropy", "log_loss"}, default="gini"
+    criterion : {"gini", "entropy", "log_loss", "error"}, default="gini"
         Impurity that splits reduce.
     categorical_features : list of str or int, mask or None, default=None
         Numeric columns that are categorical. Columns of text, booleans and categorical types always are.
@@ -194,7 +194,7 @@ class ExtraTreesClassifier(ClassifierForest):
     ----------
     n_estimators : int, default=100
         Number of trees.
-    criterion : {"gini", "entropy", "log_loss"}, default="gini"
+    criterion : {"gini", "entropy", "log_loss", "error"}, default="gini"
         Impurity that splits reduce.
     categorical_features : list of str or int, mask or None, default=None
         Numeric columns that are categorical. Columns of text, booleans and categorical types always are.

@@ -68,8 +68,8 @@ class GradientBoostingClassifier(ProbabilisticClassifier, FitMethods):
         Maximum depth of a tree.
     min_samples_leaf : int, float or "auto", default="auto"
         Minimum number of rows in a leaf, or a fraction of the rows. Rows count by weight: a row of weight 2
-        is two rows. Weights below 1 on average are taken relative to their mean. "auto" is a hundredth of the
-        rows, between 1 and 20. Classic: 20.
+        is two rows. Weights with a mean below 1 are divided by their mean. "auto" is a hundredth of the rows,
+        between 1 and 20. Classic: 20.
     l2_regularization : float or "auto", default="auto"
         λ, added to the sum of hessians of a leaf; shrinks leaf values towards 0. "auto" is 1. Classic: 0.
     max_features : int, float, "sqrt", "log2", "auto" or None, default="auto"
@@ -432,8 +432,8 @@ class GradientBoostingRegressor(RegressorMixin, FitMethods):  # type: ignore[mis
         Maximum depth of a tree.
     min_samples_leaf : int, float or "auto", default="auto"
         Minimum number of rows in a leaf, or a fraction of the rows. Rows count by weight: a row of weight 2
-        is two rows. Weights below 1 on average are taken relative to their mean. "auto" is a hundredth of the
-        rows, between 1 and 20. Classic: 20.
+        is two rows. Weights with a mean below 1 are divided by their mean. "auto" is a hundredth of the rows,
+        between 1 and 20. Classic: 20.
     l2_regularization : float or "auto", default="auto"
         λ, added to the sum of hessians of a leaf; shrinks leaf values towards 0. "auto" is 1. Classic: 0.
     max_features : int, float, "sqrt", "log2", "auto" or None, default="auto"

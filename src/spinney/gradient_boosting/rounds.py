@@ -206,9 +206,6 @@ def booster_options(
     """
     origin = np.arange(schema.n_features) if statistics is None else statistics.origin(schema.n_features)
     n_rows = int(np.count_nonzero(weights))
-    # Weights of 1 or more are counts of rows. Smaller ones are proportions, so limits on numbers of rows are
-    # taken relative to their mean.
-    unit = min(1.0, float(weights.sum()) / n_rows)
     n_tried = features_to_try(params["max_features"], len(origin))
     monotone = None
     if params["monotonic_cst"] is not None:
@@ -228,8 +225,8 @@ def booster_options(
         growth=growth,
         max_leaf_nodes=max_leaf_nodes,
         max_depth=max_depth,
-        min_samples_leaf=unit * rows_or_share(params["min_samples_leaf"], n_rows),
-        min_hessian=unit * params["min_hessian"],
+        min_samples_leaf=float(rows_or_share(params["min_samples_leaf"], n_rows)),
+        min_hessian=float(params["min_hessian"]),
         l2_regularization=float(params["l2_regularization"]),
         min_gain=float(params["min_gain"]),
         random_strength=float(params["random_strength"]) if growth == "symmetric" else 0.0,

@@ -22,6 +22,8 @@ CRITERIA: dict[str, Criterion] = {
     "gini": Criterion("gini", "classification"),
     "entropy": Criterion("entropy", "classification"),
     "log_loss": Criterion("entropy", "classification"),
+    # The weight that a leaf misclassifies; AdaBoost's source takes the stump that minimizes it.
+    "error": Criterion("error", "classification"),
     "squared_error": Criterion("squared_error", "regression"),
     # Friedman's improvement w_l·w_r/w · (mean_l − mean_r)² is the decrease of the squared error.
     "friedman_mse": Criterion("squared_error", "regression"),

@@ -77,7 +77,7 @@ class GrowOptions:
     def __init__(
         self,
         *,
-        criterion: Literal["gini", "entropy", "squared_error", "poisson", "absolute_error"] = ...,
+        criterion: Literal["gini", "entropy", "error", "squared_error", "poisson", "absolute_error"] = ...,
         score: Literal["gain", "gain_ratio"] = ...,
         splitter: Literal["best", "random"] = ...,
         categorical_split: Literal["subset", "one-vs-rest", "multiway"] = ...,
@@ -246,8 +246,7 @@ class StumpBooster:
         n_classes: int,
         copies: _Int64s,
         sizes: _Floats,
-        one_vs_rest: bool,
-        n_threads: int,
+        options: GrowOptions,
     ) -> None: ...
     def learn(self) -> Stump: ...
     def reweight(self, factor: float, least: float, most: float, fresh: int) -> None: ...

@@ -14,7 +14,8 @@ GrowPlan: TypeAlias = core.GrowOptions
 
 Immutable; ``plan.replace(ledger=False)`` returns a changed copy. None stands for the default of a field.
 ``score`` chooses among features: by impurity decrease, or by gain ratio among those of at least average
-gain; a cost rule replaces it. ``min_samples_leaf`` counts rows; with fractional rows it is a weight.
+gain; a cost rule replaces it. ``min_samples_leaf`` counts rows; with fractional instances it is 1, and
+``min_weight_leaf`` limits the leaves.
 ``max_leaf_nodes`` asks for best-first growth. Features with equal scores are ordered by the node's path and,
 with a ``random_state``, by ``tie_seed``.
 """

@@ -164,14 +164,17 @@ def staying(tree: TreeArrays, reach: Reach) -> csr_array[np.float64, tuple[int, 
     return left
 
 
-def reduced_error(tree: TreeArrays, leaf_loss: Floats, staying_loss: Floats) -> TreeArrays:
+def reduced_error(
+    tree: TreeArrays, leaf_loss: Floats, staying_loss: Floats, prune_ties: bool = True
+) -> TreeArrays:
     """Replace, bottom-up, each subtree that is no better on the validation rows than a leaf in its place.
 
-    leaf_loss, staying_loss (n_nodes,), from `leaf_losses`. The result is the smallest of the best subtrees.
+    leaf_loss, staying_loss (n_nodes,), from `leaf_losses`. The result is the smallest of the best subtrees;
+    without ``prune_ties`` the largest, since only subtrees that are worse than a leaf are replaced.
 
     >>> reduced_error(model.tree_, leaf_loss, staying_loss)  # doctest: +SKIP
     """
-    return tree.subset(_no_worse_as_leaf(tree, leaf_loss, staying_loss, slack=0.0))
+    return tree.subset(_no_worse_as_leaf(tree, leaf_loss, staying_loss, slack=0.0, ties=prune_ties))
 
 
 def pre(tree: TreeArrays, leaf_loss: Floats, staying_loss: Floats) -> TreeArrays:
@@ -186,9 +189,12 @@ def pre(tree: TreeArrays, leaf_loss: Floats, staying_loss: Floats) -> TreeArrays
 
 
 def _no_worse_as_leaf(
-    tree: TreeArrays, leaf_loss: Floats, staying_loss: Floats, slack: float
+    tree: TreeArrays, leaf_loss: Floats, staying_loss: Floats, slack: float, ties: bool = True
 ) -> NDArray[np.bool_]:
-    """Mark, bottom-up, the nodes whose loss as a leaf is at most that of the pruned subtree + slack."""
+    """Mark, bottom-up, the nodes whose loss as a leaf is at most that of the pruned subtree + slack.
+
+    Without ``ties`` it must be less.
+    """
     best = leaf_loss.copy()
     marked = np.zeros(tree.node_count, dtype=np.bool_)
     for begin, end in reversed(tree.levels):
@@ -200,7 +206,10 @@ def _no_worse_as_leaf(
         # reduceat sums its last segment to the end of the array; the last node's children end before that.
         below[-1] = best[tree.first_child[last] : tree.first_child[last] + tree.n_children[last]].sum()
         below += staying_loss[inner]
-        marked[inner] = leaf_loss[inner] <= below + slack + _ROUNDING * np.abs(leaf_loss[inner])
+        if ties:
+            marked[inner] = leaf_loss[inner] <= below + slack + _ROUNDING * np.abs(leaf_loss[inner])
+        else:
+            marked[inner] = leaf_loss[inner] < below + slack - _ROUNDING * np.abs(below)
         best[inner] = np.where(marked[inner], leaf_loss[inner], below)
     return marked
 
@@ -227,26 +236,25 @@ def upper_error_rate(errors: ArrayLike, n: ArrayLike, confidence: float = 0.25) 
     return rate
 
 
-def pessimistic(tree: TreeArrays, confidence: float = 0.25) -> TreeArrays:
+def pessimistic(tree: TreeArrays, confidence: float = 0.25, row_weight: float = 1.0) -> TreeArrays:
     """Replace, bottom-up, each subtree whose pessimistic training error is not clearly below a leaf's (C4.5).
 
     Classification: a leaf with E errors of weight N is expected to make N · U_CF(E, N), and a subtree stays
     only if it saves more than 0.1 errors. Regression (``value`` of width 1, impurity the variance): a leaf of
     weight N and sum of squares S is expected to have N times the upper limit of its variance,
-    S / χ²_CF(N − 1), unbounded for one row. Weights count as rows. Outputs are summed.
+    S / χ²_CF(N − 1), unbounded for one row. Weights are counted in rows of weight ``row_weight``. Outputs are
+    summed.
 
     >>> pessimistic(model.tree_, confidence=0.25).n_leaves  # doctest: +SKIP
     """
-    none = np.zeros(tree.node_count)
+    none, rows = np.zeros(tree.node_count), tree.weight / row_weight
     if tree.max_n_classes > 1:
-        wrong = np.maximum(1.0 - tree.value.max(axis=2), 0.0) * tree.weight[:, None]
-        estimate = (tree.weight[:, None] * upper_error_rate(wrong, tree.weight[:, None], confidence)).sum(
-            axis=1
-        )
+        wrong = np.maximum(1.0 - tree.value.max(axis=2), 0.0) * rows[:, None]
+        estimate = (rows[:, None] * upper_error_rate(wrong, rows[:, None], confidence)).sum(axis=1)
         return tree.subset(_no_worse_as_leaf(tree, estimate, none, slack=_MIN_SAVING))
-    degrees = tree.weight - 1.0
+    degrees = rows - 1.0
     # chdtri takes the upper tail, so 1 − CF is the quantile with CF below it.
     quantile = chdtri(np.where(degrees > 0, degrees, 1.0), 1.0 - confidence)
-    squares = np.maximum(tree.weight * tree.impurity, 0.0)
-    estimate = np.where(degrees > 0, tree.weight * squares / np.maximum(quantile, 1e-300), np.inf)
+    squares = np.maximum(rows * tree.impurity, 0.0)
+    estimate = np.where(degrees > 0, rows * squares / np.maximum(quantile, 1e-300), np.inf)
     return tree.subset(_no_worse_as_leaf(tree, estimate, none, slack=0.0))

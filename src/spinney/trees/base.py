@@ -194,7 +194,7 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
         alpha = self._choose_alpha(
             training, grown.tree, lambda other: regrow(other, plan.replace(ledger=False)).tree
         )
-        tree = self._prune(grown.tree, alpha, validation, training.n_threads)
+        tree = self._prune(grown.tree, alpha, validation, training)
         return self._set_fitted(
             schema_=schema,
             tree_=tree,
@@ -311,13 +311,16 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
         )
 
     def _prune(
-        self, tree: TreeArrays, alpha: float, validation: ValidationRows | None, n_threads: int
+        self, tree: TreeArrays, alpha: float, validation: ValidationRows | None, training: TrainingSet
     ) -> TreeArrays:
         if validation is not None:
-            by_validation = pruning.pre if self.pruning == "pre" else pruning.reduced_error
-            tree = by_validation(tree, *losses(tree, validation, self._task, n_threads))
+            loss = losses(tree, validation, self._task, training.n_threads)
+            if self.pruning == "pre":
+                tree = pruning.pre(tree, *loss)
+            else:
+                tree = pruning.reduced_error(tree, *loss, prune_ties=self.prune_ties)
         elif self.pruning == "pessimistic":
-            tree = pruning.pessimistic(tree, self.confidence)
+            tree = pruning.pessimistic(tree, self.confidence, training.row_weight)
         return pruning.cost_complexity(tree, alpha) if alpha > 0 else tree
 
     def _make_ledger(self, grown: Grown, tree: TreeArrays, schema: Schema) -> CandidateLedger | None:

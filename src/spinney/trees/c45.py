@@ -8,16 +8,17 @@ from spinney.base import parameters
 from spinney.core.parameters import OneOf
 from spinney.tree.plan import LEAST_GAIN
 from spinney.trees.base import ClassifierTree
-from spinney.trees.parameters import RULES, TreeParameters
+from spinney.trees.parameters import NO_LEAF_LIMIT, RULES, TreeParameters
 
 
 @parameters
 class C45Classifier(ClassifierTree):
     """C4.5 classifier.
 
-    A node is split by the feature with the best gain ratio among those of at least average gain. Numeric
-    features are split in two at the best threshold, categorical features have one child per category. A row
-    with a missing value goes to every child with part of its weight (fractional instances).
+    A node is split by the feature with the best gain ratio among those of at least average gain, or by the
+    one with the largest gain. Numeric features are split in two at the best threshold, categorical features
+    have one child per category. A row with a missing value goes to every child with part of its weight
+    (fractional instances).
 
     Parameters
     ----------
@@ -26,8 +27,10 @@ class C45Classifier(ClassifierTree):
     min_samples_split : int or float, default=2
         Minimum number of rows of a node to be split; a float is a fraction of the training rows, rounded
         up.
-    min_samples_leaf : int or float, default=2
-        Minimum weight of a leaf, in rows; a float is a fraction of the training rows, rounded up.
+    min_samples_leaf : int, float or None, default=2
+        Minimum weight of a leaf, in rows; a float is a fraction of the training rows, rounded up. Weights
+        with a mean below 1 are counted in multiples of their mean. None is no limit: a branch may have less
+        than one row, by parts of rows with missing values, which multiply if many values are missing.
     min_weight_fraction_leaf : float, default=0.0
         Minimum weight of a leaf as a fraction of the total weight, from 0 to 0.5.
     max_features : int, float, {"sqrt", "log2"} or None, default=None
@@ -58,6 +61,9 @@ class C45Classifier(ClassifierTree):
         "pre" and "reduced-error" prune by the loss on the `eval_set` of ``fit`` or on held-out rows;
         "pessimistic" by C4.5's upper limit of the error; "cost-complexity" by `ccp_alpha`, or if that is 0
         by the α that is best in cross-validation.
+    prune_ties : bool, default=True
+        Whether "reduced-error" also replaces subtrees that are as good on the validation rows as a leaf.
+        False replaces a subtree only if that lowers the loss.
     validation_fraction : float, default=0.25
         Fraction of the training rows held out by "pre" and "reduced-error" pruning without `eval_set`.
     confidence : float, default=0.25
@@ -80,6 +86,9 @@ class C45Classifier(ClassifierTree):
     max_bins : int or None, default=None
         Number of bins of numeric features with more distinct values, from 2 to 255. None considers every
         threshold.
+    criterion : {"gain_ratio", "gain"}, default="gain_ratio"
+        How features are compared: by the gain ratio among those of at least average gain, or by the
+        information gain.
 
     Attributes
     ----------
@@ -120,15 +129,23 @@ class C45Classifier(ClassifierTree):
     4
     """
 
-    _parameter_rules = RULES | {"categorical_split": (OneOf("multiway", "subset"),)}
+    _parameter_rules = (
+        RULES
+        | NO_LEAF_LIMIT
+        | {
+            "categorical_split": (OneOf("multiway", "subset"),),
+            "criterion": (OneOf("gain_ratio", "gain"),),
+        }
+    )
 
-    min_samples_leaf: int | float = 2
+    min_samples_leaf: int | float | None = 2
     categorical_features: Any = None
     categorical_split: Literal["multiway", "subset"] = "multiway"
     max_bins: int | None = None
+    criterion: Literal["gain_ratio", "gain"] = "gain_ratio"
     pruning: Literal["pre", "reduced-error", "pessimistic", "cost-complexity"] | None = "pessimistic"
 
     def _tree_parameters(self, **fixed: Any) -> TreeParameters:
         return super()._tree_parameters(
-            criterion="entropy", score="gain_ratio", missing="fractional", min_gain=LEAST_GAIN
+            criterion="entropy", score=self.criterion, missing="fractional", min_gain=LEAST_GAIN
         )

@@ -18,7 +18,7 @@ class ExtraTreeClassifier(DecisionTreeClassifier):
 
     Parameters
     ----------
-    criterion : {"gini", "entropy", "log_loss"}, default="gini"
+    criterion : {"gini", "entropy", "log_loss", "error"}, default="gini"
         Impurity that splits reduce. "log_loss" is "entropy".
     categorical_features : array-like of str, int or bool, or None, default=None
         Names, positions or mask of numeric columns whose values are categories. Columns of text, booleans
@@ -73,6 +73,9 @@ class ExtraTreeClassifier(DecisionTreeClassifier):
         "pre" and "reduced-error" prune by the loss on the `eval_set` of ``fit`` or on held-out rows;
         "pessimistic" by C4.5's upper limit of the error; "cost-complexity" by `ccp_alpha`, or if that is 0
         by the α that is best in cross-validation.
+    prune_ties : bool, default=True
+        Whether "reduced-error" also replaces subtrees that are as good on the validation rows as a leaf.
+        False replaces a subtree only if that lowers the loss.
     validation_fraction : float, default=0.25
         Fraction of the training rows held out by "pre" and "reduced-error" pruning without `eval_set`.
     confidence : float, default=0.25
@@ -201,6 +204,9 @@ class ExtraTreeRegressor(DecisionTreeRegressor):
         "pre" and "reduced-error" prune by the loss on the `eval_set` of ``fit`` or on held-out rows;
         "pessimistic" by C4.5's upper limit of the error; "cost-complexity" by `ccp_alpha`, or if that is 0
         by the α that is best in cross-validation.
+    prune_ties : bool, default=True
+        Whether "reduced-error" also replaces subtrees that are as good on the validation rows as a leaf.
+        False replaces a subtree only if that lowers the loss.
     validation_fraction : float, default=0.25
         Fraction of the training rows held out by "pre" and "reduced-error" pruning without `eval_set`.
     confidence : float, default=0.25

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from spinney.base import parameters
-from spinney.core.parameters import Real
+from spinney.core.parameters import OneOf, Real
 from spinney.data.columns import open_source
 from spinney.data.schema import Table, read_table
 from spinney.tree.plan import LEAST_GAIN
 from spinney.trees.base import ClassifierTree
-from spinney.trees.parameters import RULES, TreeParameters
+from spinney.trees.parameters import NO_LEAF_LIMIT, RULES, TreeParameters
 
 
 @parameters
 class ID3Classifier(ClassifierTree):
     """ID3 classifier: multiway splits of discrete features by information gain.
 
-    Every column is categorical: the distinct values of a numeric column are its categories. A row with a
-    missing value goes to every child with part of its weight. A node without a child for a category
-    predicts itself.
+    Every column is categorical: the distinct values of a numeric column are its categories, unless
+    ``numeric_split="threshold"`` splits numbers in two. A row with a missing value goes to every child with
+    part of its weight. A node without a child for a category predicts itself.
 
     Parameters
     ----------
@@ -28,8 +28,10 @@ class ID3Classifier(ClassifierTree):
     min_samples_split : int or float, default=2
         Minimum number of rows of a node to be split; a float is a fraction of the training rows, rounded
         up.
-    min_samples_leaf : int or float, default=1
-        Minimum weight of a leaf, in rows; a float is a fraction of the training rows, rounded up.
+    min_samples_leaf : int, float or None, default=None
+        Minimum weight of a leaf, in rows; a float is a fraction of the training rows, rounded up. Weights
+        with a mean below 1 are counted in multiples of their mean. None is no limit: a branch may have less
+        than one row, by parts of rows with missing values, which multiply if many values are missing.
     min_weight_fraction_leaf : float, default=0.0
         Minimum weight of a leaf as a fraction of the total weight, from 0 to 0.5.
     max_features : int, float, {"sqrt", "log2"} or None, default=None
@@ -60,6 +62,9 @@ class ID3Classifier(ClassifierTree):
         "pre" and "reduced-error" prune by the loss on the `eval_set` of ``fit`` or on held-out rows;
         "pessimistic" by C4.5's upper limit of the error; "cost-complexity" by `ccp_alpha`, or if that is 0
         by the α that is best in cross-validation.
+    prune_ties : bool, default=True
+        Whether "reduced-error" also replaces subtrees that are as good on the validation rows as a leaf.
+        False replaces a subtree only if that lowers the loss.
     validation_fraction : float, default=0.25
         Fraction of the training rows held out by "pre" and "reduced-error" pruning without `eval_set`.
     confidence : float, default=0.25
@@ -76,6 +81,9 @@ class ID3Classifier(ClassifierTree):
         list of dicts.
     epsilon : float, default=0.0
         Smallest information gain of a split, in bits.
+    numeric_split : {"multiway", "threshold"}, default="multiway"
+        One child per distinct number; or two children at the threshold of largest information gain among the
+        midpoints of neighbouring values (bi-partition), which may be split again below.
 
     Attributes
     ----------
@@ -114,13 +122,19 @@ class ID3Classifier(ClassifierTree):
     >>> X, y = load_watermelon3()
     >>> ID3Classifier().fit(X.iloc[:, :6], y).get_depth()
     4
+    >>> ID3Classifier(numeric_split="threshold").fit(X, y).get_n_leaves()
+    5
     """
 
-    _parameter_rules = RULES | {"epsilon": (Real(0.0),)}
+    _parameter_rules = (
+        RULES | NO_LEAF_LIMIT | {"epsilon": (Real(0.0),), "numeric_split": (OneOf("multiway", "threshold"),)}
+    )
+    min_samples_leaf: int | float | None = None
     epsilon: float = 0.0
+    numeric_split: Literal["multiway", "threshold"] = "multiway"
 
     def read_training_table(self, X: Any) -> Table:
-        """Check the parameters and read all features of training rows as categories.
+        """Check the parameters and read the features of training rows, numbers as categories by default.
 
         Parameters
         ----------
@@ -132,6 +146,8 @@ class ID3Classifier(ClassifierTree):
         Table
             The features.
         """
+        if self.numeric_split == "threshold":
+            return super().read_training_table(X)
         self._check_params()
         return read_table(X, range(open_source(X).shape[1]))
 

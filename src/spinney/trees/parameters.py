@@ -55,6 +55,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "cost_rule": (OneOf("tan", "tan-linear", "nunez"),),
     "cost_omega": (Real(0.0, 1.0),),
     "pruning": (OneOf(None, "pre", "reduced-error", "pessimistic", "cost-complexity"),),
+    "prune_ties": (FLAG,),
     "validation_fraction": (Real(0.0, 1.0, open_ends="()"),),
     "confidence": (Real(0.0, 1.0, open_ends="()"),),
     "pruning_cv": (Integer(2),),
@@ -62,12 +63,15 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "ledger": (OneOf(False, True, "full"),),
 }
 
+# ID3 and C4.5 split rows into parts, and a branch may have less than one row.
+NO_LEAF_LIMIT: dict[str, tuple[Rule, ...]] = {"min_samples_leaf": (NONE, *RULES["min_samples_leaf"])}
+
 
 def criteria(task: Task) -> OneOf:
     """Return the rule of ``criterion``.
 
     >>> str(criteria("classification"))
-    "'gini' or 'entropy' or 'log_loss'"
+    "'gini' or 'entropy' or 'log_loss' or 'error'"
     """
     return OneOf(*(name for name, criterion in CRITERIA.items() if criterion.task == task))
 
@@ -78,7 +82,7 @@ class GrowthParameters:
 
     max_depth: int | None = None
     min_samples_split: int | float = 2
-    min_samples_leaf: int | float = 1
+    min_samples_leaf: int | float | None = 1
     min_weight_fraction_leaf: float = 0.0
     max_features: int | float | str | None = None
     max_leaf_nodes: int | None = None
@@ -103,6 +107,7 @@ class SingleTreeParameters(CommonParameters):
     """Parameters of all estimators of one tree."""
 
     pruning: Literal["pre", "reduced-error", "pessimistic", "cost-complexity"] | None = None
+    prune_ties: bool = True
     validation_fraction: float = 0.25
     confidence: float = 0.25
     pruning_cv: int = 5
@@ -212,6 +217,13 @@ min_impurity_decrease, monotonic_cst, feature_costs, cost_rule, cost_omega, ledg
         n_rows, schema = training.n_weighted, training.table.schema
         total = float(n_rows) if training.weights is None else float(training.weights.sum())
         costs = read_costs(self.feature_costs, self.cost_rule, schema)
+        min_samples_leaf, min_weight_leaf = 1, self.min_weight_fraction_leaf * total
+        if self.min_samples_leaf is not None:
+            min_samples_leaf = max(1, limit(rows_or_share(self.min_samples_leaf, n_rows)))
+        if self.missing == "fractional" and self.min_samples_leaf is not None:
+            # Parts of rows count by weight; the tolerance keeps thirds that add up to a row.
+            least = min_samples_leaf * training.row_weight * (1 - 1e-12)
+            min_samples_leaf, min_weight_leaf = 1, max(min_weight_leaf, least)
         return GrowPlan(
             criterion=CRITERIA[self.criterion].core_name,  # type: ignore[arg-type]
             score=self.score,
@@ -222,8 +234,8 @@ min_impurity_decrease, monotonic_cst, feature_costs, cost_rule, cost_omega, ledg
             oblique_directions=self.n_directions,
             max_depth=limit(self.max_depth),
             min_samples_split=max(2, limit(rows_or_share(self.min_samples_split, n_rows))),
-            min_samples_leaf=max(1, limit(rows_or_share(self.min_samples_leaf, n_rows))),
-            min_weight_leaf=self.min_weight_fraction_leaf * total,
+            min_samples_leaf=min_samples_leaf,
+            min_weight_leaf=min_weight_leaf,
             min_impurity_decrease=float(self.min_impurity_decrease),
             min_gain=self._min_gain(training),
             max_leaf_nodes=self.max_leaf_nodes,
