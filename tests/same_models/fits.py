@@ -312,7 +312,7 @@ _BEFORE = {"template": "pattern"}
 
 
 def content_hash(model: Any) -> str:
-    """Hash what a model file holds: classes and fitted state, without parameters and version."""
+    """Hash what a model file holds: classes and fitted state, without parameters, version and later records."""
     document = decode(dumps(model))
     digest = hashlib.sha256()
     _add(digest, {"class": document["class"], "state": document["state"]})
@@ -322,7 +322,7 @@ def content_hash(model: Any) -> str:
 def _add(digest: Any, value: Any) -> None:
     if isinstance(value, dict):
         for key, part in value.items():
-            if key not in ("params", "chosen_", "chosen_parameters"):
+            if key not in ("params", "chosen_", "chosen_parameters", "evals_result_"):
                 digest.update(repr(_BEFORE.get(key, key)).encode())
                 _add(digest, part)
     elif isinstance(value, Tagged):
