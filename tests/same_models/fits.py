@@ -312,7 +312,7 @@ _BEFORE = {"template": "pattern"}
 
 
 def content_hash(model: Any) -> str:
-    """Hash what a model file holds: classes and fitted state, without parameters, version and later records."""
+    """Hash what a model file holds: classes and fitted state, without parameters and later records."""
     document = decode(dumps(model))
     digest = hashlib.sha256()
     _add(digest, {"class": document["class"], "state": document["state"]})
