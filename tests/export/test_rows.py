@@ -50,6 +50,8 @@ def test_linear_models_and_frames():
     row = sp.compile_row(model)
     frame = X.iloc[3:4][["noise", "color", "b", "a"]]
     assert row.predict(frame) == model.predict(X.iloc[3:4])[0]
+    ranker = sp.GradientBoostingRanker(n_estimators=3, random_state=0)
+    check(ranker.fit(X, y, group=[40, 40]), X.iloc[:5])
     numbers = sp.DecisionTreeRegressor().fit(np.arange(8.0).reshape(-1, 2), [1.0, 2.0, 3.0, 4.0])
     assert sp.compile_row(numbers).predict(np.array([6.0, 7.0])) == 4.0
 

@@ -49,7 +49,11 @@ from spinney.export.expressions import (
 from spinney.export.expressions import CategoryMeans as Means
 from spinney.export.imported import ImportedClassifier, ImportedRegressor
 from spinney.forests.forest import BaseForest
-from spinney.gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
+from spinney.gradient_boosting import (
+    GradientBoostingClassifier,
+    GradientBoostingRanker,
+    GradientBoostingRegressor,
+)
 from spinney.gradient_boosting.categories import TargetStatistics
 from spinney.linear import GeneralizedLinearRegressor
 from spinney.linear.base import LinearModel
@@ -134,7 +138,7 @@ def _boosting(model: Any) -> Scoring:
     trees = model.ensemble_[: model.best_iteration_ * n_scores]
     scores = Trees(columns, trees, model.base_score_, per_round=n_scores)
     name, schema, link = type(model).__name__, model.schema_, model.loss_.link
-    if isinstance(model, GradientBoostingRegressor):
+    if "classes_" not in vars(model):
         return Scoring(name, schema, _linked(model, link, scores))
     classes = model.classes_
     if type(classes) is list:
@@ -392,7 +396,7 @@ _DESCRIPTIONS: tuple[tuple[Any, Callable[[Any], Scoring]], ...] = (
     (BaseTree, _tree),
     (BaseForest, _forest),
     ((ImportedClassifier, ImportedRegressor), _imported),
-    ((GradientBoostingClassifier, GradientBoostingRegressor), _boosting),
+    ((GradientBoostingClassifier, GradientBoostingRegressor, GradientBoostingRanker), _boosting),
     (AdaBoostClassifier, _adaboost),
     ((BaggingClassifier, BaggingRegressor), _bagging),
     ((StackingClassifier, StackingRegressor), _stacking),
