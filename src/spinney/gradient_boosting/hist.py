@@ -96,7 +96,7 @@ class HistParameters(BoostingParameters):
     categorical_split: Literal["subset"] = field(default="subset", init=False)
     categorical_encoding: Literal["subset"] = field(default="subset", init=False)
     categorical_smoothing: float = field(default=10.0, init=False)
-    categorical_l2: float = field(default=10.0, init=False)
+    categorical_l2: float = field(default=0.0, init=False)
     random_strength: float = field(default=0.0, init=False)
     unseen: Literal["missing", "error"] = field(default="missing", init=False)
     ledger: bool = field(default=False, init=False)
