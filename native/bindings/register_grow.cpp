@@ -20,8 +20,8 @@ using Seeds = Vector<std::uint64_t>;
 
 /// Call a Python function with the lock held; its result is not used.
 void call(const nb::callable& function, const nb::object& argument) {
-    PyObject* result =
-        wait_for_interpreter([&] { return PyObject_CallOneArg(function.ptr(), argument.ptr()); });
+    PyObject* result = wait_for_interpreter(
+        [&] { return PyObject_CallFunctionObjArgs(function.ptr(), argument.ptr(), nullptr); });
     if (!result) throw nb::python_error();
     Py_DECREF(result);
 }
