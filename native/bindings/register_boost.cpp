@@ -114,7 +114,7 @@ class BoundBooster {
         const LossName name = parse_spelling<LossName>(nb::cast(loss));
         if (name == LossName::softmax && (n_outputs_ > 1 || classes_ > static_cast<double>(n_scores_)))
             throw nb::value_error("a class code is out of range");
-        if (name != LossName::softmax && n_scores_ != n_outputs_)
+        if (name != LossName::softmax && n_scores_ != 0 && n_scores_ != n_outputs_)
             throw nb::value_error("only the softmax loss takes several scores of one output");
         return name;
     }

@@ -311,10 +311,7 @@ class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
         if warm and training.classes:
             training = replace(training, classes=tuple(by_output(self.classes_)))
             training = replace(training, y=training.encode_known(training.labels))
-        weights = training.weights
-        if weights is not None and training.row_weight < 1.0:
-            weights = weights / training.row_weight  # shares of a whole: λ and all limits are in rows
-        training = replace(training, X=X, weights=weights, is_weighted=weights is not None)
+        training = replace(training, X=X).with_weights(training.weights, training.row_weight)
         loss = self.loss_ if warm else self._make_loss(training)
         loss.check_target(training.targets, training.full_weights)
         scores = read_init_score(init_score, training.n_rows, training.n_scores)

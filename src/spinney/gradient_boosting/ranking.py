@@ -13,7 +13,7 @@ from spinney.core.seeds import draw_word
 from spinney.data.queries import Queries
 from spinney.data.schema import Table
 from spinney.data.splits import hold_out
-from spinney.data.weights import check_weights
+from spinney.data.weights import check_weights, row_weight
 from spinney.gradient_boosting.callbacks import fingerprint
 from spinney.gradient_boosting.rounds import BoosterRows, EvalSetRows, Scorer
 from spinney.gradient_boosting.training_set import BoostingSet, ValidationRows
@@ -103,7 +103,7 @@ class RankingSet(BoostingSet):
             weights = check_weights(sample_weight, n_weights if by_query else training.n_rows)
             assert weights is not None
             weights = queries.spread(weights) if by_query else weights
-            training = replace(training, weights=weights, is_weighted=True)
+            training = training.with_weights(weights, row_weight(weights))
         known = {field.name: getattr(training, field.name) for field in fields(training)}
         return cls(**known, queries=queries)
 

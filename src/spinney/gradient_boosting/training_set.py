@@ -90,6 +90,12 @@ class BoostingSet(TrainingSet):
         is_class: NDArray[np.bool_] = self.y == np.arange(self.n_scores)
         return is_class.astype(np.float64)
 
+    def with_weights(self, weights: Floats | None, row_weight: float) -> Self:
+        """Return the set with weights in rows, as λ and limits are; ``row_weight`` counts as one row."""
+        if weights is not None and row_weight < 1:
+            weights = weights / row_weight
+        return replace(self, weights=weights, is_weighted=weights is not None)
+
     def hold_out_rows(self, fraction: float) -> BoostingSet:
         """Return the training set with some rows, a fraction or a number of them, held out for validation."""
         weights = self.full_weights
