@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import ensemble, tree
 from sklearn.linear_model import LinearRegression
+from threadpoolctl import threadpool_limits
 
 import spinney as sp
 from export.foreign_models import edges, random_rows
@@ -59,7 +60,8 @@ def check_sklearn_models(seed):
 
 
 def test_scikit_learn():
-    check_sklearn_models(1)
+    with threadpool_limits(1):  # OpenMP threads would wait for each other
+        check_sklearn_models(1)
 
 
 def test_thresholds_of_rounded_numbers():
