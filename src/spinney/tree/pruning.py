@@ -18,10 +18,10 @@ Reach = Any
 """The share with which rows reach nodes, sparse (n_rows, n_nodes), as from ``decision_path``."""
 
 # Sums over a subtree and at its root add the same numbers in another order; smaller differences are ties.
-_ROUNDING = 1e-10
+ROUNDING = 1e-10
 
 # C4.5 keeps a subtree only when it saves more than this many expected errors.
-_MIN_SAVING = 0.1
+MIN_SAVING = 0.1
 
 
 # ---- cost-complexity ----
@@ -120,7 +120,7 @@ def choose_alpha(alphas: Floats, scores: Floats, one_se: bool = False) -> float:
     """
     mean = scores.mean(axis=0)
     best = int(np.argmax(mean))
-    slack = _ROUNDING * abs(mean[best])
+    slack = ROUNDING * abs(mean[best])
     if one_se and len(scores) > 1:
         slack += scores[:, best].std(ddof=1) / np.sqrt(len(scores))
     return float(alphas[mean >= mean[best] - slack].max())
@@ -159,7 +159,7 @@ def staying(tree: TreeArrays, reach: Reach) -> csr_array[np.float64, tuple[int, 
     to_parent = csr_array((np.ones(len(children)), (children, tree.parent[1:])), shape=shape)
     keep_inner = csr_array((np.ones(len(inner)), (inner, inner)), shape=shape)
     left = csr_array(reach @ keep_inner - reach @ to_parent)
-    left.data[np.abs(left.data) < _ROUNDING] = 0.0
+    left.data[np.abs(left.data) < ROUNDING] = 0.0
     left.eliminate_zeros()
     return left
 
@@ -185,7 +185,7 @@ def pre(tree: TreeArrays, leaf_loss: Floats, staying_loss: Floats) -> TreeArrays
     >>> pre(model.tree_, leaf_loss, staying_loss)  # doctest: +SKIP
     """
     split_loss = tree.sum_over_children(leaf_loss) + staying_loss
-    return tree.subset(split_loss >= leaf_loss - _ROUNDING * np.abs(leaf_loss))
+    return tree.subset(split_loss >= leaf_loss - ROUNDING * np.abs(leaf_loss))
 
 
 def _no_worse_as_leaf(
@@ -207,9 +207,9 @@ def _no_worse_as_leaf(
         below[-1] = best[tree.first_child[last] : tree.first_child[last] + tree.n_children[last]].sum()
         below += staying_loss[inner]
         if ties:
-            marked[inner] = leaf_loss[inner] <= below + slack + _ROUNDING * np.abs(leaf_loss[inner])
+            marked[inner] = leaf_loss[inner] <= below + slack + ROUNDING * np.abs(leaf_loss[inner])
         else:
-            marked[inner] = leaf_loss[inner] < below + slack - _ROUNDING * np.abs(below)
+            marked[inner] = leaf_loss[inner] < below + slack - ROUNDING * np.abs(below)
         best[inner] = np.where(marked[inner], leaf_loss[inner], below)
     return marked
 
@@ -236,6 +236,14 @@ def upper_error_rate(errors: ArrayLike, n: ArrayLike, confidence: float = 0.25) 
     return rate
 
 
+def pessimistic_errors(tree: TreeArrays, confidence: float, row_weight: float) -> Floats:
+    """Return N · U_CF(E, N), the errors expected of each node as a leaf, in rows.  -> (n_nodes,)"""
+    rows = tree.weight / row_weight
+    wrong = np.maximum(1.0 - tree.value.max(axis=2), 0.0) * rows[:, None]
+    expected: Floats = (rows[:, None] * upper_error_rate(wrong, rows[:, None], confidence)).sum(axis=1)
+    return expected
+
+
 def pessimistic(tree: TreeArrays, confidence: float = 0.25, row_weight: float = 1.0) -> TreeArrays:
     """Replace, bottom-up, each subtree whose pessimistic training error is not clearly below a leaf's (C4.5).
 
@@ -249,9 +257,8 @@ def pessimistic(tree: TreeArrays, confidence: float = 0.25, row_weight: float = 
     """
     none, rows = np.zeros(tree.node_count), tree.weight / row_weight
     if tree.max_n_classes > 1:
-        wrong = np.maximum(1.0 - tree.value.max(axis=2), 0.0) * rows[:, None]
-        estimate = (rows[:, None] * upper_error_rate(wrong, rows[:, None], confidence)).sum(axis=1)
-        return tree.subset(_no_worse_as_leaf(tree, estimate, none, slack=_MIN_SAVING))
+        estimate = pessimistic_errors(tree, confidence, row_weight)
+        return tree.subset(_no_worse_as_leaf(tree, estimate, none, slack=MIN_SAVING))
     degrees = rows - 1.0
     # chdtri takes the upper tail, so 1 − CF is the quantile with CF below it.
     quantile = chdtri(np.where(degrees > 0, degrees, 1.0), 1.0 - confidence)

@@ -268,7 +268,10 @@ class TreeArrays:
             above = self.parent[begin:end]
             alive[begin:end] = alive[above] & ~keep_as_leaf[above]
         kept = np.flatnonzero(alive)
-        leaf = (self.is_leaf | keep_as_leaf)[kept]
+        return self.select(kept, (self.is_leaf | keep_as_leaf)[kept])
+
+    def select(self, kept: NDArray[np.intp], leaf: NDArray[np.bool_]) -> TreeArrays:
+        """Return a tree of these nodes, which must be in breadth-first order, those of ``leaf`` as leaves."""
         n_children = np.where(leaf, 0, self.n_children[kept])
         arrays: dict[str, Any] = {name: getattr(self, name)[kept] for name in NODE_ARRAYS}
         for name, none in (("kind", LEAF), ("feature", -1), ("threshold", np.nan), ("missing", -1)):

@@ -320,8 +320,11 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
             else:
                 tree = pruning.reduced_error(tree, *loss, prune_ties=self.prune_ties)
         elif self.pruning == "pessimistic":
-            tree = pruning.pessimistic(tree, self.confidence, training.row_weight)
+            tree = self._prune_pessimistically(tree, training)
         return pruning.cost_complexity(tree, alpha) if alpha > 0 else tree
+
+    def _prune_pessimistically(self, tree: TreeArrays, training: TrainingSet) -> TreeArrays:
+        return pruning.pessimistic(tree, self.confidence, training.row_weight)
 
     def _make_ledger(self, grown: Grown, tree: TreeArrays, schema: Schema) -> CandidateLedger | None:
         if not self.ledger:

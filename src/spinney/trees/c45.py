@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from spinney.base import parameters
-from spinney.core.parameters import OneOf
+from spinney.core.errors import InputError
+from spinney.core.parameters import FLAG, OneOf
+from spinney.data.training_set import TrainingSet
 from spinney.tree.plan import LEAST_GAIN
+from spinney.tree.raising import raise_subtrees
+from spinney.tree.tree_arrays import TreeArrays
 from spinney.trees.base import ClassifierTree
 from spinney.trees.parameters import NO_LEAF_LIMIT, RULES, TreeParameters
 
@@ -89,6 +93,9 @@ class C45Classifier(ClassifierTree):
     criterion : {"gain_ratio", "gain"}, default="gain_ratio"
         How features are compared: by the gain ratio among those of at least average gain, or by the
         information gain.
+    subtree_raising : bool, default=False
+        Whether pessimistic pruning may also replace a node by its largest branch, which is refitted to all
+        rows of the node, as in release 8 of C4.5 and J48.
 
     Attributes
     ----------
@@ -135,6 +142,7 @@ class C45Classifier(ClassifierTree):
         | {
             "categorical_split": (OneOf("multiway", "subset"),),
             "criterion": (OneOf("gain_ratio", "gain"),),
+            "subtree_raising": (FLAG,),
         }
     )
 
@@ -143,9 +151,22 @@ class C45Classifier(ClassifierTree):
     categorical_split: Literal["multiway", "subset"] = "multiway"
     max_bins: int | None = None
     criterion: Literal["gain_ratio", "gain"] = "gain_ratio"
+    subtree_raising: bool = False
     pruning: Literal["pre", "reduced-error", "pessimistic", "cost-complexity"] | None = "pessimistic"
 
     def _tree_parameters(self, **fixed: Any) -> TreeParameters:
         return super()._tree_parameters(
             criterion="entropy", score=self.criterion, missing="fractional", min_gain=LEAST_GAIN
+        )
+
+    def _prune_pessimistically(self, tree: TreeArrays, training: TrainingSet) -> TreeArrays:
+        if not self.subtree_raising:
+            return super()._prune_pessimistically(tree, training)
+        if self.ledger:
+            raise InputError(
+                "subtree_raising moves nodes to where the candidates of the ledger do not belong",
+                fix="Set ledger=False or subtree_raising=False.",
+            )
+        return raise_subtrees(
+            tree, training.table, training.y, training.full_weights, self.confidence, training.row_weight
         )
