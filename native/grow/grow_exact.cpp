@@ -174,21 +174,32 @@ class ExactGrower {
     Candidate search_groups(ScorerBase& scorer, const FeatureSearch& q, Groups& groups,
                             SearchScratch& scratch, std::vector<Tried>* tried) {
         if (q.column.kind == ColumnKind::numeric) {
-            return sweep_numeric(
-                scorer, q, groups,
-                [&](auto&& threshold, double quality, std::int32_t missing, auto&& copy_left) {
-                    if (!tried || quality == kImpossible) return;
-                    Candidate c;
-                    std::vector<Stat> left(static_cast<Size>(c_.s.width));
-                    copy_left(left.data());
-                    finish(c, scorer, q, quality, left.data());
-                    tried->push_back({threshold(), c.gain, c.gain_ratio, c.score, missing});
-                });
+            Candidate best =
+                sweep_numeric(scorer, q, groups,
+                              [&](auto&& threshold, double quality, std::int32_t missing, auto&& copy_left) {
+                                  if (!tried || quality == kImpossible) return;
+                                  Candidate c;
+                                  std::vector<Stat> left(static_cast<Size>(c_.s.width));
+                                  copy_left(left.data());
+                                  finish(c, scorer, q, quality, left.data());
+                                  tried->push_back({threshold(), c.gain, c.gain_ratio, c.score, missing});
+                              });
+            if (tried && best.charge > 0) charge(*tried, best.charge, q);
+            return best;
         }
         collect(scratch.categories, groups, c_.s.width);
         if (c_.options.categorical_split == CategorySplit::multiway)
             return multiway_split(scorer, q, scratch.categories);
         return best_category_set(scorer, q, scratch.categories);
+    }
+
+    /// Take the charge, which is known after the sweep, off the gains in the ledger.
+    static void charge(std::vector<Tried>& tried, double amount, const FeatureSearch& q) {
+        for (Tried& t : tried) {
+            t.gain_ratio *= t.gain > 0 ? (t.gain - amount) / t.gain : 0.0;
+            t.gain -= amount;
+            t.score = cost_adjusted(q.options, t.gain, q.feature);
+        }
     }
 
     static std::uint64_t feature_salt(std::int32_t feature) {

@@ -123,6 +123,7 @@ FlatTree TreeGrower::grow(const Target& given, GrowOptions options, bool exact, 
     const ScaledTarget scaled(given, options.criterion);
     const Target& target = scaled.target;
     options.min_weight_leaf /= scaled.weight_unit;
+    options.mdl_row_weight /= scaled.weight_unit;
     options.min_impurity_decrease = scaled.scale_impurity(options.min_impurity_decrease);
     options.min_gain = scaled.scale_impurity(options.min_gain);
     const Statistics s = make_statistics(target, options.min_samples_leaf > 1, options.fractional(),

@@ -23,6 +23,7 @@ struct Candidate {
     double gain = 0;             // impurity decrease within the node
     double improvement = 0;      // weighted gain, compared with min_impurity_decrease
     double gain_ratio = 0;
+    double charge = 0;  // numeric: what the choice of the threshold has taken off the gain
     std::int32_t feature = -1;
     SplitKind kind = SplitKind::leaf;
     Code threshold_bin = 0;  // numeric: codes up to this one go to child 0

@@ -53,6 +53,7 @@ struct GrowOptions {
     double min_weight_leaf = 0.0;
     double min_impurity_decrease = 0.0;
     double min_gain = -std::numeric_limits<double>::infinity();
+    double mdl_row_weight = 0.0;      // > 0: numeric splits are charged for their thresholds (C4.5 release 8)
     Limit max_leaf_nodes = kNoLimit;  // given: best-first growth
     int max_features = std::numeric_limits<int>::max();
     CostRule cost_rule = CostRule::none;
@@ -88,12 +89,19 @@ struct GrowOptions {
             SPINNEY_FIELD(O, max_depth), SPINNEY_FIELD(O, min_samples_split),
             SPINNEY_FIELD(O, min_samples_leaf), SPINNEY_FIELD(O, min_weight_leaf),
             SPINNEY_FIELD(O, min_impurity_decrease), SPINNEY_FIELD(O, min_gain),
-            SPINNEY_FIELD(O, max_leaf_nodes), SPINNEY_FIELD(O, max_features), SPINNEY_FIELD(O, cost_rule),
-            SPINNEY_FIELD(O, omega), SPINNEY_FIELD(O, feature_costs), SPINNEY_FIELD(O, monotonic_cst),
-            SPINNEY_FIELD(O, seed), SPINNEY_FIELD(O, tie_seed), SPINNEY_FIELD(O, n_threads),
-            SPINNEY_FIELD(O, ledger));
+            SPINNEY_FIELD(O, mdl_row_weight), SPINNEY_FIELD(O, max_leaf_nodes),
+            SPINNEY_FIELD(O, max_features), SPINNEY_FIELD(O, cost_rule), SPINNEY_FIELD(O, omega),
+            SPINNEY_FIELD(O, feature_costs), SPINNEY_FIELD(O, monotonic_cst), SPINNEY_FIELD(O, seed),
+            SPINNEY_FIELD(O, tie_seed), SPINNEY_FIELD(O, n_threads), SPINNEY_FIELD(O, ledger));
     }
 };
+
+/// Charge on the gain of a numeric split: the bits that tell which of the thresholds it is, per row with a
+/// known value (Quinlan 1996).
+inline double threshold_charge(const GrowOptions& o, Size n_thresholds, double weight) {
+    if (o.mdl_row_weight <= 0 || n_thresholds == 0) return 0.0;
+    return std::log2(static_cast<double>(n_thresholds)) * o.mdl_row_weight / weight;
+}
 
 /// Score of a gain under the attribute-cost rule (Tan 1993, Núñez 1991), for a split of this cost.
 inline double score_at_cost(const GrowOptions& o, double gain, double cost) {

@@ -2,9 +2,11 @@
 #include "split/projection.hpp"
 
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "core/radix_sort.hpp"
+#include "split/moving_sums.hpp"
 #include "split/sorted_groups.hpp"
 #include "split/sweep.hpp"
 
@@ -12,14 +14,22 @@ namespace spinney {
 
 namespace {
 
+/// From this number of classes on, sums over the classes are updated by row instead of summed per threshold.
+constexpr int kManyClasses = 64;
+
 template <Layout L, class Criterion>
 class SweepingSplitter final : public ProjectionSplitter {
   public:
     SweepingSplitter(const Statistics& s, const NodeRows& node, const Stat* total, const Limits& limits)
-        : s_(s), limits_(limits), scorer_(s, total, limits_), left_(static_cast<Size>(s.width)) {
+        : s_(s),
+          limits_(limits),
+          total_(total),
+          scorer_(s, total, limits_),
+          left_(static_cast<Size>(s.width)) {
         rows_.gather(s, node);
         base_ = scorer_.quality(total);
         weight_ = scorer_.weight(total);
+        if (ClassTerm<Criterion>::exists && s.n_channels >= kManyClasses) start_moving();
     }
 
     ProjectedSplit split(std::span<const double> values) override {
@@ -36,7 +46,7 @@ class SweepingSplitter final : public ProjectionSplitter {
         constexpr double flat = 1e-6;  // such a row would only change sides far away
         auto& [keys, order, spare_keys, spare_order] = narrow_;
         narrow_.resize(base.size());
-        std::fill(left_.begin(), left_.end(), 0);
+        reset();
         Size n = 0;
         for (Size i = 0; i < base.size(); ++i) {
             if (std::abs(tilt[i]) > flat) {
@@ -76,7 +86,8 @@ class SweepingSplitter final : public ProjectionSplitter {
         }
         radix_sort_pairs(buffers.keys.data(), buffers.order.data(), buffers.spare_keys.data(),
                          buffers.spare_order.data(), n);
-        std::fill(left_.begin(), left_.end(), 0);
+        reset();
+        if (moving_) return best_boundary(buffers, n, [&](Size i) { move(i, +1); });
         return best_boundary(buffers, n,
                              [&](Size i) { rows_.view().template add<L>(left_.data(), i, s_.row_width); });
     }
@@ -88,11 +99,11 @@ class SweepingSplitter final : public ProjectionSplitter {
         for (Size i = 0; i + 1 < n; ++i) {
             pass(static_cast<Size>(buffers.order[i]));
             if (buffers.keys[i] == buffers.keys[i + 1]) continue;
-            const double quality = scorer_(left_.data());
+            const double quality = moving_ ? moving_quality() : scorer_(left_.data());
             if (!(quality > best.quality)) continue;
             best.quality = quality;
             best.threshold = midpoint(number_of(buffers.keys[i]), number_of(buffers.keys[i + 1]));
-            best.left_weight = scorer_.weight(left_.data());
+            best.left_weight = moving_ ? moving_->left_weight() : scorer_.weight(left_.data());
         }
         if (best.quality > kImpossible) best.gain = (best.quality - base_) / weight_;
         return best;
@@ -102,14 +113,47 @@ class SweepingSplitter final : public ProjectionSplitter {
         const auto n = static_cast<Size>(s_.row_width);
         const Stat* own = rows_.stats.data() + i * n;
         Stat* to = left_.data() + (L == Layout::by_class ? rows_.class_code[i] * n : 0);
+        if (moving_) {
+            const Stat all = total_[static_cast<Size>(to - left_.data())];
+            moving_->change(to[0], to[0] + sign * own[0], all);
+            if (s_.count_index >= 0) left_count_ += sign * own[s_.count_index];
+        }
         for (Size k = 0; k < n; ++k) to[k] += sign * own[k];
+    }
+
+    void start_moving() {
+        moving_.emplace(s_, total_);
+        if (s_.count_index < 0) return;
+        for (int k = 0; k < s_.n_channels; ++k) all_count_ += total_[k * s_.row_width + s_.count_index];
+    }
+
+    /// Start with all rows on the right side.
+    void reset() {
+        std::fill(left_.begin(), left_.end(), 0);
+        left_count_ = 0;
+        if (moving_) moving_->reset();
+    }
+
+    /// As the scorer of the left sums, in time that does not depend on the number of classes.
+    double moving_quality() const {
+        const Stat left = moving_->left_steps(), right = moving_->right_steps();
+        if (left < limits_.min_weight || right < limits_.min_weight) return kImpossible;
+        if (limits_.min_count > 0) {
+            const Stat on_left = s_.unit_weights ? left : left_count_;
+            const Stat on_right = s_.unit_weights ? right : all_count_ - left_count_;
+            if (on_left < limits_.min_count || on_right < limits_.min_count) return kImpossible;
+        }
+        return moving_->quality();
     }
 
     const Statistics& s_;
     CopiedRowStats rows_;
     Limits limits_;
+    const Stat* total_;
     SplitScorer<L, Criterion> scorer_;
     std::vector<Stat> left_;
+    std::optional<MovingClassSums<Criterion>> moving_;
+    Stat left_count_ = 0, all_count_ = 0;
     double base_ = 0, weight_ = 0;
     SortBuffers<std::uint32_t> narrow_;
     SortBuffers<std::uint64_t> wide_;

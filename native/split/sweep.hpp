@@ -47,13 +47,14 @@ struct FeatureSearch {
     Stat* keep_left = nullptr;  // (width,) receives the left sum of the best split, or null
 };
 
-/// Fill in the scores of the best split.  left (width,): its left sum
+/// Fill in the scores of the best split, after out.charge.  left (width,): its left sum
 inline void finish(Candidate& out, ScorerBase& scorer, const FeatureSearch& q, double quality,
                    const Stat* left) {
     const double w = scorer.weight(q.total), base = scorer.quality(q.total);
     out.feature = q.feature;
     out.gain = q.known_fraction * (quality - base) / w;
     out.improvement = q.node_weight_fraction * out.gain;
+    out.gain -= out.charge;
     if (q.options.needs_gain_ratio()) {
         const double wl = scorer.weight(left);
         const double information = detail::split_information(wl, w - wl);
@@ -93,7 +94,7 @@ Candidate sweep_numeric(ScorerBase& scorer, const FeatureSearch& q, Groups& grou
     std::array<Waiting, kRegister> waiting;
     Buffer<Stat, 24 * kRegister> left_sums(width * kRegister);
     std::fill_n(left_sums.data(), width * kRegister, 0);  // unused lanes are scored as well
-    Size n_waiting = 0;
+    Size n_waiting = 0, n_allowed = 0;
     const auto score_waiting = [&] {
         std::array<double, kRegister> value;
         scorer.score_all(left_sums.data(), value.data());
@@ -103,6 +104,7 @@ Candidate sweep_numeric(ScorerBase& scorer, const FeatureSearch& q, Groups& grou
                  [&](Stat* sum) {
                      for (Size k = 0; k < width; ++k) sum[k] = left_sums[k * kRegister + i];
                  });
+            n_allowed += value[i] > kImpossible;
             if (!(value[i] > quality)) continue;
             quality = value[i];
             out.threshold_bin = w.before;
@@ -138,7 +140,10 @@ Candidate sweep_numeric(ScorerBase& scorer, const FeatureSearch& q, Groups& grou
     out.kind = SplitKind::numeric;
     out.threshold = threshold(out.threshold_bin, after_best);
     if (random && after_best != none && drawn >= c.max_of(out.threshold_bin)) out.threshold = drawn;
+    out.charge = threshold_charge(q.options, n_allowed, scorer.weight(q.total));
     finish(out, scorer, q, quality, best_left);
+    // As in C4.5, a feature whose gain does not pay for its threshold does not count in the average gain.
+    if (out.charge > 0 && out.gain <= 0) out.kind = SplitKind::leaf;
     return out;
 }
 

@@ -72,3 +72,48 @@ def test_categories_in_two_sets():
     assert subset.tree_.n_children[0] == 2
     assert subset.score(X, y) == 1.0
     assert C45Classifier().fit(X, y).tree_.n_children[0] == 4
+
+
+def test_the_charge_on_thresholds_is_that_of_release_8():
+    X, y = noisy(300)
+    X = X.copy()
+    X[::7, 0] = np.nan
+    labels, least = np.unique(y, return_inverse=True)[1], 2
+    model = C45Classifier(mdl_correction=True, ledger="full", pruning=None, min_samples_leaf=least).fit(X, y)
+    free = C45Classifier(ledger="full", pruning=None, min_samples_leaf=least).fit(X, y)
+
+    def gains(fitted, j):
+        records = fitted.ledger_.to_records()
+        return {r["threshold"]: r["gain"] for r in records if r["node"] == 0 and r["feature"] == f"x{j}"}
+
+    def entropy(codes):
+        share = np.bincount(codes)[np.bincount(codes) > 0] / len(codes)
+        return -(share * np.log2(share)).sum()
+
+    for j in range(X.shape[1]):
+        known = ~np.isnan(X[:, j])
+        values, codes = X[known, j], labels[known]
+        expected = {}
+        for threshold in gains(free, j):
+            left, right = codes[values <= threshold], codes[values > threshold]
+            within = (len(left) * entropy(left) + len(right) * entropy(right)) / len(codes)
+            expected[threshold] = known.mean() * (entropy(codes) - within)
+        charge = np.log2(len(expected)) / known.sum()
+        assert len(expected) > 100
+        assert gains(model, j) == pytest.approx({t: gain - charge for t, gain in expected.items()}, abs=1e-12)
+    best = [max(gains(model, j).values()) for j in range(X.shape[1])]
+    assert max(best) > 0 and model.get_n_leaves() < free.get_n_leaves()
+
+
+def test_a_feature_that_does_not_pay_for_its_threshold_is_not_used():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 3)), rng.integers(0, 2, 200)
+    assert C45Classifier(pruning=None).fit(X, y).get_n_leaves() > 10
+    assert C45Classifier(pruning=None, mdl_correction=True).fit(X, y).get_n_leaves() == 1
+
+
+def test_the_charge_counts_rows_and_not_weight():
+    X, y = noisy(300)
+    one = C45Classifier(mdl_correction=True).fit(X, y)
+    light = C45Classifier(mdl_correction=True).fit(X, y, sample_weight=np.full(300, 0.25))
+    assert light.tree_.threshold.tolist() == one.tree_.threshold.tolist()

@@ -36,3 +36,21 @@ def test_missing_values_and_categories_are_taken(diagonal):
     model = ObliqueTreeClassifier(random_state=0).fit(table, y)
     assert model.score(table, y) > 0.95
     assert len(model.predict(table[:3])) == 3
+
+
+@pytest.mark.parametrize("criterion", ["gini", "entropy"])
+def test_sums_over_many_classes_choose_the_same_splits(criterion):
+    """From 64 classes on, sums are updated by row; classes without weight get there without a change."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(700, 4))
+    y = np.digitize(X[:, 0] + X[:, 1], np.linspace(-3, 3, 59))
+    weight = rng.integers(1, 4, 700) * 0.5
+    settings = {"criterion": criterion, "min_samples_leaf": 3, "max_depth": 5, "random_state": 0}
+    few = ObliqueTreeClassifier(**settings).fit(X, y, sample_weight=weight)
+    more = np.vstack([X, rng.normal(size=(30, 4))]), np.append(y, 100 + np.arange(30))
+    many = ObliqueTreeClassifier(**settings).fit(*more, sample_weight=np.append(weight, np.zeros(30)))
+    assert few.n_classes_ < 64 <= many.n_classes_
+    assert (few.tree_.kind == LINEAR).sum() > 5
+    assert many.tree_.kind.tolist() == few.tree_.kind.tolist()
+    assert many.tree_.threshold.tolist() == few.tree_.threshold.tolist()
+    assert many.tree_.term_coefficient.tolist() == few.tree_.term_coefficient.tolist()

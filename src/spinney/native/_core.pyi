@@ -90,6 +90,7 @@ class GrowOptions:
         min_weight_leaf: float = ...,
         min_impurity_decrease: float = ...,
         min_gain: float = ...,
+        mdl_row_weight: float = ...,
         max_leaf_nodes: int | None = ...,
         max_features: int | None = ...,
         cost_rule: Literal["tan", "tan-linear", "nunez"] | None = ...,
@@ -123,6 +124,7 @@ class GrowOptions:
     min_weight_leaf: Final[float]
     min_impurity_decrease: Final[float]
     min_gain: Final[float]
+    mdl_row_weight: Final[float]
     max_leaf_nodes: Final[int]
     max_features: Final[int]
     cost_rule: Final[str]

@@ -93,6 +93,9 @@ class C45Classifier(ClassifierTree):
     criterion : {"gain_ratio", "gain"}, default="gain_ratio"
         How features are compared: by the gain ratio among those of at least average gain, or by the
         information gain.
+    mdl_correction : bool, default=False
+        Whether the gain of a numeric split is reduced by log2(number of thresholds) / number of rows with a
+        known value, as in release 8 of C4.5 [2]_. A feature whose gain does not exceed that is not used.
     subtree_raising : bool, default=False
         Whether pessimistic pruning may also replace a node by its largest branch, which is refitted to all
         rows of the node, as in release 8 of C4.5 and J48.
@@ -127,6 +130,7 @@ class C45Classifier(ClassifierTree):
     References
     ----------
     .. [1] J. R. Quinlan, "C4.5: Programs for Machine Learning", 1993.
+    .. [2] J. R. Quinlan, "Improved Use of Continuous Attributes in C4.5", 1996.
 
     Examples
     --------
@@ -142,6 +146,7 @@ class C45Classifier(ClassifierTree):
         | {
             "categorical_split": (OneOf("multiway", "subset"),),
             "criterion": (OneOf("gain_ratio", "gain"),),
+            "mdl_correction": (FLAG,),
             "subtree_raising": (FLAG,),
         }
     )
@@ -151,6 +156,7 @@ class C45Classifier(ClassifierTree):
     categorical_split: Literal["multiway", "subset"] = "multiway"
     max_bins: int | None = None
     criterion: Literal["gain_ratio", "gain"] = "gain_ratio"
+    mdl_correction: bool = False
     subtree_raising: bool = False
     pruning: Literal["pre", "reduced-error", "pessimistic", "cost-complexity"] | None = "pessimistic"
 

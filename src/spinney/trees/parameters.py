@@ -158,6 +158,8 @@ class TreeParameters(GrowthParameters):
         Number of random directions of oblique splits, 0 for none.
     min_gain : float or None
         Smallest gain of a split. None: 0, and with fractional instances what is not rounding noise.
+    mdl_correction : bool
+        Whether the gain of a numeric split is reduced by log2(number of thresholds) / rows.
     max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_features, max_leaf_nodes, \
 min_impurity_decrease, monotonic_cst, feature_costs, cost_rule, cost_omega, ledger
         See `DecisionTreeClassifier`.
@@ -179,6 +181,7 @@ min_impurity_decrease, monotonic_cst, feature_costs, cost_rule, cost_omega, ledg
     missing: Literal["direction", "fractional"] = "direction"
     n_directions: int = 0
     min_gain: float | None = None
+    mdl_correction: bool = False
     monotonic_cst: Any = None
     ledger: bool | Literal["full"] = False
 
@@ -238,6 +241,7 @@ min_impurity_decrease, monotonic_cst, feature_costs, cost_rule, cost_omega, ledg
             min_weight_leaf=min_weight_leaf,
             min_impurity_decrease=float(self.min_impurity_decrease),
             min_gain=self._min_gain(training),
+            mdl_row_weight=training.row_weight if self.mdl_correction else None,
             max_leaf_nodes=self.max_leaf_nodes,
             max_features=features_to_try(self.max_features, schema.n_features),
             cost_rule=None if costs is None else self.cost_rule,
