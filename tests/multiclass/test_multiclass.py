@@ -130,3 +130,19 @@ def test_tables_with_categories_and_missing_values_are_passed_on():
         assert (chain.predict(form) == labels).mean() > 0.7
         assert chain.estimators_[1].feature_names_in_.tolist() == [*table.columns, "label 0"]
     assert isinstance(table, pd.DataFrame) and "label 0" not in table.columns
+
+
+@for_each("name", ["OneVsRestClassifier", "OneVsOneClassifier"])
+def test_batches_are_learned_as_by_scikit_learn(name):
+    ours, expected = getattr(sp, name)(sp.GaussianNB()), getattr(theirs, name)(sp.GaussianNB())
+    order = np.argsort(Y, kind="stable")  # the first batch lacks the last classes
+    for rows in (order[:120], order[120:]):
+        for model in (ours, expected):
+            model.partial_fit(X[rows], Y[rows], classes=None if hasattr(model, "classes_") else range(4))
+    assert_array_equal(ours.predict(X), expected.predict(X))
+    assert_array_equal(loads(dumps(ours)).decision_function(X), ours.decision_function(X))
+    with pytest.raises(ValueError, match=r"contains .*9.* it must be subset of \[0 1 2 3\]"):
+        ours.partial_fit(X[:2], [0, 9])
+    with pytest.raises(ValueError, match="classes must be passed on the first call"):
+        getattr(sp, name)(sp.GaussianNB()).partial_fit(X, Y)
+    assert not hasattr(getattr(sp, name)(sp.SVC()), "partial_fit")

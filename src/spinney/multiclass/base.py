@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,20 @@ from sklearn.base import ClassifierMixin, MetaEstimatorMixin, is_regressor
 
 from spinney.base import Estimator, parameters
 from spinney.core.arrays import Floats
+from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, Integer, Rule
+from spinney.data.target import encode_labels, encode_like, read_labels
 from spinney.io import require
-from spinney.members.base_estimators import AnyEstimator, base_estimator_tags
-from spinney.members.tables import check_described, count_rows
+from spinney.members.base_estimators import AnyEstimator, base_estimator_tags, make_member
+from spinney.members.fitting import run_jobs
+from spinney.members.tables import (
+    check_described,
+    check_input,
+    count_rows,
+    count_training_rows,
+    describe_input,
+    take_rows,
+)
 
 
 class BinaryMembers(ClassifierMixin, MetaEstimatorMixin, Estimator, persistent_name=""):  # type: ignore[misc]
@@ -142,3 +152,74 @@ def has_probabilities(model: Any) -> bool:
     """Return True if the members have ``predict_proba``, for ``available_if``."""
     members = getattr(model, "estimators_", None)
     return hasattr(members[0] if members else model.estimator, "predict_proba")
+
+
+# ---- partial_fit ----
+
+
+class Batch(NamedTuple):
+    """One batch of ``partial_fit``: class codes, all classes, members so far, description of the columns."""
+
+    codes: NDArray[np.int32]
+    classes: NDArray[Any]
+    members: list[Any] | None
+    described: dict[str, Any]
+
+
+def has_partial_fit(model: Any) -> bool:
+    """Return True if the members have ``partial_fit``, for ``available_if``."""
+    return hasattr(model.estimator, "partial_fit")
+
+
+def read_batch(model: Any, X: Any, y: Any, classes: Any) -> Batch:
+    """Read the rows of ``partial_fit``; its first call has all classes, which later ones cannot add to."""
+    n_rows = count_training_rows(X)
+    labels = read_labels(y, n_rows)
+    if not hasattr(model, "estimators_"):
+        if classes is None:
+            raise InputError("classes must be passed on the first call to partial_fit.")
+        known, members, described = encode_labels(classes, len(classes))[1], None, describe_input(X)
+    else:
+        check_input(model, X)
+        known, members = model.classes_, model.estimators_
+        if classes is not None and not np.array_equal(encode_labels(classes, len(classes))[1], known):
+            raise InputError(
+                f"`classes={classes}` is not the same as on last call to partial_fit, was: {known}"
+            )
+        names = ("n_features_in_", "feature_names_in_")
+        described = {name: vars(model)[name] for name in names if name in vars(model)}
+    codes = encode_like(labels, [known])[:, 0]
+    if (codes < 0).any():
+        row = int(np.argmax(codes < 0))
+        raise InputError(
+            f"Mini-batch contains {np.unique(labels)} while it must be subset of {known}",
+            row=row,
+            fix="Pass all classes to the first call of partial_fit.",
+        )
+    return Batch(codes, known, members, described)
+
+
+def update_members(
+    model: Any, X: Any, batch: Batch, sides: list[NDArray[np.int64]], weights: Floats | None
+) -> list[Any]:
+    """Call ``partial_fit`` of each member, with its rows of the batch: those whose side is 0 or 1, not −1."""
+    members = batch.members or [make_member(model.estimator) for _ in sides]
+    if any(isinstance(member, ConstantMember) for member in members):
+        raise InputError(
+            "A member is constant, because fit saw one class only, and partial_fit cannot change it",
+            fix="Begin with partial_fit instead of fit.",
+        )
+    calls = [(member, X, side, weights) for member, side in zip(members, sides, strict=True)]
+    return run_jobs(_update_member, calls, model.n_jobs)
+
+
+def _update_member(member: Any, X: Any, side: NDArray[np.int64], weights: Floats | None) -> Any:
+    """Call ``partial_fit`` of one member, and return it."""
+    rows = np.flatnonzero(side >= 0)
+    if len(rows):
+        table = X if len(rows) == len(side) else take_rows(X, rows)
+        options: dict[str, Any] = {} if is_regressor(member) else {"classes": np.array([0, 1])}
+        if weights is not None:
+            options["sample_weight"] = weights[rows]
+        member.partial_fit(table, side[rows], **options)
+    return member

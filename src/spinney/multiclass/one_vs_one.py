@@ -27,7 +27,15 @@ from spinney.members.tables import (
     take_columns,
     take_rows,
 )
-from spinney.multiclass.base import BinaryMembers, has_probabilities, member_score, second_probability
+from spinney.multiclass.base import (
+    BinaryMembers,
+    has_partial_fit,
+    has_probabilities,
+    member_score,
+    read_batch,
+    second_probability,
+    update_members,
+)
 from spinney.multiclass.one_vs_rest import fit_side
 from spinney.svm.platt import couple_pairs
 
@@ -134,6 +142,43 @@ class OneVsOneClassifier(BinaryMembers):
         ]
         members = fit_members(self, fit_pair, calls, X)
         return self._set_fitted(estimators_=members, classes_=classes, pairwise_indices_=indices, **described)
+
+    @available_if(has_partial_fit)  # type: ignore[untyped-decorator]
+    def partial_fit(
+        self, X: Any, y: Any, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Update the members with a batch of rows; available if they have ``partial_fit``.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Anything that the members accept; it is passed on unchanged.
+        y : array-like of shape (n_rows,)
+            Class labels.
+        classes : array-like of shape (n_classes,), default=None
+            All classes, also of later batches. The first call needs them.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Row weights.
+
+        Returns
+        -------
+        self
+            The updated classifier.
+
+        Examples
+        --------
+        >>> from spinney import GaussianNB, OneVsOneClassifier
+        >>> model = OneVsOneClassifier(GaussianNB()).partial_fit([[0.0], [1.0]], [0, 1], classes=[0, 1])
+        >>> model.partial_fit([[0.2], [0.8]], [0, 1]).predict([[0.7]]).tolist()
+        [1]
+        """
+        self._check_params()
+        batch = read_batch(self, X, y, classes)
+        weights = check_weights(sample_weight, len(batch.codes))
+        pairs = combinations(range(len(batch.classes)), 2)
+        sides = [np.where(np.isin(batch.codes, pair), batch.codes == pair[1], -1) for pair in pairs]
+        members = update_members(self, X, batch, sides, weights)
+        return self._set_fitted(estimators_=members, classes_=batch.classes, **batch.described)
 
     # ---- prediction ----
 

@@ -23,9 +23,12 @@ from spinney.members.tables import check_input, check_labels, count_rows, count_
 from spinney.multiclass.base import (
     BinaryMembers,
     ConstantMember,
+    has_partial_fit,
     has_probabilities,
     member_score,
+    read_batch,
     second_probability,
+    update_members,
 )
 
 
@@ -51,6 +54,12 @@ def fit_side(estimator: Any, X: Any, side: NDArray[np.int64], weights: Floats | 
     if seen.min() == seen.max():
         return ConstantMember(int(seen[0]))
     return fit_member(make_member(estimator), X, side, weights)
+
+
+def _against_rest(codes: NDArray[np.int32], n_classes: int) -> list[NDArray[np.int64]]:
+    """Return the target of each member, 1 for the rows of its class; of two classes, for the second only."""
+    chosen = range(n_classes) if n_classes > 2 else range(1, n_classes)
+    return [(codes == k).astype(np.int64) for k in chosen]
 
 
 @parameters
@@ -134,12 +143,48 @@ class OneVsRestClassifier(BinaryMembers):
             classes, sides = np.arange(labels.shape[1]), list(labels.T.copy())
         else:
             codes, classes = encode_labels(y, n_rows)
-            chosen = range(len(classes)) if len(classes) > 2 else range(1, len(classes))
-            sides = [(codes == k).astype(np.int64) for k in chosen]
+            sides = _against_rest(codes, len(classes))
         calls = [(self.estimator, X, side, weights) for side in sides]
         members = fit_members(self, fit_side, calls, X)
         return self._set_fitted(
             estimators_=members, classes_=classes, multilabel_=labels is not None, **described
+        )
+
+    @available_if(has_partial_fit)  # type: ignore[untyped-decorator]
+    def partial_fit(
+        self, X: Any, y: Any, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Update the members with a batch of rows; available if they have ``partial_fit``.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Anything that the members accept; it is passed on unchanged.
+        y : array-like of shape (n_rows,)
+            Class labels.
+        classes : array-like of shape (n_classes,), default=None
+            All classes, also of later batches. The first call needs them.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Row weights.
+
+        Returns
+        -------
+        self
+            The updated classifier.
+
+        Examples
+        --------
+        >>> from spinney import GaussianNB, OneVsRestClassifier
+        >>> model = OneVsRestClassifier(GaussianNB()).partial_fit([[0.0], [1.0]], [0, 1], classes=[0, 1])
+        >>> model.partial_fit([[0.2], [0.8]], [0, 1]).predict([[0.7]]).tolist()
+        [1]
+        """
+        self._check_params()
+        batch = read_batch(self, X, y, classes)
+        weights = check_weights(sample_weight, len(batch.codes))
+        members = update_members(self, X, batch, _against_rest(batch.codes, len(batch.classes)), weights)
+        return self._set_fitted(
+            estimators_=members, classes_=batch.classes, multilabel_=False, **batch.described
         )
 
     # ---- prediction ----
