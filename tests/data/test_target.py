@@ -46,6 +46,13 @@ def test_text_beside_numbers_stays_what_it_was():
         read_target(["1", float("nan")], 2)
 
 
+def test_text_and_numbers_in_a_list_are_text_as_in_scikit_learn():
+    codes, classes = encode_labels(["foo", 1, "foo"], 3)
+    assert (codes.tolist(), classes.tolist()) == ([1, 0, 1], ["1", "foo"])
+    with pytest.raises(ValueError, match="types int, str"):
+        encode_labels(np.array(["foo", 1], dtype=object), 2)
+
+
 def test_poisson_targets_are_not_negative():
     with pytest.raises(ValueError, match=r"negative.*row 1"):
         encode_values(np.array([1.0, -1.0]), non_negative=True)

@@ -32,6 +32,8 @@ def test_a_row_has_a_one_for_each_leaf_that_it_reaches():
 
 def test_neighbours_share_leaves():
     model = sp.RandomTreesEmbedding(n_estimators=50, random_state=0).fit(X)
+    assert [tree.random_state for tree in model] == [tree.random_state for tree in model.estimators_]
+    assert model[1].random_state == model.estimators_[1].random_state
     embedded = model.transform(np.array([[0.0, 0.0, 0.0], [0.01, 0.0, 0.0], [2.0, -2.0, 2.0]]))
     shared = (embedded @ embedded.T).toarray()
     assert shared[0, 1] > 40 > 10 > shared[0, 2]

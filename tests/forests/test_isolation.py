@@ -72,6 +72,7 @@ def test_rows_and_columns_are_drawn_per_tree():
         assert len(np.unique(rows)) == 30 and len(np.unique(columns)) == 2
         assert member.n_features_in_ == 2 and member.tree_.n_samples[0] == 30
     assert len({tuple(rows) for rows in model.estimators_samples_}) == 9
+    assert len(list(model)) == 9 and model[-1].tree_.n_leaves == model.estimators_[-1].tree_.n_leaves
     lengths = [m.predict(X[:, c]) for m, c in zip(model.estimators_, model.estimators_features_, strict=True)]
     expected = -(2.0 ** (-np.mean(lengths, axis=0) / average_path_length(np.array([30]))[0]))
     assert_allclose(model.score_samples(X), expected, rtol=1e-12)

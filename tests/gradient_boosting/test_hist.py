@@ -4,9 +4,12 @@ import inspect
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from sklearn import ensemble
+from sklearn.base import clone
 from sklearn.inspection import partial_dependence
 from sklearn.metrics import log_loss
 from threadpoolctl import threadpool_limits
@@ -165,3 +168,36 @@ def test_the_classifier_predicts_as_well_as_scikit_learns():
         for make in (sp.HistGradientBoostingClassifier, ensemble.HistGradientBoostingClassifier)
     ]
     assert losses[0] < 1.05 * losses[1]
+
+
+def test_infinite_values_are_beyond_all_others():
+    X = np.array([-np.inf, 0.0, 1e200, np.inf, np.nan])[:, None]
+    target = np.array([0.0, 1.0, 2.0, 3.0, 4.0])
+    options = {"min_samples_leaf": 1, "learning_rate": 0.5}
+    expected = ensemble.HistGradientBoostingRegressor(**options).fit(X, target).predict(X)
+    model = sp.HistGradientBoostingRegressor(**options).fit(X, target)
+    assert_allclose(model.predict(X), expected, atol=1e-6)
+    new = np.array([[1.0], [-np.inf], [np.inf]])
+    assert_allclose(model.predict(new), model.predict(X)[[1, 0, 3]], atol=1e-6)
+    assert_array_equal(model.predict(new.astype(np.float32)[1:]), model.predict(new)[1:])
+    for other in (
+        X.tolist(),
+        sparse.csr_array(X),
+        pd.DataFrame(X, columns=["a"]),
+        pl.DataFrame({"a": X[:, 0]}),
+    ):
+        assert_array_equal(clone(model).fit(other, target).predict(other), model.predict(X))
+    checked = sp.HistGradientBoostingRegressor(early_stopping=True, **options)
+    assert checked.fit(X, target, X_val=X, y_val=target).predict(X[3:4]) > 2.5
+
+
+def test_negative_category_numbers_are_missing():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.random(600), rng.integers(-2, 4, 600)])
+    missing = np.where(X < 0, np.nan, X)
+    y = X[:, 1] % 3
+    options = {"categorical_features": [1], "max_iter": 10, "random_state": 0}
+    model = sp.HistGradientBoostingRegressor(**options).fit(X, y)
+    same = sp.HistGradientBoostingRegressor(**options).fit(missing, y)
+    assert dumps(model) == dumps(same)
+    assert_array_equal(model.predict(X), same.predict(missing))

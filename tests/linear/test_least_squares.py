@@ -150,3 +150,10 @@ def test_values_that_overflow_are_an_error():
     X = np.array([[1e200], [2e200], [-1e200]])
     with pytest.raises(ValueError, match="too large"):
         sp.Ridge().fit(X, [1.0, 2.0, 3.0])
+
+
+def test_ridge_names_its_solver():
+    X, y = np.eye(3), [1.0, 2.0, 3.0]
+    assert sp.Ridge().fit(X, y).solver_ == "cholesky"
+    assert sp.Ridge(positive=True).fit(X, y).solver_ == "coordinate_descent"
+    assert sp.Ridge(solver="lsqr").fit(X, y).solver_ == "lsqr"

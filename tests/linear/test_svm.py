@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 import sklearn.svm as theirs
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 import spinney as sp
 from linear.problems import classes_of, regression_problems
 from loops import for_each
+from spinney.io import dumps
 
 PROBLEMS = [one for one in regression_problems(range(120)) if not one.name.startswith(("scales", "offset"))]
 
@@ -125,3 +126,21 @@ def test_many_rows():
     mine = sp.LinearSVC(tol=1e-8).fit(X, codes)
     other = theirs.LinearSVC(tol=1e-10, dual=False).fit(X, codes)
     assert_allclose(mine.coef_, other.coef_, atol=1e-6)
+
+
+@for_each("model", [sp.LinearSVC(), sp.LogisticRegression(warm_start=True), sp.Perceptron()])
+def test_sparse_coefficients_are_the_same_model(model):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    y = rng.integers(0, 3, 60)
+    expected = model.fit(X, y).decision_function(X)
+    stored = dumps(model)
+    assert sparse.issparse(model.sparsify().coef_)
+    assert_array_equal(model.decision_function(X), expected)
+    assert_array_equal(
+        model.decision_function(sparse.csr_array(X)), model.densify().decision_function(sparse.csr_array(X))
+    )
+    assert dumps(model.sparsify()) == stored
+    assert isinstance(model.densify().coef_, np.ndarray)
+    model.sparsify().fit(X, y)
+    assert isinstance(model.coef_, np.ndarray)

@@ -68,3 +68,14 @@ def test_plot_tree_is_a_function_of_the_package_with_scikit_learns_parameters():
     assert {tuple(box.get_facecolor()) for box in boxes} == {(1.0, 1.0, 1.0, 1.0)}
     coloured = sp.plot_tree(model, class_names=["no", "yes"])
     assert any("yes" in text.get_text() for text in coloured.texts)
+
+
+def test_other_parameters_of_scikit_learn_give_its_drawing():
+    model = sp.DecisionTreeClassifier().fit([[0.0], [1.0]], ["a", "b"])
+    notes = sp.plot_tree(
+        model, feature_names=["size"], class_names=["a", "b"], filled=True, rounded=True, impurity=False
+    )
+    assert [note.get_text() for note in notes][:2] == [
+        "size <= 0.5\nsamples = 2\nvalue = [1, 1]\nclass = a",
+        "samples = 1\nvalue = [1, 0]\nclass = a",
+    ]

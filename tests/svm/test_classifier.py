@@ -195,3 +195,14 @@ def test_a_file_whose_parts_do_not_agree_is_refused(monkeypatch):
         monkeypatch.undo()
         with pytest.raises(ValueError, match=r"support|pair|vector"):
             loads(data)
+
+
+def test_a_kernel_function_gets_sparse_rows():
+    X, y = make_classification(60, 5, random_state=0)
+    ours = sp.SVC(kernel=lambda a, b: a @ b.T, probability=True, random_state=0).fit(sparse.csr_array(X), y)
+    dense = sp.SVC(kernel=lambda a, b: a @ b.T, probability=True, random_state=0).fit(X, y)
+    for rows in (X, sparse.lil_array(X)):
+        assert_allclose(ours.decision_function(rows), dense.decision_function(rows), atol=1e-9)
+    assert_allclose(ours.predict_proba(X), dense.predict_proba(X), atol=1e-6)
+    with pytest.raises(TypeError, match="Sparse precomputed kernels are not supported"):
+        sp.SVC(kernel="precomputed").fit(sparse.eye_array(2).tocsr(), [0, 1])

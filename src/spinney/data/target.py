@@ -52,7 +52,19 @@ def read_target(y: Any, n_rows: int) -> NDArray[Any]:
             f"X has {n_rows} rows, y has {len(array)}."
         )
     _check_present(array)
+    if isinstance(y, list | tuple) and array.dtype.kind == "O" and _mixes_text_and_numbers(array):
+        array = np.asarray(y)  # text, as NumPy and so scikit-learn make of it
     return array
+
+
+def _mixes_text_and_numbers(array: NDArray[Any]) -> bool:
+    kinds = set(map(type, array.ravel().tolist()))
+    text = {kind for kind in kinds if issubclass(kind, str)}
+    return (
+        bool(text)
+        and all(issubclass(kind, int | float | np.number) for kind in kinds - text)
+        and kinds != text
+    )
 
 
 def read_labels(y: Any, n_rows: int) -> NDArray[Any]:

@@ -57,6 +57,7 @@ from spinney.gradient_boosting import (
 from spinney.gradient_boosting.categories import TargetStatistics
 from spinney.linear import GeneralizedLinearRegressor
 from spinney.linear.base import LinearModel
+from spinney.linear.sparse_coef import dense_coefficients
 from spinney.losses import losses
 from spinney.tree.ensemble import TreeEnsemble
 from spinney.tree.tree_arrays import LEAF, LINEAR, TreeArrays
@@ -234,7 +235,7 @@ def _imported(model: Any) -> Scoring:
 
 
 def _linear_scores(model: Any, schema: Schema, columns: Sequence[Column]) -> Linear:
-    coefficients = np.atleast_2d(model.coef_)
+    coefficients = dense_coefficients(model.coef_)
     intercept = np.asarray(model.intercept_, np.float64).reshape(-1)
     coding = getattr(model, "coding_", None)
     widths = (1,) * len(columns) if coding is None else tuple(coding.widths.tolist())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import field
 from typing import Any, ClassVar, Literal, Self
@@ -280,6 +280,12 @@ class RandomTreesEmbedding(TransformerMixin, TableEstimator):  # type: ignore[mi
     def __len__(self) -> int:
         """Return the number of trees."""
         return len(self.forest_)
+
+    def __getitem__(self, index: int) -> BaseTree:
+        return self.forest_[index]
+
+    def __iter__(self) -> Iterator[BaseTree]:
+        return iter(self.forest_)
 
     @property
     def estimators_(self) -> list[BaseTree]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -346,6 +346,12 @@ class IsolationForest(CountsAs, OutlierMixin, TableEstimator):  # type: ignore[m
 
     def __len__(self) -> int:
         return self.ensemble_.n_trees
+
+    def __getitem__(self, index: int) -> ExtraTreeRegressor:
+        return self.estimators_[index]
+
+    def __iter__(self) -> Iterator[ExtraTreeRegressor]:
+        return iter(self.estimators_)
 
     @property
     def estimator_(self) -> ExtraTreeRegressor:

@@ -281,6 +281,10 @@ class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
         owner = type(self).__name__
         return ValidationRows.read(eval_set, training, self.unseen, self.class_weight, owner)
 
+    def _learn_table(self, X: Any) -> Table:
+        """Read the training rows, and learn their schema."""
+        return read_table(X, self._booster_params()["categorical_features"])
+
     def _read_training_set(
         self,
         X: Any,
@@ -292,9 +296,7 @@ class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
     ) -> BoostingSet:
         """Read and check everything that training needs."""
         training = BoostingSet.read(
-            self._read_raw_table(X)
-            if warm
-            else read_table(X, self._booster_params()["categorical_features"]),
+            self._read_raw_table(X) if warm else self._learn_table(X),
             y,
             sample_weight,
             task=self._task,

@@ -14,9 +14,13 @@ from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
 from spinney.core.parameters import NONE, Integer, Kind, OneOf, Real, Rule, check_parameters
 from spinney.core.parameters import ArrayLike as ArrayRule
+from spinney.data.categories import chosen_columns
+from spinney.data.columns import open_source
+from spinney.data.schema import Table
 from spinney.gradient_boosting.base import _BaseGradientBoosting
 from spinney.gradient_boosting.callbacks import Round
 from spinney.gradient_boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
+from spinney.gradient_boosting.hist_input import with_finite_numbers, without_negative_categories
 from spinney.gradient_boosting.parameters import CLASSIFICATION_RULES, REGRESSION_RULES, BoostingParameters
 from spinney.losses.losses import Loss
 from spinney.tree.partial_dependence import partial_dependence
@@ -127,7 +131,7 @@ class _HistGradientBoosting(HistParameters, _BaseGradientBoosting):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
-            Features. Missing values and columns of text are allowed.
+            Features. Missing and infinite values and columns of text are allowed.
         y : array-like of shape (n_rows,)
             Class labels or target values.
         sample_weight : array-like of shape (n_rows,) or None, default=None
@@ -161,11 +165,18 @@ class _HistGradientBoosting(HistParameters, _BaseGradientBoosting):
                     "X_val and y_val are passed to fit while at the same time early_stopping is False",
                     fix='Set early_stopping to True or "auto", or leave them out.',
                 )
-            eval_set = (X_val, y_val, sample_weight_val)
+            eval_set = (with_finite_numbers(X_val), y_val, sample_weight_val)
         self._check_params()
         stop = _StopByLastScores(self.n_iter_no_change, self.tol)
         warm = self.warm_start and hasattr(self, "ensemble_")
-        return self._fit(X, y, sample_weight, None, eval_set, [stop], warm)
+        return self._fit(with_finite_numbers(X), y, sample_weight, None, eval_set, [stop], warm)
+
+    def _learn_table(self, X: Any) -> Table:
+        table = super()._learn_table(X)
+        return without_negative_categories(table, chosen_columns(self.categorical_features, open_source(X)))
+
+    def _read_raw_table(self, X: Any) -> Table:
+        return super()._read_raw_table(with_finite_numbers(X))
 
     def _booster_params(self) -> dict[str, Any]:
         names = [one.name for one in fields(BoostingParameters)]
@@ -226,8 +237,8 @@ class HistGradientBoostingClassifier(CountsAs, _HistGradientBoosting, GradientBo
     max_bins : int, default=255
         Maximum number of bins per numeric feature, from 2 to 255.
     categorical_features : "from_dtype", array-like of names, indices or bool, or None, default="from_dtype"
-        Numeric columns to treat as categorical. Columns of text, bool and categorical types always are;
-        "from_dtype" and None add none.
+        Numeric columns to treat as categorical; their negative values are missing. Columns of text, bool and
+        categorical types always are; "from_dtype" and None add none.
     monotonic_cst : array-like of -1, 0 or 1, dict by feature name, or None, default=None
         Constraint per feature: the probability of the second class may only fall (-1), only rise (1),
         or is free (0). Two classes only.
@@ -335,8 +346,8 @@ class HistGradientBoostingRegressor(CountsAs, _HistGradientBoosting, GradientBoo
     max_bins : int, default=255
         Maximum number of bins per numeric feature, from 2 to 255.
     categorical_features : "from_dtype", array-like of names, indices or bool, or None, default="from_dtype"
-        Numeric columns to treat as categorical. Columns of text, bool and categorical types always are;
-        "from_dtype" and None add none.
+        Numeric columns to treat as categorical; their negative values are missing. Columns of text, bool and
+        categorical types always are; "from_dtype" and None add none.
     monotonic_cst : array-like of -1, 0 or 1, dict by feature name, or None, default=None
         Constraint per feature: the prediction may only fall (-1), only rise (1),
         or is free (0).

@@ -20,6 +20,7 @@ from spinney.data.weights import check_weights
 from spinney.io import require
 from spinney.linear.coding import ColumnCoding
 from spinney.linear.design import Design, fit_values, read_design_table, read_values
+from spinney.linear.sparse_coef import SparseCoefficients, dense_coefficients
 
 INPUT_RULES: Mapping[str, tuple[Rule, ...]] = {
     "categorical": (OneOf(None, "one-hot"),),
@@ -89,7 +90,7 @@ class LinearModel(TableEstimator, persistent_name=""):
     def _scores(self, X: Any) -> Floats:
         """Return X @ coef_.T + intercept_.  -> (n_rows, n_outputs)"""
         design = self._design(X)
-        coefficients = np.atleast_2d(self.coef_)
+        coefficients = dense_coefficients(self.coef_)
         added = np.asarray(self.intercept_, np.float64).reshape(-1)
         return design.product(coefficients, np.broadcast_to(added, len(coefficients)).copy())
 
@@ -166,7 +167,7 @@ def target_shaped(training: Training, coefficients: Floats, intercept: Floats) -
     return {"coef_": coefficients, "intercept_": intercept}
 
 
-class LinearClassifier(ClassifierMixin, LinearModel, persistent_name=""):  # type: ignore[misc]
+class LinearClassifier(SparseCoefficients, ClassifierMixin, LinearModel, persistent_name=""):  # type: ignore[misc]
     """Base class of linear models that predict classes."""
 
     _required_attributes: ClassVar[tuple[str, ...]] = ("classes_",)

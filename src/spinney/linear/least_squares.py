@@ -21,7 +21,7 @@ from spinney.core.parameters import ArrayLike as ArrayRule
 from spinney.io import require
 from spinney.linear import normal_equations
 from spinney.linear.base import INPUT_RULES, LinearRegressor, Training, is_column, target_shaped
-from spinney.linear.design import Moments
+from spinney.linear.design import Design, Moments
 
 _SOLVERS = ("auto", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs")
 
@@ -180,6 +180,9 @@ class Ridge(RegressorMixin, MultiOutputMixin, LinearRegressor):  # type: ignore[
         Intercept; 0 with ``fit_intercept=False``.
     n_iter_ : int
         1, because the solvers are direct.
+    solver_ : str
+        ``solver``. For "auto" it is what was done: "cholesky", "sparse_cg" for a large sparse matrix, or
+        "coordinate_descent" with ``positive=True``.
     coef_names_ : list of str
         Names of the columns that the coefficients belong to.
     schema_ : Schema
@@ -198,6 +201,7 @@ class Ridge(RegressorMixin, MultiOutputMixin, LinearRegressor):  # type: ignore[
     [1.0]
     """
 
+    _state_attributes: ClassVar[tuple[str, ...]] = ("solver_",)
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = {
         "alpha": (Real(0.0), ArrayRule()),
         "fit_intercept": (FLAG,),
@@ -220,6 +224,7 @@ class Ridge(RegressorMixin, MultiOutputMixin, LinearRegressor):  # type: ignore[
     categorical: Literal["one-hot"] | None = None
     missing: Literal["mean"] | None = None
     n_iter_: int = field(default=1, init=False)
+    solver_: str = field(default="cholesky", init=False)
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the coefficients.
@@ -249,7 +254,18 @@ class Ridge(RegressorMixin, MultiOutputMixin, LinearRegressor):  # type: ignore[
             found = normal_equations.ridge(
                 training.design, training.y, training.weights, alphas, self.fit_intercept
             )
-        return self._set_fitted(**target_shaped(training, *found), **training.read_as)
+        solver = self._solver_of(training.design) if self.solver == "auto" else self.solver
+        return self._set_fitted(**target_shaped(training, *found), solver_=solver, **training.read_as)
+
+    def _solver_of(self, design: Design) -> str:
+        """Return the name of the solver that "auto" chooses."""
+        if self.positive:
+            return "coordinate_descent"
+        return "sparse_cg" if normal_equations.uses_gradients(design) else "cholesky"
+
+    def _check_fitted(self) -> None:
+        super()._check_fitted()
+        require(self.solver_ in (*_SOLVERS, "coordinate_descent"), "the solver is not known")
 
     def _alphas(self, n_targets: int) -> Floats:
         """Return the alpha of each target."""

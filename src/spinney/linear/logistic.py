@@ -22,6 +22,7 @@ from spinney.linear.design import Design
 from spinney.linear.lbfgs import minimize
 from spinney.linear.newton import Minimum, Penalty
 from spinney.linear.row_losses import LogisticLoss, MultinomialLoss, RowLoss
+from spinney.linear.sparse_coef import dense_coefficients
 
 _SOLVERS = ("auto", "newton-cholesky", "lbfgs", "prox-newton", "liblinear", "newton-cg", "sag", "saga")
 
@@ -264,8 +265,10 @@ class LogisticRegression(LogisticModel):
 
     def _start(self, training: Training, n_classes: int) -> Floats | None:
         """Return the coefficients of the fit before, if they fit these data."""
-        coef = vars(self).get("coef_")
         n_outputs = 1 if n_classes == 2 else n_classes
-        if not self.warm_start or coef is None or coef.shape != (n_outputs, training.design.n_columns):
+        if not self.warm_start or "coef_" not in vars(self):
+            return None
+        coef = dense_coefficients(self.coef_)
+        if coef.shape != (n_outputs, training.design.n_columns):
             return None
         return np.column_stack([coef, np.broadcast_to(self.intercept_, n_outputs)])

@@ -158,7 +158,7 @@ def ridge(
             return _solution(coef, moments.x_mean, moments.y_mean)
     if (alphas == 0).any():
         return least_squares(design, y, weights, intercept, 1e-10)[0]
-    if design.is_sparse and min(design.n_rows, design.n_columns) > _MAX_SPARSE_GRAM:
+    if uses_gradients(design):
         return _ridge_by_gradients(design, y, weights, alphas, intercept)
     dual = Dual.of(design, y, weights, intercept)
     coef = np.empty((y.shape[1], design.n_columns))
@@ -170,6 +170,11 @@ def ridge(
             return least_squares(design, y, weights, intercept, 1e-10)[0]
         coef[t] = dual.primal(found[0])
     return _solution(coef, dual.x_mean, dual.y_mean)
+
+
+def uses_gradients(design: Design) -> bool:
+    """Whether ridge is solved by conjugate gradients: a sparse matrix of many rows and columns."""
+    return bool(design.is_sparse and min(design.n_rows, design.n_columns) > _MAX_SPARSE_GRAM)
 
 
 def ridge_from_moments(moments: Moments, alphas: Floats) -> Floats | None:

@@ -21,6 +21,7 @@ from spinney.data.splits import hold_out
 from spinney.data.target import encode_labels, encode_like, read_target
 from spinney.data.weights import check_weights, class_weights
 from spinney.io import require
+from spinney.linear.sparse_coef import SparseCoefficients, dense_coefficients
 from spinney.members.fitting import run_jobs
 from spinney.members.tables import check_labels, count_rows, is_array
 from spinney.native import core
@@ -104,7 +105,7 @@ class OnlineModel(MatrixEstimator, persistent_name=""):
         """Return the weights to start from: given, those of the last fit, or zeros."""
         start = (np.zeros((n_problems, n_features)), np.zeros(n_problems))
         if keep and hasattr(self, "coef_"):
-            start = (np.atleast_2d(self.coef_), self.intercept_)
+            start = (dense_coefficients(self.coef_), self.intercept_)
         given = [
             part if one is None else np.asarray(one, dtype=np.float64)
             for part, one in zip(start, (coef, intercept), strict=True)
@@ -115,7 +116,7 @@ class OnlineModel(MatrixEstimator, persistent_name=""):
 
     def _linear(self, X: Any) -> Floats:
         """Return X @ coef_ + intercept_ of all problems.  -> (n_rows, n_problems)"""
-        matrix, coef = self._read_matrix(X), np.atleast_2d(self.coef_)
+        matrix, coef = self._read_matrix(X), dense_coefficients(self.coef_)
         if sparse.issparse(matrix):
             return np.asarray(matrix @ coef.T) + self.intercept_
         threads = thread_count(getattr(self, "n_jobs", None))
@@ -134,7 +135,7 @@ class OnlineModel(MatrixEstimator, persistent_name=""):
         return len(coef)
 
 
-class OnlineClassifier(ClassifierMixin, OnlineModel, persistent_name=""):  # type: ignore[misc]
+class OnlineClassifier(SparseCoefficients, ClassifierMixin, OnlineModel, persistent_name=""):  # type: ignore[misc]
     """Base class of online classifiers; more than two classes are separated one against the rest."""
 
     _required_attributes: ClassVar[tuple[str, ...]] = ("classes_",)

@@ -31,10 +31,20 @@ def plot_tree(
     class_names: Sequence[Any] | bool | None = None,
     decimals: int | None = None,
     show_missing: bool | None = None,
-    filled: bool = True,
+    filled: bool | None = None,
     fontsize: float | None = None,
+    label: str | None = None,
+    impurity: bool | None = None,
+    node_ids: bool | None = None,
+    proportion: bool | None = None,
+    rounded: bool | None = None,
+    precision: int | None = None,
 ) -> Any:
     """Draw a fitted tree with matplotlib.
+
+    With one of the parameters of scikit-learn's ``plot_tree`` that this drawing lacks (`label`, `impurity`,
+    `node_ids`, `proportion`, `rounded`, `precision`), the tree is drawn by scikit-learn, whose annotations
+    are returned.
 
     Parameters
     ----------
@@ -52,15 +62,27 @@ def plot_tree(
         Digits after the decimal point. Defaults to four significant digits.
     show_missing : bool, optional
         Whether to show which branch missing values take. Defaults to features that had some in training.
-    filled : bool, default=True
-        Whether to colour the boxes by class or value.
+    filled : bool, optional
+        Whether to colour the boxes by class or value. By default they are, but not by scikit-learn.
     fontsize : float, optional
         Size of the text in points. By default it fits the boxes.
+    label : {"all", "root", "none"}, optional
+        scikit-learn's drawing: which nodes name their values.
+    impurity : bool, optional
+        scikit-learn's drawing: whether to show the impurity of the nodes.
+    node_ids : bool, optional
+        scikit-learn's drawing: whether to show the numbers of the nodes.
+    proportion : bool, optional
+        scikit-learn's drawing: whether to show fractions instead of numbers of rows.
+    rounded : bool, optional
+        scikit-learn's drawing: whether the boxes have round corners.
+    precision : int, optional
+        scikit-learn's drawing: digits after the decimal point.
 
     Returns
     -------
-    matplotlib.axes.Axes
-        The axes with the tree.
+    matplotlib.axes.Axes or list of matplotlib.text.Annotation
+        The axes with the tree; the annotations, if scikit-learn draws it.
 
     Examples
     --------
@@ -68,6 +90,14 @@ def plot_tree(
     >>> model = DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1])
     >>> plot_tree(model, max_depth=3).figure.savefig("tree.png")  # doctest: +SKIP
     """
+    theirs = {
+        "label": label, "impurity": impurity, "node_ids": node_ids, "proportion": proportion,
+        "rounded": rounded, "precision": precision,
+    }  # fmt: skip
+    asked = {name: value for name, value in theirs.items() if value is not None}
+    if asked:
+        shared = {"filled": filled or False, "ax": ax, "fontsize": fontsize, "max_depth": max_depth}
+        return _plot_by_scikit_learn(model, feature_names, class_names, **shared, **asked)
     labels = None if isinstance(class_names, bool) else class_names
     picture = tree_picture(model, max_depth, feature_names, labels, decimals, show_missing)
     plt = _pyplot("plot_tree needs matplotlib; pip install matplotlib, or call tree_svg.")
@@ -99,7 +129,13 @@ def plot_tree(
     for box in picture.boxes:
         corner = (box.x - box.width / 2, box.y)
         ax.add_patch(
-            FancyBboxPatch(corner, box.width, box.height, facecolor=box.fill if filled else "white", **border)
+            FancyBboxPatch(
+                corner,
+                box.width,
+                box.height,
+                facecolor=box.fill if filled is not False else "white",
+                **border,
+            )
         )
         wide = any(display_width(line) > len(line) for line in box.lines[: box.n_bold])
         for index, line in enumerate(box.lines):
@@ -114,6 +150,23 @@ def plot_tree(
         if edge.label:
             ax.text(edge.x1, edge.y1 - 12, edge.label, va="center", ha="center", **faint)
     return ax
+
+
+def _plot_by_scikit_learn(
+    model: Any, feature_names: Sequence[str] | None, class_names: Sequence[Any] | bool | None, **options: Any
+) -> Any:
+    """Draw a tree by scikit-learn's ``plot_tree``, and return its annotations."""
+    from sklearn.tree import plot_tree as draw
+
+    names = getattr(model, "feature_names_in_", None) if feature_names is None else feature_names
+    return draw(
+        model,
+        feature_names=None if names is None else list(names),
+        class_names=class_names
+        if class_names is None or isinstance(class_names, bool)
+        else list(class_names),
+        **options,
+    )
 
 
 def _families() -> tuple[list[str], list[str], bool]:

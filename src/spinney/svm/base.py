@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from spinney.base import MatrixEstimator
 from spinney.core.arrays import Floats
-from spinney.core.errors import InputError
+from spinney.core.errors import InputError, InputTypeError
 from spinney.core.parameters import FLAG, Integer, OneOf, Real, Rule, thread_count
 from spinney.data.matrix import Matrix
 from spinney.data.weights import check_weights
@@ -26,6 +26,7 @@ from spinney.svm.kernels import (
     KernelFunction,
     KernelRows,
     kernel_sums,
+    like,
     resolve_gamma,
 )
 from spinney.svm.solver import EARLY, SmoLedger, Solution, SolverOptions
@@ -93,8 +94,8 @@ class SupportVectorMachine(MatrixEstimator, persistent_name=""):
                 f"Precomputed matrix must be a square matrix. Input is a {matrix.shape[0]}x{matrix.shape[1]} "
                 "matrix."
             )
-        if sparse.issparse(matrix) and (self.kernel == "precomputed" or callable(self.kernel)):
-            raise InputError("Sparse input is not supported with a precomputed or callable kernel.")
+        if sparse.issparse(matrix) and self.kernel == "precomputed":
+            raise InputTypeError("Sparse precomputed kernels are not supported", fix="Pass X.toarray().")
         weights = check_weights(sample_weight, matrix.shape[0])
         gamma = resolve_gamma(self.gamma, matrix, weights)
         return matrix, KernelRows.of(matrix, self._kernel(gamma)), weights, gamma, described
@@ -147,7 +148,7 @@ class SupportVectorMachine(MatrixEstimator, persistent_name=""):
         if self.kernel == "precomputed":
             matrix, support = np.ascontiguousarray(matrix[:, self.support_]), None
         elif kernel.function is not None:
-            matrix, support = kernel.values(matrix, support), None
+            matrix, support = kernel.values(like(matrix, support), support), None
         elif self.kernel == "linear" and not sparse.issparse(matrix) and not sparse.issparse(support):
             coef = np.ascontiguousarray(self.coef_)
             return core.matrix_product(matrix, coef, np.ascontiguousarray(self.intercept_), self._threads())
@@ -211,5 +212,5 @@ class SupportVectorMachine(MatrixEstimator, persistent_name=""):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
-        tags.input_tags.sparse = self.kernel != "precomputed" and not callable(self.kernel)
+        tags.input_tags.sparse = self.kernel != "precomputed"
         return tags

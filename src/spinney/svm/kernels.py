@@ -66,7 +66,8 @@ class KernelFunction:
     def values(self, X: Any, Z: Any) -> Floats:
         """Return the values of the user's function.  -> (n_rows of X, n_rows of Z)"""
         assert self.function is not None
-        found = np.ascontiguousarray(self.function(X, Z), dtype=np.float64)
+        given = self.function(X, Z)
+        found = np.ascontiguousarray(given.toarray() if sparse.issparse(given) else given, dtype=np.float64)
         if found.shape != (X.shape[0], Z.shape[0]):
             raise InputError(
                 f"The kernel function gave an array of shape {found.shape}, expected "
@@ -81,6 +82,17 @@ def native_rows(matrix: Matrix) -> core.SvmRows:
         indices, begin = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int64)
         return core.SvmRows(matrix.data, indices, begin, matrix.shape[1])
     return core.SvmRows(np.ascontiguousarray(matrix), None, None, matrix.shape[1])
+
+
+def like(matrix: Matrix, other: Matrix) -> Matrix:
+    """Return a matrix as sparse or dense as another.
+
+    >>> like(np.eye(2), sparse.csr_matrix((2, 2))).nnz
+    2
+    """
+    if sparse.issparse(matrix) == sparse.issparse(other):
+        return matrix
+    return matrix.toarray() if sparse.issparse(matrix) else sparse.csr_matrix(matrix)
 
 
 @dataclass(frozen=True)
