@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import narwhals as nw
 import numpy as np
@@ -27,9 +27,9 @@ def with_finite_numbers(X: Any) -> Any:
     if isinstance(X, np.ndarray):
         infinite = X.dtype.kind == "f" and has_infinity(X)
         return X.astype(np.float64).clip(-_LARGEST, _LARGEST) if infinite else X
-    if sparse.issparse(X) and X.dtype.kind == "f":
-        rows = X.tocsr()
-        if has_infinity(rows.data):
+    if sparse.issparse(X):
+        rows = cast("Any", X).tocsr()
+        if rows.dtype.kind == "f" and has_infinity(rows.data):
             values = rows.data.astype(np.float64).clip(-_LARGEST, _LARGEST)
             return type(rows)((values, rows.indices, rows.indptr), shape=rows.shape)
     elif nw.dependencies.is_into_dataframe(X):

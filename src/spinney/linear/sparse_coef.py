@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from scipy import sparse
@@ -17,7 +17,7 @@ def dense_coefficients(coef: Any) -> Floats:
     >>> dense_coefficients(sparse.csr_matrix([[0.0, 2.0]])).tolist(), dense_coefficients(np.ones(2)).tolist()
     ([[0.0, 2.0]], [[1.0, 1.0]])
     """
-    return np.atleast_2d(coef.toarray() if sparse.issparse(coef) else coef)
+    return np.atleast_2d(cast("Any", coef).toarray() if sparse.issparse(coef) else coef)
 
 
 class SparseCoefficients:

@@ -144,11 +144,12 @@ class SupportVectorMachine(MatrixEstimator, persistent_name=""):
         """Return the sums over support vectors, with intercepts.  -> (n_rows, n_outputs)"""
         matrix = self._read_matrix(X)
         kernel = self._kernel(self._gamma)
-        support: Matrix | None = self.support_vectors_
+        vectors: Matrix = self.support_vectors_
+        support: Matrix | None = vectors
         if self.kernel == "precomputed":
             matrix, support = np.ascontiguousarray(matrix[:, self.support_]), None
         elif kernel.function is not None:
-            matrix, support = kernel.values(like(matrix, support), support), None
+            matrix, support = kernel.values(like(matrix, vectors), vectors), None
         elif self.kernel == "linear" and not sparse.issparse(matrix) and not sparse.issparse(support):
             coef = np.ascontiguousarray(self.coef_)
             return core.matrix_product(matrix, coef, np.ascontiguousarray(self.intercept_), self._threads())

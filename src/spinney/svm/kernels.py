@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +67,9 @@ class KernelFunction:
         """Return the values of the user's function.  -> (n_rows of X, n_rows of Z)"""
         assert self.function is not None
         given = self.function(X, Z)
-        found = np.ascontiguousarray(given.toarray() if sparse.issparse(given) else given, dtype=np.float64)
+        if sparse.issparse(given):
+            given = cast("Any", given).toarray()
+        found = np.ascontiguousarray(given, dtype=np.float64)
         if found.shape != (X.shape[0], Z.shape[0]):
             raise InputError(
                 f"The kernel function gave an array of shape {found.shape}, expected "
