@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from spinney.core.arrays import Floats
+from spinney.io import require
 
 
 def dense_coefficients(coef: Any) -> Floats:
@@ -23,8 +24,10 @@ def dense_coefficients(coef: Any) -> Floats:
 class SparseCoefficients:
     """Mixin of linear classifiers whose ``coef_`` can be made sparse and dense again.
 
-    Predictions do not change. Model files hold dense coefficients.
+    Predictions do not change. Model files hold dense coefficients, and whether they are to be sparse.
     """
+
+    _state_attributes: ClassVar[tuple[str, ...]] = ("_coef_is_sparse",)
 
     coef_: Any
 
@@ -56,5 +59,11 @@ class SparseCoefficients:
         state: dict[str, Any] = super()._get_state()  # type: ignore[misc]
         fitted = state["fitted"]
         if "coef_" in fitted and sparse.issparse(fitted["coef_"]):
-            fitted = {**fitted, "coef_": dense_coefficients(fitted["coef_"])}
+            fitted = {**fitted, "coef_": dense_coefficients(fitted["coef_"]), "_coef_is_sparse": True}
         return {**state, "fitted": fitted}
+
+    def _check_state(self) -> None:
+        super()._check_state()  # type: ignore[misc]
+        if "_coef_is_sparse" in vars(self):
+            require(vars(self).pop("_coef_is_sparse") is True, "the kind of the coefficients is not valid")
+            self.sparsify()
