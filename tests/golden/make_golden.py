@@ -21,6 +21,7 @@ from golden.expectations import (
     read_expectations,
     write_expectations,
 )
+from golden.numeric_subjects import linear_subjects, matrix_subjects
 from spinney.io import save
 from spinney.io.container import VERSION
 
@@ -45,7 +46,7 @@ def main() -> None:
     folder = HERE / f"v{VERSION}"
     folder.mkdir(exist_ok=True)
     found = read_expectations(folder)
-    for subject in [*toys(), *learners()]:
+    for subject in [*toys(), *learners(), *matrix_subjects(), *linear_subjects()]:
         if not sys.argv[1:] or subject.name in sys.argv[1:]:
             expectation = make(subject, folder)
             if expectation is not None:
