@@ -56,6 +56,7 @@ OF_TREES = [
     _learner(sp.ExtraTreeRegressor, random_state=0),
     _learner(sp.ID3Classifier),
     _learner(sp.C45Classifier),
+    _learner(sp.C45Classifier, "release8", mdl_correction=True, subtree_raising=True),
     _learner(sp.C45Classifier, "subset", categorical_split="subset", pruning=None, ledger="full"),
     _learner(sp.ObliqueTreeClassifier, random_state=0),
     _learner(sp.ObliqueTreeRegressor, random_state=0),

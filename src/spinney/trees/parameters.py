@@ -241,7 +241,7 @@ min_impurity_decrease, monotonic_cst, feature_costs, cost_rule, cost_omega, ledg
             min_weight_leaf=min_weight_leaf,
             min_impurity_decrease=float(self.min_impurity_decrease),
             min_gain=self._min_gain(training),
-            mdl_row_weight=training.row_weight if self.mdl_correction else None,
+            mdl_row_weight=training.row_weight if self.mdl_correction else 0.0,
             max_leaf_nodes=self.max_leaf_nodes,
             max_features=features_to_try(self.max_features, schema.n_features),
             cost_rule=None if costs is None else self.cost_rule,
