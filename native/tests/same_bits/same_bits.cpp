@@ -24,9 +24,10 @@ namespace {
 Interrupt none;
 std::map<std::string, std::uint64_t> hashes;
 
-/// Hash trees, and what they predict for all rows and for a few, which takes other layouts.
-void add(const std::string& name, const ExactTable& table, const std::vector<FlatTree>& trees,
-         Size per_round) {
+/// Hash trees, and what they predict for many new rows and for a few, which takes other layouts. On the rows
+/// of the fit, all trees with pure leaves would predict the same.
+void add(const std::string& name, const std::vector<FlatTree>& trees, Size per_round) {
+    static const ExactTable table(2, 2000);
     Hash hash;
     for (const FlatTree& tree : trees) hash.add(tree);
     hashes[name] = hash.value;
@@ -57,7 +58,7 @@ void grow_trees(const ExactTable& table) {
         const Target target = classes ? table.class_target() : table.value_target();
         std::vector<FlatTree> trees;
         trees.push_back(TreeGrower(exact ? ranked : binned).grow(target, o, exact, none));
-        add(name, table, trees, 0);
+        add(name, trees, 0);
     };
     for (const auto criterion : {CriterionName::gini, CriterionName::entropy, CriterionName::squared_error,
                                  CriterionName::poisson, CriterionName::absolute_error}) {
@@ -102,7 +103,7 @@ void grow_forests(const ExactTable& table) {
         grow_forest(grower, classes ? table.class_target() : table.value_target(), o, false,
                     {sampler, seeds, seeds}, none,
                     [&](FlatTree&& tree) { trees.push_back(std::move(tree)); });
-        add(classes ? "forest of classes" : "forest of values", table, trees, 0);
+        add(classes ? "forest of classes" : "forest of values", trees, 0);
     }
 }
 
@@ -121,9 +122,9 @@ void boost(const ExactTable& table) {
         }
         const std::vector<double> scores(table.n_rows * n_scores, 0.25);
         const auto booster = make_booster(x, o);
-        booster->set_rows(y.data(), table.weights.data(), scores.data(), n_scores);
+        booster->set_rows(y.data(), 1, table.weights.data(), scores.data(), n_scores);
         const std::vector<FlatTree> trees = booster->run(loss, 4, none);
-        add("boosting " + name, table, trees, n_scores);
+        add("boosting " + name, trees, n_scores);
         Hash hash;
         for (const auto& column : booster->scores()) hash.add(column);
         hash.add(std::vector<double>{booster->mean_loss(loss, nullptr)});
@@ -137,7 +138,7 @@ void boost(const ExactTable& table) {
     for (Size i = 0; i < spellings<Growth>.size(); ++i) {
         BoostOptions o;
         o.growth = static_cast<Growth>(i);
-        o.max_depth = 4;
+        o.max_depth = 6;  // fewer leaves than this depth allows: leaf-wise and level-wise differ
         o.monotonic_cst.assign(x.columns.size(), 0);
         o.monotonic_cst[0] = 1;
         run(spellings<Growth>[i], { LossName::log, 0 }, o);
@@ -157,7 +158,7 @@ void boost_stumps(const ExactTable& table) {
     const std::vector<std::int64_t> copies(table.n_rows, 1);
     const std::vector<double> sizes(table.n_rows, 1048576.0);
     const StumpTarget target{table.classes, static_cast<int>(table.n_classes), copies, sizes};
-    StumpBooster booster(x, target, CategorySplit::subset, 2, none);
+    StumpBooster booster(x, target, options_of(CriterionName::gini, 0), none);
     Hash hash;
     for (int round = 0; round < 20; ++round) {
         const Stump& stump = booster.learn(none);
