@@ -28,7 +28,7 @@ struct BoostTable {
 
 /// Target and weights of the rows, the same for all rounds.
 struct BoostTarget {
-    std::vector<double> y;  // one output after the other
+    std::vector<double> y;        // one output after the other
     std::vector<double> weights;  // empty: all ones
     bool integer_weights = true;  // a row of weight 2 is then the row twice
     double total_weight = 0;
