@@ -53,6 +53,8 @@ _ANYWHERE: dict[str, list[Any]] = {
     "min_hessian": [-1.0, np.nan],
     "min_gain": [-1.0, None],
     "random_strength": [-1.0, "none"],
+    "mdl_correction": ["yes", None],
+    "subtree_raising": ["yes", None],
     "l2_regularization": [-1.0, np.inf],
     "growth": ["depth", None],
     "sampling": ["none", None],

@@ -244,12 +244,19 @@ def wrong_tables():
     }
 
 
+def takes_infinity(learner):
+    """Whether infinite values are numbers like others, as for scikit-learn's class of this name."""
+    return learner.name.startswith("HistGradientBoosting")
+
+
 @each_default
 @for_each("case", wrong_tables())
 def test_wrong_tables_are_refused_with_the_place(learner, case):
     X, words = wrong_tables()[case]
     if case == "too large" and learner.make is sp.ID3Classifier:
         return  # a category may be any number
+    if case.startswith("infinity") and takes_infinity(learner):
+        return
     with pytest.raises(ValueError, match=words):
         learner().fit(X, target(learner, 6))
 
@@ -283,7 +290,7 @@ def test_labels_of_text_with_a_missing_one():
         with pytest.raises(ValueError, match="row 1"):
             sp.DecisionTreeClassifier().fit([[1], [2], [3]], ["a", missing, "b"])
     with pytest.raises(ValueError, match="int, str"):
-        sp.DecisionTreeClassifier().fit([[1], [2], [3]], ["a", 1, "b"])
+        sp.DecisionTreeClassifier().fit([[1], [2], [3]], np.array(["a", 1, "b"], dtype=object))
     with pytest.raises(ValueError, match="numbers"):
         sp.DecisionTreeRegressor().fit([[1], [2], [3]], ["a", "c", "b"])
 
@@ -311,15 +318,17 @@ def test_a_failed_fit_leaves_the_model_as_it_was(learner):
     assert not any(name.endswith("_") for name in vars(model))
     model.fit(X, y)
     before = vars(model).copy()
-    with_inf = X.copy()
-    with_inf[3, 1] = np.inf  # which an ensemble leaves to its members
+    wrong = X.copy().astype(object) if takes_infinity(learner) else X.copy()
+    wrong[3, 1] = [2] if takes_infinity(learner) else np.inf  # which an ensemble leaves to its members
     with pytest.raises(ValueError, match="column 1, row 3"):
-        model.fit(with_inf, y)
+        model.fit(wrong, y)
     assert vars(model) == before
 
 
 @each_learner
 def test_a_bad_value_is_named_by_its_place_in_the_whole_table(learner):
+    if takes_infinity(learner):
+        return
     X = np.arange(24.0).reshape(12, 2)
     X[10, 1] = np.inf
     y = np.arange(12) // 3 if learner.kind == "classifier" else np.arange(12.0)
