@@ -182,8 +182,8 @@ void BitvectorTrees::find_leaves_of(std::uint8_t* ids, const Tree& tree, const s
 #pragma GCC unroll 4
         for (int s = 0; s < S; ++s) to[s] = greater_bytes(codes + kMaskRows * s, split.rank);
     };
-    const Branch* const branches = &branches_[tree.branches];
-    const ByteSplit* const splits = &byte_splits_[tree.bytes];
+    const Branch* const branches = branches_.data() + tree.branches;
+    const ByteSplit* const splits = byte_splits_.data() + tree.bytes;
     if (tree.n_words + tree.n_sets == 0)  // then the splits are in the order of the branches
         return follow<S>(ids, branches, tree.n_forks, tree.n_branches,
                          [&](Size i, RowMask* right) { evaluate(right, splits[i]); });
