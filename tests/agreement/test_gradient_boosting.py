@@ -147,6 +147,9 @@ def check_table(seed, loss, params):
     table = random_table(seed, max_rows=60, max_columns=4, max_levels=4)
     table.columns = coded(table)
     model, y = fit(table, loss, params)
+    used = [weight for weight in table.weights if weight > 0]
+    row_weight = min(1.0, sum(used) / len(used))  # shares of a whole are counted in rows
+    table.weights = [weight / row_weight for weight in table.weights]
     settings = settings_of(model, table.weights)
     weights, k = np.array(table.weights), model.n_trees_per_iteration_
     alive = [row for row in range(len(y)) if weights[row] > 0]

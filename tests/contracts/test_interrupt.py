@@ -158,7 +158,7 @@ def slow_problem(learner):
 
 def slow_model(learner, n_jobs):
     """Make a model that takes long to fit: an ensemble of many full trees, or of many epochs."""
-    if learner in OF_TREES:
+    if learner in OF_TREES and learner.has("n_jobs"):
         return learner(n_jobs=n_jobs)
     if learner.has("estimators"):
         tree = sp.DecisionTreeClassifier() if learner.kind == "classifier" else sp.DecisionTreeRegressor()
