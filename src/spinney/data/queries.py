@@ -84,7 +84,7 @@ class Queries:
         return np.repeat(np.arange(self.n_queries), np.diff(self.begin))
 
     def spread(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Give every row the value of its query; all rows must be listed.  -> (n_rows,)"""
+        """Return the value of its query for each row; all rows must be listed.  -> (n_rows,)"""
         out = np.empty(len(self.rows), dtype=values.dtype)
         out[self.rows] = values[self.query_of_listed]
         return out
