@@ -226,3 +226,44 @@ def test_ensembles_of_trees_have_a_length():
 
 def test_forests_have_the_tree_that_they_copy():
     assert sp.RandomForestClassifier(max_depth=3).estimator.max_depth == 3
+
+
+def _reversed(base, method, **params):
+    """An estimator of a class that reverses the order of the classes in one method of its base class."""
+
+    def overridden(self, X):
+        given = getattr(super(Reversed, self), method)(X)
+        return -given if given.ndim == 1 else given[:, ::-1]
+
+    Reversed = type("Reversed", (base,), {method: overridden})
+    return Reversed(**params)
+
+
+@pytest.mark.parametrize(
+    ("base", "method", "params"),
+    [
+        (sp.RandomForestClassifier, "predict_proba", {"n_estimators": 3, "random_state": 0}),
+        (sp.ExtraTreesClassifier, "predict_proba", {"n_estimators": 3, "random_state": 0}),
+        (sp.BaggingClassifier, "predict_proba", {"random_state": 0}),
+        (sp.VotingClassifier, "predict_proba", {"estimators": [("tree", TREE)], "voting": "soft"}),
+        (sp.EnsembleSelectionClassifier, "predict_proba", {"estimators": [("tree", TREE)]}),
+        (sp.LogisticRegression, "decision_function", {}),
+        (sp.LinearSVC, "decision_function", {}),
+        (sp.LinearDiscriminantAnalysis, "decision_function", {}),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_overridden_probabilities_and_decisions_decide_the_class(base, method, params):
+    model = _reversed(base, method, **params).fit(X, Y)
+    assert model.score(X, Y) < 0.2
+    assert base(**params).fit(X, Y).score(X, Y) > 0.8
+
+
+@pytest.mark.parametrize("base", [sp.DecisionTreeRegressor, sp.RandomForestRegressor, sp.Ridge, sp.SVR])
+def test_a_subclass_may_set_attributes_before_it_calls_the_inherited_fit(base):
+    class Scaled(base):
+        def fit(self, X, y):
+            self.scale_ = float(np.abs(X).max())
+            return super().fit(X / self.scale_, y)
+
+    assert Scaled().fit(X, Y).scale_ == 29.0
