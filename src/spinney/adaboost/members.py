@@ -173,9 +173,11 @@ def predict_members(
         for member in members:
             yield _predict_tree(member, table, needs, classes, n_threads)
     else:
-        with joblib.parallel_config(n_jobs=n_threads, prefer="threads"):
-            for member in members:
-                yield predict_member(member, X, needs, classes)
+        for member in members:
+            # Not around the loop: what the caller does between two members is no concern of this setting.
+            with joblib.parallel_config(n_jobs=n_threads, prefer="threads"):
+                predicted = predict_member(member, X, needs, classes)
+            yield predicted
 
 
 def flatten(rounds: Sequence[Any]) -> list[Any]:

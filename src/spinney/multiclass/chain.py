@@ -84,7 +84,7 @@ class ClassifierChain(BinaryMembers):
     chain_method : {"predict", "predict_proba", "predict_log_proba", "decision_function"}, default="predict"
         What the chain hands on.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of order="random" and of the members.
+        Seed of order="random" and of the members; None leaves the members their own random states.
     verbose : bool, default=False
         Whether to show a progress bar.
 
@@ -158,7 +158,8 @@ class ClassifierChain(BinaryMembers):
         members = []
         title = f"{type(self).__name__}: fitting members" if self.verbose else None
         for step, label in enumerate(track(order.tolist(), title, len(order))):
-            member = make_member(self.estimator, int(stream(seed, step + 1).integers(2**63)))
+            drawn = None if self.random_state is None else int(stream(seed, step + 1).integers(2**63))
+            member = make_member(self.estimator, drawn)
             table, column = append_columns(X, handed[:, :step]), target[:, label]
             members.append(fit_member(member, table, column, weights))
             if self.cv is None:
