@@ -267,3 +267,22 @@ def test_a_subclass_may_set_attributes_before_it_calls_the_inherited_fit(base):
             return super().fit(X / self.scale_, y)
 
     assert Scaled().fit(X, Y).scale_ == 29.0
+
+
+@pytest.mark.parametrize("ranges", [pd.cut(X[:, 0], 4), pd.period_range("2024-01", periods=30, freq="M")])
+def test_intervals_and_periods_as_python_objects_are_the_same_categories(ranges):
+    column, objects = pd.DataFrame({"q": ranges}), pd.DataFrame({"q": pd.Series(ranges).astype(object)})
+    for table in (column, objects):
+        model = sp.DecisionTreeRegressor().fit(table, X[:, 0])
+        assert_array_equal(model.predict(objects), model.predict(column))
+        assert model.predict([{"q": ranges[0]}])[0] == model.predict(column)[0]
+
+
+def test_arrow_text_without_rows_has_no_predictions():
+    pa = pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"x": X[:, 0], "text": np.repeat(["a", "b"], 15)})
+    frame["text"] = frame["text"].astype(pd.ArrowDtype(pa.string()))
+    model = sp.DecisionTreeClassifier().fit(frame, Y)
+    assert model.predict(frame.iloc[:0]).shape == (0,)
+    empty = {"x": pa.chunked_array([], pa.float64()), "text": pa.chunked_array([], pa.string())}
+    assert model.predict(pa.table(empty)).shape == (0,)
