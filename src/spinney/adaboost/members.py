@@ -21,6 +21,7 @@ from spinney.core.cached_attribute import cached_attribute
 from spinney.core.errors import InputError
 from spinney.core.parameters import draw_seed
 from spinney.data.schema import Schema, Table
+from spinney.data.sparse import checked_sparse
 from spinney.data.training_set import TrainingSet
 from spinney.io import require
 from spinney.members.base_estimators import has_own_methods, make_member
@@ -67,7 +68,7 @@ class AnyMembers:
 
     def __init__(self, estimator: Any, X: Any, n_threads: int) -> None:
         # Some sparse formats do not know their number of rows.
-        self._X: Any = X.tocsr() if getattr(X, "format", "csr") not in ("csr", "csc") else X
+        self._X: Any = checked_sparse(X).tocsr() if getattr(X, "format", "csr") not in ("csr", "csc") else X
         self._given, self._estimator, self._n_threads = X, estimator, n_threads
         self.n_rows = count_training_rows(self._X)
 

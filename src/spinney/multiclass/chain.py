@@ -20,6 +20,7 @@ from spinney.core.parameters import FLAG, NONE, Integer, Kind, OneOf, Rule, draw
 from spinney.core.parameters import ArrayLike as ArrayRule
 from spinney.core.progress import track
 from spinney.core.seeds import stream
+from spinney.data.sparse import checked_sparse
 from spinney.data.target import read_target
 from spinney.data.weights import check_weights
 from spinney.io import require
@@ -284,7 +285,7 @@ class ClassifierChain(BinaryMembers):
 def _read_label_columns(y: Any, n_rows: int) -> NDArray[Any]:
     """Return y as one column per label; a single column is a chain of one."""
     if sparse.issparse(y):
-        y = cast("Any", y).toarray()
+        y = checked_sparse(y, "y").toarray()
     shape = np.shape(y)
     if len(shape) == 2 and shape[1] == 1:
         return read_target(np.asarray(y)[:, 0], n_rows)[:, None]
