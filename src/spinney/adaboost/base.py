@@ -31,6 +31,7 @@ from spinney.data.splits import hold_out
 from spinney.data.weights import check_weights
 from spinney.io import require
 from spinney.members.base_estimators import AnyEstimator, CopiesEnsemble
+from spinney.members.outputs import ModelPerOutput, read_outputs
 from spinney.members.tables import check_described, check_input, is_array
 
 Floats = NDArray[np.float64]
@@ -50,15 +51,13 @@ RULES: dict[str, tuple[Rule, ...]] = {
 
 
 @parameters
-class _BaseAdaBoost(CopiesEnsemble, Estimator):
+class _BaseAdaBoost(ModelPerOutput, CopiesEnsemble, Estimator):
     """Ensemble of members, each with a weight and an error."""
 
-    _required_attributes: ClassVar[tuple[str, ...]] = (
-        "estimators_",
-        "estimator_weights_",
-        "estimator_errors_",
-    )
+    # What a fit of one output has; that of several has outputs_.
+    _single_attributes: ClassVar[tuple[str, ...]] = ("estimators_", "estimator_weights_", "estimator_errors_")
     _state_attributes: ClassVar[tuple[str, ...]] = (
+        *_single_attributes,
         "estimator_",
         "n_features_in_",
         "feature_names_in_",
@@ -79,6 +78,7 @@ class _BaseAdaBoost(CopiesEnsemble, Estimator):
     verbose: int = 0
     n_jobs: int | None = None
 
+    outputs_: list[Any] = field(init=False)
     estimator_weights_: Floats = field(init=False)
     estimator_errors_: Floats = field(init=False)
 
@@ -96,8 +96,8 @@ class _BaseAdaBoost(CopiesEnsemble, Estimator):
         X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
             Features, in any form that the members accept. Spinney's trees accept arrays, sparse matrices and
             data frames, with missing values and columns of text.
-        y : array-like of shape (n_rows,)
-            Class labels or target values.
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+            Class labels or target values. Several outputs are learned by one model each, in ``outputs_``.
         sample_weight : array-like of shape (n_rows,) or None, default=None
             Row weights. Rows of weight 0 are ignored.
 
@@ -113,6 +113,11 @@ class _BaseAdaBoost(CopiesEnsemble, Estimator):
         ['a']
         """
         self._check_params()
+        targets = read_outputs(X, y)
+        if targets is not None:
+            models = self._fit_outputs(X, targets, sample_weight=sample_weight)
+            described = {name: vars(models[0]).get(name) for name in ("n_features_in_", "feature_names_in_")}
+            return self._set_fitted(outputs_=models, **described)
         n_earlier = self._check_rounds()
         members = open_members(self._base_estimator(), X, self._resamples(), self._threads())
         rounds, held_out, fitted = self._start(members, y, sample_weight)
@@ -164,6 +169,8 @@ class _BaseAdaBoost(CopiesEnsemble, Estimator):
 
     def _check_rounds(self) -> int:
         """Return the number of rounds of the last fit to keep."""
+        if self.warm_start:
+            self._require_one_output()
         if not self.warm_start or not hasattr(self, "estimators_"):
             return 0
         if self.n_estimators < len(self.estimators_):
@@ -212,8 +219,10 @@ class _BaseAdaBoost(CopiesEnsemble, Estimator):
 
     @property
     def feature_importances_(self) -> Floats:
-        """Weighted mean of the importances of the members.  (n_features,)"""
+        """Weighted mean of the importances of the members, and mean over outputs.  (n_features,)"""
         check_is_fitted(self)
+        if "outputs_" in vars(self):
+            return np.asarray(np.mean([model.feature_importances_ for model in self.outputs_], axis=0))
         members = self._members()
         if not all(hasattr(member, "feature_importances_") for member in members):
             raise AttributeError(
@@ -224,6 +233,11 @@ class _BaseAdaBoost(CopiesEnsemble, Estimator):
             weights = np.ones(len(members))
         importances = np.array([member.feature_importances_ for member in members])
         return np.asarray(weights @ importances / weights.sum())
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
 
     # ---- model files ----
 
@@ -243,6 +257,14 @@ class _BaseAdaBoost(CopiesEnsemble, Estimator):
 
     def _check_fitted(self) -> None:
         check_described(self)
+        fitted = vars(self)
+        if "outputs_" in fitted:
+            self._check_outputs(fitted["outputs_"])
+            require(self.outputs_[0].n_features_in_ == self.n_features_in_, "an output has other features")
+            require("estimators_" not in fitted, "there are members beside outputs")
+            return
+        for name in self._single_attributes:
+            require(name in fitted, f"a {type(self).__name__} has no {name!r}")
         rounds = self.estimators_
         require(type(rounds) is list and len(rounds) > 0, "the ensemble has no members")
         for values in (self.estimator_weights_, self.estimator_errors_):

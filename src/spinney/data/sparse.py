@@ -42,11 +42,11 @@ def checked_sparse(X: Any, name: str = "X") -> Any:
     """
     try:
         return _checked(X)
-    except _InvalidMatrix as error:
+    except _InvalidMatrixError as error:
         raise InputError(f"The sparse matrix {name} is not valid{error}", fix=_FIX) from None
 
 
-class _InvalidMatrix(ValueError):
+class _InvalidMatrixError(ValueError):
     """What is wrong with a matrix."""
 
 
@@ -61,10 +61,10 @@ def _checked(X: Any) -> Any:
                     lengths[0] == lengths[1] and len(lengths[0]) == X.shape[0], "`rows` and `data` differ"
                 )
             X = X.tocoo() if X.format in ("dia", "dok") else X.tocsr()
-        except _InvalidMatrix:
+        except _InvalidMatrixError:
             raise
         except (IndexError, OverflowError, TypeError, ValueError) as error:
-            raise _InvalidMatrix(f" ({error})") from None
+            raise _InvalidMatrixError(f" ({error})") from None
     if X.format == "coo":
         for axis, index in enumerate(X.coords):
             _require(index.shape == X.data.shape, "`coords` and `data` differ in length")
@@ -101,4 +101,4 @@ def _check_indices(indices: NDArray[Any], n: int, name: str) -> None:
 
 def _require(valid: object, problem: str) -> None:
     if not valid:
-        raise _InvalidMatrix(f": {problem}")
+        raise _InvalidMatrixError(f": {problem}")
