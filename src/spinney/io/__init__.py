@@ -9,7 +9,7 @@ from spinney.io.errors import (
     UnsupportedVersion,
     require,
 )
-from spinney.io.files import dumps, from_json, load, loads, save, to_json
+from spinney.io.files import dumps, from_json, load, loads, save, to_json, write_file
 from spinney.io.state import Persistent
 from spinney.io.summary import ModelFileSummary, inspect_file
 
@@ -30,4 +30,5 @@ __all__ = [
     "require",
     "save",
     "to_json",
+    "write_file",
 ]
