@@ -186,7 +186,7 @@ def _alone(
         return None
     # Few bins for a weak relation, many for a sharp one.
     found = []
-    for n_bins in (8, 64):
+    for n_bins in (8, 24, 64):
         edges = np.unique(np.quantile(known, np.linspace(0, 1, n_bins + 1)[1:-1]))
         codes = np.searchsorted(edges, values, side="left").astype(np.intp) + 1
         codes[~np.isfinite(values)] = 0

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spinney.core.errors import InputError, InputTypeError
 from spinney.diversity import diagnose, member_predictions
@@ -76,7 +77,7 @@ def describe_members(model: Any, rows: EvaluationRows, task: Task | None, seed: 
         found = diagnose(model, part.X, part.y, sample_weight=part.weight)
         errors = found.error_by_member[chosen]
     else:
-        predictions = member_predictions(model, part.X)[:, chosen]
+        predictions = _predictions(model, members, chosen.tolist(), part.X)
         found = diagnose(predictions, None, part.y, sample_weight=part.weight)
         errors = found.error_by_member
     weights = np.asarray(getattr(model, "estimator_weights_", ()), np.float64).ravel()
@@ -96,6 +97,15 @@ def describe_members(model: Any, rows: EvaluationRows, task: Task | None, seed: 
         points = tuple(zip(pairs.kappa[kept].tolist(), pairs.error[kept].tolist(), strict=True))
     name = "error rate" if points else "mean squared error"
     return Members(len(members), records, float(found.error), name, _measures(found), points)
+
+
+def _predictions(model: Any, members: list[Any], chosen: list[int], X: Any) -> NDArray[Any]:
+    """Return the predictions of some members, in the labels of the ensemble."""
+    several = [members[m] for m in chosen]
+    alike = all(np.array_equal(getattr(one, "classes_", ()), model.classes_) for one in several)
+    if len(chosen) == len(members) or hasattr(model, "estimators_features_") or not alike:
+        return member_predictions(model, X)[:, chosen]
+    return member_predictions(several, X)
 
 
 def _measures(found: Diagnosis | RegressionDiagnosis) -> tuple[tuple[str, float, str], ...]:

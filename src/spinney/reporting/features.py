@@ -24,9 +24,9 @@ from spinney.reporting.rows import EvaluationRows, mix_rows
 from spinney.reporting.scored import Task
 
 _MAX_FEATURES = 20
-_MAX_PERMUTED = 40
+_MAX_PERMUTED = 20
 _MANY_FEATURES = 60
-_PERMUTATION_ROWS = 500
+_PERMUTATION_ROWS = 400
 _SHAP_ROWS = 300
 _DEPENDENCE_ROWS = 200
 _MAX_GRID = 30
@@ -73,13 +73,11 @@ class Features:
 
 
 def explain_rows(model: Any, rows: EvaluationRows, seed: int) -> tuple[ShapValues, EvaluationRows] | None:
-    """Return the SHAP values of some rows, and these rows; None if the model is no sum of trees."""
-    if not (hasattr(model, "tree_sum") or hasattr(model, "additive_members")):
-        return None
+    """Return the SHAP values of some rows, and these rows; None if the model has none."""
     part = rows.sample(_SHAP_ROWS, seed)
     try:
         return shap_values(model, part.X), part
-    except InputError:  # oblique splits, votes of divided rows, members in another space
+    except InputError:  # no sum of trees, oblique splits, votes of divided rows, members in another space
         return None
 
 

@@ -119,8 +119,9 @@ def score_rows(model: Any, rows: EvaluationRows, task: Task, output: int = 0) ->
     truth = encode_like(rows.y, [classes])[:, 0]
     if (truth < 0).any():
         row = int((truth < 0).argmax())
+        label = rows.y[row : row + 1].tolist()[0]
         raise InputError(
-            f"y has the class {show_value(rows.y[row])} in row {int(rows.position[row])}, which the model "
+            f"y has the class {show_value(label)} in row {int(rows.position[row])}, which the model "
             "was not fitted to",
             fix="Leave out these rows.",
         )

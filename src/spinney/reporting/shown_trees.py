@@ -23,10 +23,10 @@ from spinney.tree.tree_arrays import TreeArrays
 from spinney.tree.tree_sum import TreeSum
 
 _MAX_TREES = 5
-_MAX_NODES = 63
+_MAX_NODES = 47
 _MAX_NODES_ALONE = 255
 _MAX_CANDIDATES = 6
-_MAX_RULES = 40
+_MAX_RULES = 30
 _MAX_CONTRIBUTIONS = 8
 
 

@@ -56,7 +56,8 @@ def judge(scored: Scored, rows: EvaluationRows, train: EvaluationRows | None, se
     weight = rows.weight
     name = headline(scored, weight)
     sign = 1.0 if HIGHER_IS_BETTER[name] else -1.0
-    draws = bootstrap_weights(scored, weight, _N_DRAWS if rows.n_rows < _MANY_ROWS else _N_DRAWS // 4, seed)
+    many = rows.n_rows >= _MANY_ROWS or scored.task == "ranking"
+    draws = bootstrap_weights(scored, weight, _N_DRAWS // 4 if many else _N_DRAWS, seed)
     baselines = score_baselines(scored, rows, train, seed)
     bounds = intervals([scored, *baselines], draws)
     records = [

@@ -8,6 +8,8 @@ from spinney.plotting.picture import BAR, FONT, LINE_HEIGHT, Box, Edge
 from spinney.reporting.drawing.markup import clean, data, details, number, percent, table, text
 from spinney.reporting.shown_trees import TreeRecord, Trees
 
+_THINNEST = 1.5  # pixels of a class in the bar of a node
+
 
 def draw_trees(found: Trees) -> str:
     """Return the trees with their controls."""
@@ -93,36 +95,33 @@ def _edge(edge: Edge, child: int) -> str:
 
 
 def _node(box: Box, is_inner: bool) -> str:
-    left = box.x - box.width / 2
+    left, bold = box.x - box.width / 2, ' class="b"'
     lines = "".join(
-        f'<text x="{box.x:.0f}" y="{box.y + 8 + LINE_HEIGHT * k + FONT:.0f}"'
-        f"{' class=b' if k < box.n_bold else ''}>{text(line)}</text>"
+        f'<tspan x="{box.x:.0f}" dy="{LINE_HEIGHT if k else 0:g}"{bold if k < box.n_bold else ""}>'
+        f"{text(line)}</tspan>"
         for k, line in enumerate(box.lines)
     )
-    bars = (
-        "".join(
-            f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{BAR:g}" fill="{color}"/>'
+    bars = ""
+    if box.proportions:
+        bars = "".join(
+            f'<rect x="{x:.0f}" y="{y:.0f}" width="{width:.1f}" height="{BAR:g}" fill="{color}"/>'
             for x, y, width, color in box.bar
+            if width >= _THINNEST
         )
-        if box.proportions
-        else ""
-    )
     fold = ""
     if is_inner:
-        at = box.y + box.height
         fold = (
-            '<g class="fold" role="button" tabindex="0" aria-expanded="true" aria-label="fold below '
-            f'node {box.node}">'
-            f'<circle cx="{box.x:.0f}" cy="{at:.0f}" r="8"/><path d="M{box.x - 4:.0f} {at:.0f}h8"/>'
-            f'<path class="plus" d="M{box.x:.0f} {at - 4:.0f}v8"/></g>'
+            f'<g class="fold" role="button" tabindex="0" aria-expanded="true" '
+            f'aria-label="fold below node {box.node}" '
+            f'transform="translate({box.x:.0f} {box.y + box.height:.0f})">'
+            '<circle r="8"/><path d="M-4 0h8"/><path class="plus" d="M0-4v8"/></g>'
         )
     head = text("; ".join(box.lines[: max(box.n_bold, 1)]))
     return (
-        f'<g class="node" data-node="{box.node}"><g class="box" role="button" tabindex="0" '
-        f'aria-label="node {box.node}: {head}">'
+        f'<g class="node" data-node="{box.node}">'
+        f'<g class="box" role="button" tabindex="0" aria-label="node {box.node}: {head}">'
         f'<rect x="{left:.0f}" y="{box.y:.0f}" width="{box.width:.0f}" height="{box.height:.0f}" rx="5" '
-        f'fill="{box.fill}"/>'
-        f"{lines}{bars}</g>{fold}</g>"
+        f'fill="{box.fill}"/><text y="{box.y + 8 + FONT:.0f}">{lines}</text>{bars}</g>{fold}</g>'
     )
 
 
