@@ -246,7 +246,8 @@ def no_worse_pessimistically(
     (``value`` of width 1, impurity the variance): a leaf of weight N and sum of squares S is expected to have
     N times the upper limit of its variance, S / χ²_CF(N − 1), unbounded for one row. A subtree of a
     classifier stays only if it saves more than 0.1 errors. Weights are counted in rows of weight
-    ``row_weight``, outputs are summed. Returns the marks and the expected losses as leaf and as subtree.  -> three (n_nodes,)
+    ``row_weight``, outputs are summed. Returns the marks and the expected losses as leaf and as subtree.
+    -> three (n_nodes,)
     """
     none, rows = np.zeros(tree.node_count), tree.weight / row_weight
     if tree.max_n_classes > 1:
