@@ -66,7 +66,7 @@ class TreeBooster final : public Booster {
                     return copy_gradients(begin, end, gradient + k, hessian + k, n_scores);
                 });
             });
-            out.push_back(grow(sums, k, {LossName::squared, 0}, interrupt));
+            out.push_back(grow(sums, k, {}, interrupt));
         }
         ++round_;
         ready_ = true;

@@ -426,16 +426,16 @@ def test_wrong_calls_are_errors() -> None:
         problem.booster("log", interaction_cst=[[99]])
     booster = core.Booster(problem.matrix(), make_options())
     with pytest.raises(ValueError, match="set_rows"):
-        booster.run("log", 0.0, 1)
+        booster.run("log", [0.0], 1)
     with pytest.raises(ValueError, match="each row"):
         booster.set_rows(np.zeros(3), None, np.zeros((3, 1)))
     with pytest.raises(ValueError, match="zero"):
         booster.set_rows(np.zeros(100), np.zeros(100), np.zeros((100, 1)))
     booster.set_rows(np.full(100, 7.0), None, np.zeros((100, 3)))
     with pytest.raises(ValueError, match="out of range"):
-        booster.run("softmax", 0.0, 1)
+        booster.run("softmax", [0.0], 1)
     with pytest.raises(ValueError, match=r"hinge.*not one of"):
-        booster.run("hinge", 0.0, 1)
+        booster.run("hinge", [0.0], 1)
     booster.set_rows(np.full(100, np.inf), None, np.zeros((100, 1)))
     with pytest.raises(ValueError, match="not finite"):
-        booster.run("squared", 0.0, 1)
+        booster.run("squared", [0.0], 1)

@@ -133,7 +133,11 @@ void boost(const ExactTable& table) {
     for (Size i = 0; i < spellings<LossName>.size(); ++i) {
         const auto name = static_cast<LossName>(i);
         const double parameter = name == LossName::tweedie ? 1.5 : name == LossName::quantile ? 0.9 : 1.25;
-        run(spellings<LossName>[i], { name, {parameter} }, {});
+        run(spellings<LossName>[i],
+            {
+                name, { parameter }
+            },
+            {});
     }
     for (Size i = 0; i < spellings<Growth>.size(); ++i) {
         BoostOptions o;

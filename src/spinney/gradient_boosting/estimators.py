@@ -667,9 +667,10 @@ class GradientBoostingRegressor(RegressorMixin, FitMethods):  # type: ignore[mis
         float
             1 is best; 0 is as good as the mean, or the quantiles, of y.
         """
-        if not isinstance(vars(self).get("loss_"), losses.MultiQuantileLoss):
+        loss = vars(self).get("loss_")
+        if not isinstance(loss, losses.MultiQuantileLoss):
             return float(super().score(X, y, sample_weight))
-        columns = zip(self.loss_.quantiles, self.predict(X).T, strict=True)
+        columns = zip(loss.quantiles, self.predict(X).T, strict=True)
         scores = [
             d2_pinball_score(y, column, sample_weight=sample_weight, alpha=level) for level, column in columns
         ]
