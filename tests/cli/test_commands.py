@@ -148,6 +148,18 @@ def test_convert_and_inspect(run, model):
     assert run("convert", model).code == 2 and run("convert", model, "-o", model, "--to", "spinney").code == 2
 
 
+def test_report_pages(run, churn, model):
+    from spinney.cli.failures import DATA
+
+    done = run("report", model, churn, "-o", "page.html", "--json")
+    assert done.json["n_bytes"] == Path("page.html").stat().st_size > 20_000
+    assert "spinney fit" in Path("page.html").read_text(encoding="utf-8")
+    assert run("fit", churn, "-t", "churn", "-l", "cart", "--no-score", "--report", "fit.html").code == 0
+    assert Path("fit.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    Path("new.csv").write_text("plan\nbasic\n")
+    assert run("report", model, "new.csv").code == DATA
+
+
 def test_compare_writes_a_leaderboard_and_the_best_model(run, churn):
     done = run("compare", churn, "-t", "churn", "-l", "cart", "-l", "naive-bayes", "--cv", 3, "--repeats", 1,
                "-o", "best")  # fmt: skip

@@ -219,9 +219,9 @@ def _files(model: Any, X: Any, y: Any, folder: Path) -> Iterator[RenderableType]
         table.add_row(Text(mark, f"bold {_STYLES[mark]}"), what, Text(result if good else "FAILED", "dim"))
     yield table
     yield Text(f"\nspinney inspect {path}", "dim")
-    if hasattr(spinney, "report"):
-        from spinney.core.frames import to_frame
+    from spinney.core.frames import to_frame
 
-        page = folder / "demo.html"
-        spinney.report(model, to_frame({k: v.tolist() for k, v in X.items()}), y).save(page)
-        yield Text.assemble("report: ", (str(page), "bold green"), f"   open it: xdg-open {page}")
+    frame = to_frame({name: column.tolist() for name, column in X.items()})
+    page = spinney.report(model, frame, y, command="spinney demo").save(folder / "demo.html")
+    yield Text.assemble("report page: ", (str(page), "bold green"))
+    yield f"open it:     xdg-open {page}"

@@ -306,7 +306,7 @@ def report(
     saved = load_model(model)
     X, y, _, _ = read_labelled(saved, data, target, values)
     chosen = path or default_path(data, ".html")
-    size = write_report(saved.model, X, y, chosen, output)
+    size = write_report(saved.model, (X, y), chosen, output, metadata=saved.metadata)
     output.result({"report": chosen, "n_bytes": size}, text=None if output.interactive else chosen)
 
 
@@ -317,14 +317,18 @@ def as_frame(X: Any) -> Any:
     return to_frame({name: column.tolist() for name, column in X.items()})
 
 
-def write_report(model: Any, X: Any, y: Any, path: str, output: Output) -> int:
-    """Write the report page of a model; return its size."""
-    import spinney
+def write_report(
+    model: Any, rows: tuple[Any, Any], path: str, output: Output, *, train: Any = None, **more: Any
+) -> int:
+    """Write the report page of a model on rows (X, y) that it was not fitted to; return its size.
 
-    if not hasattr(spinney, "report"):
-        raise ImportError("This build of Spinney has no report pages.")
-    spinney.report(model, as_frame(X), y).save(path)
-    place = Path(path).resolve()
+    ``train`` are the rows (X, y) that it was fitted to; ``more`` goes to `spinney.report`.
+    """
+    from spinney import report as make_report
+
+    if train is not None:
+        more |= {"X_train": as_frame(train[0]), "y_train": train[1]}
+    place = make_report(model, as_frame(rows[0]), rows[1], **more).save(path)
     if output.interactive:
         from rich.text import Text
 

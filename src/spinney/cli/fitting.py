@@ -55,7 +55,12 @@ metric_option = click.option("--metric", help="Metric to order by, such as roc_a
 @click.option("--no-score", is_flag=True, help="Fit only.")
 @metric_option
 @click.option("-o", "--output", "path", metavar="FILE", help="Model file.  [default: DATA.spinney]")
-@click.option("--report", "report_path", metavar="FILE", help="Write a report page (HTML) as well.")
+@click.option(
+    "--report",
+    "report_path",
+    metavar="FILE",
+    help="Write a report page as well, on a fifth of the rows, held out.",
+)
 @click.option("--checkpoint", metavar="FILE", help="Boosting: save the state every minute, for resume.")
 @task_options
 @reading_options
@@ -273,10 +278,29 @@ def _finish(
         "report": report_path,
     }
     if report_path is not None:
-        from spinney.cli.explaining import write_report
-
-        write_report(model, training.X, training.y, report_path, output)
+        _report_held_out(model, training, report_path, seed, output)
     output.result(document, records, *shown)
+
+
+def _report_held_out(model: Any, training: TrainingData, path: str, seed: int, output: Output) -> None:
+    """Write the report of a copy of the model that is fitted to four fifths of the rows, on the others."""
+    from spinney.cli.explaining import write_report
+    from spinney.cli.saved_models import describe_run
+    from spinney.members.fitting import fit_member
+    from spinney.model_selection.folds import split_once
+    from spinney.model_selection.problem import read_problem, seeded_copy
+
+    problem = read_problem(
+        training.X, training.y, task=training.task, random_state=seed, **training.splitting
+    )
+    fitted, held_out = split_once(
+        problem.codes, problem.n_rows, 0.2, groups=problem.groups, order=problem.order, seed=seed
+    )
+    part, rest = problem.take(fitted), problem.take(held_out)
+    copied = fit_member(seeded_copy(model, seed, None), part.X, part.y, part.weights)
+    rows, train = (rest.X, training.y[held_out]), (part.X, training.y[fitted])
+    notes = describe_run(training, seed=seed)
+    write_report(copied, rows, path, output, train=train, metadata=notes, sample_weight=rest.weights)
 
 
 @click.command(short_help="Continue an interrupted fit or tune.")

@@ -142,14 +142,14 @@ def write_text(text: str) -> None:
 
 def write_result_file(path: str, data: bytes) -> None:
     """Write a file that is complete or not there; devices and pipes, such as /dev/stdout, are written to."""
-    from spinney.io import write_file
+    from spinney.io import replace_file
 
     target = Path(path)
     if target.exists() and not target.is_file() and not target.is_dir():
         with target.open("wb") as stream:
             stream.write(data)
         return
-    write_file(target, data)
+    replace_file(target, data)
 
 
 def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -129,7 +129,7 @@ def save(
     """
     data = dumps(model, metadata=metadata, compress=compress)
     if isinstance(path, str | os.PathLike):
-        write_file(path, data)
+        replace_file(path, data)
     elif hasattr(path, "write"):
         _write(path, data)
     else:
@@ -294,7 +294,7 @@ def _read_up_to(stream: BinaryIO, n: int) -> bytes:
     return b"".join(parts)
 
 
-def write_file(path: str | os.PathLike[str], data: bytes) -> None:
+def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
     """Write a file that is complete or not there: under a temporary name in the same directory, then renamed.
 
     A file that was at the path before stays until then.
@@ -310,7 +310,7 @@ def write_file(path: str | os.PathLike[str], data: bytes) -> None:
     --------
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     write_file(f"{folder}/a.txt", b"content")
+    ...     replace_file(f"{folder}/a.txt", b"content")
     ...     Path(f"{folder}/a.txt").read_bytes()
     b'content'
     """

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from spinney.core.errors import InputError
-from spinney.io.files import write_file
+from spinney.io.files import replace_file
 
 KIND = "spinney trials"
 
@@ -53,7 +53,7 @@ class TrialFile:
                 )
             wanted = found
         lines = [json.dumps(wanted), *(json.dumps(trial) for trial in self.trials)]
-        write_file(self.path, "".join(line + "\n" for line in lines).encode())
+        replace_file(self.path, "".join(line + "\n" for line in lines).encode())
 
     def append(self, trial: Mapping[str, Any]) -> None:
         """Write one more trial.
