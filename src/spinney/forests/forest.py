@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
 from dataclasses import field, replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -215,14 +214,14 @@ class BaseForest(
     ) -> TreeEnsemble:
         """Grow the trees of these numbers, and add each to the ensemble as soon as it is grown."""
         builder = EnsembleBuilder(len(numbers))
-        bar = ProgressBar(f"{type(self).__name__}: growing trees", len(numbers)) if self.verbose else None
+        title = f"{type(self).__name__}: growing trees"
+        bar = ProgressBar(title, len(numbers), shown=self.verbose)
 
         def add(tree: TreeArrays) -> None:
             builder.add(pruning.cost_complexity(tree, self.ccp_alpha) if self.ccp_alpha > 0 else tree)
-            if bar is not None:
-                bar.update(builder.n_trees)
+            bar.update(builder.n_trees)
 
-        with bar or nullcontext():
+        with bar:
             grower.grow_forest(
                 training.target(factors), plan, samples.sampler, samples.tree_seeds(numbers), add,
                 training.n_threads, balanced=balanced,

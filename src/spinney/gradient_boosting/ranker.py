@@ -117,7 +117,8 @@ class GradientBoostingRanker(_BaseGradientBoosting):
         ``growth="mixed"`` two of them share both, and a member whose validation loss exceeds the least one by
         more than 5 % is left out. "auto" is 2 for mixed growth, else 1; 6 with ``preset="strong"``.
     verbose : int, default=0
-        Show a progress bar if positive.
+        Above 0, show a progress bar, or messages of the logger ``spinney`` where INFO messages are enabled;
+        a number k above 1 logs one message every k rounds.
     random_state : int, RandomState, Generator or None, default=None
         Seed of all random draws: rows, columns, rows held out, and the order of target statistics.
     growth : {"auto", "leaf-wise", "level-wise", "symmetric", "mixed"}, default="auto"
