@@ -243,10 +243,11 @@ class TreeBooster final : public Booster {
     /// of any size.
     static constexpr double kMaxStep = 4;
 
-    /// The Newton step of a leaf. A root that was not split has no step where its hessian is below the
-    /// minimum.
+    /// The Newton step of a leaf. Where the hessian is below the minimum there is none: a root that was not
+    /// split, or, without a penalty, a leaf of a symmetric tree, whose level is split as a whole.
     double newton_step(const LeafSums& sums, bool is_root, LossName loss) const {
         if (is_root && sums.hessian < o_.min_hessian) return 0;
+        if (o_.symmetric() && sums.hessian + o_.l2_regularization < o_.min_hessian) return 0;
         const double step = -sums.gradient / (sums.hessian + o_.l2_regularization);
         if (!std::isfinite(step)) return 0;
         return loss == LossName::squared ? step : std::clamp(step, -kMaxStep, kMaxStep);

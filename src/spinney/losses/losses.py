@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import expit, logit, logsumexp, softmax
 
+from spinney.core.arrays import chunk_bincount, chunk_mean
 from spinney.core.errors import InputError, ModelFileError, show_value
 from spinney.io import Persistent
 
@@ -206,7 +207,7 @@ class Loss(Persistent):
         """
 
         def slope(score: float) -> float:
-            return float(np.average(self.gradient(y, np.full(len(y), score)), weights=weights))
+            return float(chunk_mean(self.gradient(y, np.full(len(y), score)), weights))
 
         at_zero = slope(0.0)
         for exponent in range(-_MAX_DOUBLINGS, _MAX_DOUBLINGS):
@@ -265,7 +266,7 @@ class Loss(Persistent):
         -------
         float
         """
-        return float(np.average(self.value(y, score), weights=weights))
+        return float(chunk_mean(self.value(y, score), weights))
 
     def _get_state(self) -> dict[str, Any]:
         return super()._get_state() if is_dataclass(self) else dict(vars(self))
@@ -283,7 +284,7 @@ class _MeanLoss(Loss, persistent_name=""):
     link: ClassVar[Link]
 
     def constant(self, y: Floats, weights: Floats | None) -> Floats:
-        return self.link.score(np.array([np.average(y, weights=weights)]))
+        return self.link.score(np.array([chunk_mean(y, weights)]))
 
 
 class _ResidualLoss(Loss, persistent_name=""):
@@ -364,7 +365,7 @@ class HuberLoss(_ResidualLoss):
         # Fixed-point iteration from the median: each step is the mean of the clipped residuals.
         best = weighted_quantile(y, weights, 0.5)
         for _ in range(_HUBER_STEPS):
-            step = float(np.average(np.clip(y - best, -self.delta, self.delta), weights=weights))
+            step = float(chunk_mean(np.clip(y - best, -self.delta, self.delta), weights))
             best += step
             if abs(step) <= _HUBER_TOLERANCE * self.delta:
                 break
@@ -446,7 +447,7 @@ class _LogLinkLoss(_MeanLoss, persistent_name=""):
                 row=row,
                 fix='Use loss="squared_error", or correct the target.',
             )
-        if np.average(y, weights=weights) <= 0:
+        if chunk_mean(y, weights) <= 0:
             raise InputError(f"Every y is 0, but the {name} loss needs some targets above 0.")
 
 
@@ -576,7 +577,7 @@ class SoftmaxLoss(Loss):
         return loss
 
     def constant(self, y: Floats, weights: Floats | None) -> Floats:
-        total = np.bincount(y.astype(np.intp), weights=weights, minlength=self.n_classes)
+        total = chunk_bincount(y.astype(np.intp), weights, self.n_classes)
         return MULTI_LOGIT.score(total / total.sum())
 
 

@@ -12,6 +12,8 @@ _Int32s: TypeAlias = NDArray[np.int32]
 _UInt64s: TypeAlias = NDArray[np.uint64]
 _Columns: TypeAlias = NDArray[Any] | Sequence[NDArray[Any] | None]
 
+CHUNK_ROWS: Final[int]
+
 class CodeMatrix:
     """Every column of a table as integer codes in rank order."""
 
