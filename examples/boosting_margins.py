@@ -24,9 +24,8 @@ shown = ["round", "error", "weight", "exponential_loss", "train_error"]
 print(rounds[shown].iloc[[0, 1, 2, 4, 9, 49, 149]].round(3).to_string(index=False))
 zero = int(rounds["round"][rounds.train_error == 0].iloc[0])
 tests = 1 - np.array(list(model.staged_score(X_new, y_new)))
-print(
-    f"\nno training error from round {zero} on; test error then {tests[zero - 1]:.3f}, in the end {tests[-1]:.3f}"
-)
+print(f"\nno training error from round {zero} on")
+print(f"test error {tests[zero - 1]:.3f} then, {tests[-1]:.3f} in the end")
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")
 left.plot(rounds["round"], rounds.product_bound, "--", color="grey", label="bound")

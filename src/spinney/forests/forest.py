@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import field, replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -215,13 +216,14 @@ class BaseForest(
         """Grow the trees of these numbers, and add each to the ensemble as soon as it is grown."""
         builder = EnsembleBuilder(len(numbers))
         title = f"{type(self).__name__}: growing trees"
-        bar = ProgressBar(title, len(numbers), shown=self.verbose)
+        bar = ProgressBar(title, len(numbers), shown=self.verbose) if self.verbose else None
 
         def add(tree: TreeArrays) -> None:
             builder.add(pruning.cost_complexity(tree, self.ccp_alpha) if self.ccp_alpha > 0 else tree)
-            bar.update(builder.n_trees)
+            if bar is not None:
+                bar.update(builder.n_trees)
 
-        with bar:
+        with bar or nullcontext():
             grower.grow_forest(
                 training.target(factors), plan, samples.sampler, samples.tree_seeds(numbers), add,
                 training.n_threads, balanced=balanced,
