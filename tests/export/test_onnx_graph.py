@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import spinney as sp
 from contracts.learners import LEARNERS, mixed_data
 from export.onnx_sessions import run
+from export.test_c_source import support_vector_machines
 from spinney.core.errors import InputError, InputTypeError
 
 pytest.importorskip("onnx")
@@ -73,6 +74,12 @@ def test_multiway_and_fractional_trees():
     check(sp.ID3Classifier().fit(X.fillna("?"), y), X.fillna("?"))
     mixed, target, _ = mixed_data("classifier", 200)
     check(sp.C45Classifier().fit(mixed, target), mixed)
+
+
+def test_support_vector_machines():
+    models, X = support_vector_machines()
+    for model in models.values():
+        check(model, X)
 
 
 def test_what_cannot_be_exported_is_refused_by_name():

@@ -19,6 +19,7 @@ from spinney.export.expressions import (
     Decision,
     Expression,
     Feature,
+    KernelSum,
     Linear,
     OneHot,
     Place,
@@ -253,6 +254,7 @@ class _Graph:
             writers: dict[type, Callable[[Any], str]] = {
                 Trees: self._trees,
                 Linear: self._linear,
+                KernelSum: self._kernel_sum,
                 Constant: self._constant,
                 Apply: self._apply,
                 WeightedSum: self._weighted,
@@ -352,6 +354,27 @@ class _Graph:
         table = parts[0] if len(parts) == 1 else self.add("Concat", *parts, axis=1)
         product = self.add("MatMul", table, self.constant(expression.coefficients.T))
         return self.add("Add", product, self.constant(expression.intercept))
+
+    def _kernel_sum(self, expression: KernelSum) -> str:
+        rows, gamma = self.table(expression.columns), expression.gamma
+        if expression.kernel in ("poly", "sigmoid"):
+            # γ is in the vectors: ONNX Runtime fuses a product and a factor, which it rounds to float32.
+            product = self.add("MatMul", rows, self.constant(gamma * expression.vectors.T))
+            values = self.add("Add", product, self.constant(expression.coef0))
+            degree = () if expression.kernel == "sigmoid" else (self.constant(float(expression.degree)),)
+            values = self.add("Pow" if degree else "Tanh", values, *degree)
+        else:
+            exponent = self.add("Mul", self._distances(expression, rows), self.constant(-gamma))
+            values = self.add("Exp", exponent)
+        sums = self.add("MatMul", values, self.constant(expression.coefficients.reshape(-1, 1)))
+        return self.add("Add", sums, self.constant(expression.intercept))
+
+    def _distances(self, expression: KernelSum, rows: str) -> str:
+        """Return the distances of rows to support vectors, squared for the Gaussian kernel."""
+        one_by_one = self.add("Unsqueeze", rows, self.constant([1], np.int64))
+        away = self.add("Sub", one_by_one, self.constant(expression.vectors[None]))
+        squares = self.add("ReduceSumSquare", away, self.constant([2], np.int64), keepdims=0)
+        return self.add("Sqrt", squares) if expression.kernel == "laplacian" else squares
 
     def _constant(self, expression: Constant) -> str:
         # As many rows as the input has.
