@@ -65,7 +65,7 @@ auto learn(nb::handle input, const OptionalVector& weights, std::uint32_t max_bi
 void code(BinCoder& coder, nb::handle input, const OptionalVector& weights,
           const nb::ndarray<std::uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>& out, Size at,
           int n_threads) {
-    InputArrays arrays(input);
+    InputArrays arrays(input, true);
     if (out.shape(0) < coder.n_columns()) throw nb::value_error("codes must have one row per column");
     const double* row_weights = data_of(weights, arrays.n_rows);
     run_interruptible([&](spinney::Interrupt& interrupt) {
@@ -75,7 +75,7 @@ void code(BinCoder& coder, nb::handle input, const OptionalVector& weights,
 }
 
 void count(ValueCounter& counter, nb::handle input, const OptionalVector& masses, int n_threads) {
-    InputArrays arrays(input);
+    InputArrays arrays(input, true);
     const double* row_masses = data_of(masses, arrays.n_rows);
     run_interruptible([&](spinney::Interrupt& interrupt) {
         counter.add(arrays.columns, row_masses, arrays.n_rows, n_threads, interrupt);

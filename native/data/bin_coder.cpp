@@ -62,6 +62,7 @@ void BinCoder::code(std::uint8_t* codes, Size stride, Size at, std::span<const I
     Pool::shared().parallel_for(
         n_threads, columns.size(),
         [&](Size j, int) {
+            if (!columns[j].data) return;
             std::uint8_t* const out = codes + j * stride + at;
             const auto missing = static_cast<std::uint8_t>(extents_[j].size());
             Bins seen = extents_[j];
@@ -127,6 +128,7 @@ void ValueCounter::add(std::span<const InputColumn> columns, const double* masse
         n_threads, columns.size(),
         [&](Size j, int) {
             double values[block_rows];
+            if (!columns[j].data) return;
             for (Size begin = 0; begin < n && !columns_[j].dropped; begin += block_rows) {
                 const Size m = std::min(block_rows, n - begin);
                 read_values(values, 1, columns[j], begin, m);

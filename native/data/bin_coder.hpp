@@ -28,8 +28,8 @@ class BinCoder {
     BinCoder(std::vector<Bins> bins, bool sampled);
     ~BinCoder();
 
-    /// Write the codes of some rows.  columns (d,) of n rows; weights (n,) or null; codes (d, stride), from
-    /// `at` on
+    /// Write the codes of some rows; a column without data is left alone.  columns (d,) of n rows;
+    /// weights (n,) or null; codes (d, stride), from `at` on
     void code(std::uint8_t* codes, Size stride, Size at, std::span<const InputColumn> columns,
               const double* weights, Size n, int n_threads, Interrupt& interrupt);
 
@@ -63,7 +63,8 @@ class ValueCounter {
     /// `limit`: the most values of a column that are counted.
     ValueCounter(Size n_columns, Size limit) : limit_(limit), columns_(n_columns) {}
 
-    /// columns (d,) of n rows; masses (n,) or null: each row counts once. A row of mass −1 is left out.
+    /// columns (d,) of n rows, or without data; masses (n,) or null: each row counts once. A row of mass −1
+    /// is left out.
     void add(std::span<const InputColumn> columns, const double* masses, Size n, int n_threads,
              Interrupt& interrupt);
     /// Stop counting the values of a column.

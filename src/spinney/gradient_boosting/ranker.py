@@ -250,7 +250,7 @@ class GradientBoostingRanker(_BaseGradientBoosting):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: ArrayLike | None = None,
         *,
         group: ArrayLike | None = None,
@@ -314,7 +314,7 @@ class GradientBoostingRanker(_BaseGradientBoosting):
         cls,
         path: str | os.PathLike[str],
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: ArrayLike | None = None,
         *,
         group: ArrayLike | None = None,
@@ -444,7 +444,7 @@ class GradientBoostingRanker(_BaseGradientBoosting):
     def score(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: ArrayLike | None = None,
         *,
         group: ArrayLike | None = None,

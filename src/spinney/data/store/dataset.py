@@ -47,8 +47,8 @@ from spinney.core.parameters import thread_count
 from spinney.data.schema import Column, Schema
 from spinney.data.store.errors import StoreError
 from spinney.data.store.files import CATEGORIES, CODES, GROUP, TARGET, WEIGHTS, StoreFiles, wide_columns
-from spinney.data.store.manifest import TargetColumns, read_manifest
-from spinney.data.store.table import BinnedTable, decode
+from spinney.data.store.manifest import TargetColumns, count_bins, read_manifest
+from spinney.data.store.table import BinnedTable, StoredRows, decode
 from spinney.native import core
 
 
@@ -142,7 +142,7 @@ class Block:
         return codes
 
 
-class BinnedDataset:
+class BinnedDataset(StoredRows):
     """A table as byte codes on disk, with its target, weights and groups, to be fitted any number of times.
 
     It is built once from a source of any size and opened again without reading the source. Estimators take it
@@ -379,7 +379,7 @@ class BinnedDataset:
         bins, categories = self.manifest.extents[j], self.manifest.category_bins[j]
         if bins is not None:
             return len(bins[0])
-        return int(categories.max(initial=-1)) + 1 if categories is not None else 0
+        return 0 if categories is None else count_bins(categories)
 
     def bins(self, j: int) -> tuple[Floats, Floats]:
         """Return the least and the greatest value of each bin of a numeric column.

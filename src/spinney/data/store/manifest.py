@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -168,23 +168,17 @@ class Manifest(Persistent):
     @property
     def content_hash(self) -> str:
         """Hash of all that a model may depend on: the same for every source of the same rows."""
-        described = TargetColumns("<f8") if self.target is None else self.target
-        digest = blake2b(dumps(described), digest_size=16)
-        sizes = self.n_rows, self.block_rows, self.max_bins, self.has_weights, self.has_group
-        digest.update(repr((sizes, self.target is None, sorted(self.checksums))).encode())
-        digest.update(dumps(_Described(self.schema, self.extents, self.category_bins)))
-        for _, crc in sorted(self.checksums.items()):
-            digest.update(crc.astype("<u4").tobytes())
-        return digest.hexdigest()
+        content = replace(self, bins=self.extents, options={}, fingerprint=None)
+        return blake2b(dumps(content), digest_size=16).hexdigest()
 
 
-@dataclass(frozen=True, eq=False)
-class _Described(Persistent):
-    """The columns of a store, to be hashed."""
+def count_bins(category_bins: NDArray[np.uint32]) -> int:
+    """Return the number of bins of a categorical column.
 
-    schema: dict[str, Any]
-    extents: tuple[Bins | None, ...]
-    category_bins: tuple[NDArray[np.uint32] | None, ...]
+    >>> count_bins(np.array([0, 1, 1], np.uint32)), count_bins(np.empty(0, np.uint32))
+    (2, 0)
+    """
+    return int(category_bins.max()) + 1 if len(category_bins) else 0
 
 
 def _check_bins(bins: Any, max_bins: int) -> None:

@@ -3,27 +3,75 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
-from spinney.data.schema import Column, LazyColumns, Schema, Table
+from spinney.data.schema import CodedRows, Column, LazyColumns, Schema, Table
 from spinney.native import core
 
 
-class StoredCodes(Protocol):
-    """Codes of a store, or of some rows of one."""
+class StoredRows(CodedRows):
+    """Base class of datasets with codes on disk.
+
+    Attributes
+    ----------
+    max_bins : int
+        Number of bins of a numeric column at most.
+    """
 
     max_bins: int
 
     def column(self, j: int) -> Column:
         """Return a column with a value of its bin, or the category, of each row."""
+        raise NotImplementedError
 
     def matrix(self, columns: Sequence[int] | None = None, *, exact: bool = False) -> core.CodeMatrix:
         """Return the codes of some columns."""
+        raise NotImplementedError
+
+    def code(
+        self, table: Table, weights: Floats | None, max_bins: int | None, n_threads: int
+    ) -> core.CodeMatrix:
+        """Return the stored codes, and code the columns of a table that are not stored.
+
+        Parameters
+        ----------
+        table : Table
+            The rows.
+        weights : ndarray of shape (n_rows,) or None
+            Row weights, for the bins of columns that are not stored.
+        max_bins : int or None
+            Number of bins that the learner asks for, which has to be that of the store; None: exact ranks.
+        n_threads : int
+            Number of threads.
+
+        Returns
+        -------
+        CodeMatrix
+            The codes.
+        """
+        assert isinstance(table, BinnedTable)
+        if max_bins is not None and max_bins != self.max_bins:
+            raise InputError(
+                f"max_bins is {max_bins}, and the dataset was built with max_bins={self.max_bins}",
+                fix=f"Set max_bins={self.max_bins}, or build the dataset again.",
+            )
+        own = [j for j, at in enumerate(table.stored) if at is not None]
+        matrix = self.matrix([at for at in table.stored if at is not None], exact=max_bins is None)
+        other = [j for j, at in enumerate(table.stored) if at is None]
+        if not other:
+            return matrix
+        for j in other:
+            n_categories = [len(table.schema.features[j].categories)]
+            matrix.extend(
+                core.build_codes([table.column(j)], n_categories, weights, max_bins or 0, n_threads)
+            )
+        position = {j: i for i, j in enumerate([*own, *other])}
+        return matrix.select([position[j] for j in range(table.n_features)])
 
 
 class BinnedTable(Table):
@@ -38,7 +86,7 @@ class BinnedTable(Table):
         Description of the columns.
     n_rows : int
         Number of rows.
-    codes : StoredCodes
+    dataset : StoredRows
         The store.
     stored : sequence of int or None
         Column of the store that each column is, None for one that `make` returns.
@@ -46,23 +94,24 @@ class BinnedTable(Table):
         Returns the columns that are not in the store.
     """
 
-    __slots__ = ("_codes", "_make", "_stored")
+    __slots__ = ("_make", "dataset", "stored")
+    dataset: StoredRows
 
     def __init__(
         self,
         schema: Schema,
         n_rows: int,
-        codes: StoredCodes,
+        dataset: StoredRows,
         stored: Sequence[int | None],
         make: Callable[[int], Column] | None = None,
     ) -> None:
-        self._codes, self._stored, self._make = codes, tuple(stored), make
-        super().__init__(schema, n_rows, None, LazyColumns(len(self._stored), self._column))
+        self.dataset, self.stored, self._make = dataset, tuple(stored), make
+        super().__init__(schema, n_rows, None, LazyColumns(len(self.stored), self._column))
 
     def _column(self, j: int) -> Column:
-        at = self._stored[j]
+        at = self.stored[j]
         if at is not None:
-            return self._codes.column(at)
+            return self.dataset.column(at)
         assert self._make is not None
         return self._make(j)
 
@@ -79,7 +128,7 @@ class BinnedTable(Table):
         BinnedTable
             The table.
         """
-        return BinnedTable(schema, self.n_rows, self._codes, self._stored, self._make)
+        return BinnedTable(schema, self.n_rows, self.dataset, self.stored, self._make)
 
     def select(self, columns: Sequence[int]) -> BinnedTable:
         """Return the table of some columns.
@@ -99,8 +148,8 @@ class BinnedTable(Table):
         return BinnedTable(
             self.schema.select(chosen),
             self.n_rows,
-            self._codes,
-            [self._stored[j] for j in chosen],
+            self.dataset,
+            [self.stored[j] for j in chosen],
             None if make is None else lambda i: make(chosen[i]),
         )
 
@@ -124,50 +173,10 @@ class BinnedTable(Table):
             The table.
         """
         kept = [
-            self._stored[j] if j < self.n_features and j not in changed else None
+            self.stored[j] if j < self.n_features and j not in changed else None
             for j in range(schema.n_features)
         ]
-        return BinnedTable(schema, self.n_rows, self._codes, kept, make)
-
-    def code(self, weights: Floats | None, max_bins: int | None, n_threads: int) -> core.CodeMatrix:
-        """Return the codes of the store, and code the other columns.
-
-        Parameters
-        ----------
-        weights : ndarray of shape (n_rows,) or None
-            Row weights, for the bins of columns that are not in the store.
-        max_bins : int or None
-            Number of bins that the learner asks for, which has to be that of the store; None: exact ranks.
-        n_threads : int
-            Number of threads.
-
-        Returns
-        -------
-        CodeMatrix
-            The codes.
-        """
-        self._check_bins(max_bins)
-        exact = max_bins is None
-        own = [j for j, at in enumerate(self._stored) if at is not None]
-        matrix = self._codes.matrix([at for at in self._stored if at is not None], exact=exact)
-        other = [j for j, at in enumerate(self._stored) if at is None]
-        if not other:
-            return matrix
-        features = self.schema.features
-        for j in other:
-            column = [self._column(j)]
-            matrix.extend(
-                core.build_codes(column, [len(features[j].categories)], weights, max_bins or 0, n_threads)
-            )
-        position = {j: i for i, j in enumerate([*own, *other])}
-        return matrix.select([position[j] for j in range(self.n_features)])
-
-    def _check_bins(self, max_bins: int | None) -> None:
-        if max_bins is not None and max_bins != self._codes.max_bins:
-            raise InputError(
-                f"max_bins is {max_bins}, and the dataset was binned with max_bins={self._codes.max_bins}",
-                fix=f"Set max_bins={self._codes.max_bins}, or build the dataset again.",
-            )
+        return BinnedTable(schema, self.n_rows, self.dataset, kept, make)
 
 
 def decode(codes: NDArray[np.uint8], lo: Floats) -> Floats:
