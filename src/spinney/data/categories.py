@@ -31,6 +31,7 @@ def learn_categories(raw: RawColumn, column: str | int) -> tuple[tuple[Category,
 
 
 def sort_categories(values: Mapping[Category, None], column: str | int) -> list[Category]:
+    """Return categories in ascending order; raise InputError if text and numbers are mixed."""
     kinds: dict[str, Category] = {}
     for value in values:
         kinds.setdefault(type(value).__name__ if isinstance(value, str | bytes) else "number", value)

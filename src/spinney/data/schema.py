@@ -516,8 +516,8 @@ def _learn_coded(X: CodedRows, categorical_features: Any) -> Table:
     table = X.table()
     if categorical_features is not None:
         names = X.schema.names if X.schema.has_names else None
-        chosen = chosen_columns(categorical_features, Source((table.n_rows, table.n_features), names, _no_column))
-        for j in chosen:
+        columns = Source((table.n_rows, table.n_features), names, _no_column)
+        for j in chosen_columns(categorical_features, columns):
             if not X.schema.categorical[j]:
                 raise InputError(
                     "The dataset was built with numbers, and categorical_features asks for categories",
@@ -540,7 +540,8 @@ def _read_coded(schema: Schema, X: CodedRows) -> Table:
                 column=name,
             )
     if X.schema.n_features != schema.n_features:
-        raise InputError(f"The dataset has {X.schema.n_features} features, and the fit had {schema.n_features}.")
+        n_own, n_other = schema.n_features, X.schema.n_features
+        raise InputError(f"The dataset has {n_other} features, and the fit had {n_own}.")
     return X.table()
 
 

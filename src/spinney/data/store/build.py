@@ -158,7 +158,7 @@ def check_same_source(manifest: Manifest, source: Any, path: Path) -> None:
     roles = Roles.read(None, None, None, None)[1]
     fingerprint = open_batches(source, path, roles).fingerprint()
     if fingerprint is None or manifest.fingerprint is None:
-        raise SourceChangedError(f"The source of the store {str(path)!r} cannot be compared: it is not files.")
+        raise SourceChangedError(f"The source of the store {str(path)!r} is not files to be compared.")
     name = same_files(manifest.fingerprint, fingerprint)
     if name is not None:
         raise SourceChangedError(
@@ -278,9 +278,7 @@ def _describe(survey: Survey, options: BuildOptions, fingerprint: list[Any] | No
     )
 
 
-def _write(
-    source: BatchSource, roles: Roles, path: Path, manifest: Manifest, options: BuildOptions
-) -> None:
+def _write(source: BatchSource, roles: Roles, path: Path, manifest: Manifest, options: BuildOptions) -> None:
     """Read the source for the second time, and write the blocks that are not there yet."""
     files = BlockFiles(path, manifest)
     try:

@@ -72,7 +72,7 @@ class CategoryFacts:
     _is_declared: bool = True
 
     def add(self, raw: RawColumn, masses: Floats | None) -> bool:
-        """Add the categories of some rows, and return whether there are any; rows of mass −1 count nothing."""
+        """Add the categories of some rows, and return whether there are any; a row of mass −1 counts 0."""
         levels, codes = raw.levels()
         if raw.declared:
             declared = tuple(levels)
@@ -130,8 +130,10 @@ class ColumnFacts:
     @property
     def is_categorical(self) -> bool:
         """Whether the column is categorical; one without any value is what its type says."""
-        return self.forced or self._categorical_in is not None or (
-            self._looks_categorical and self._numeric_in is None
+        return (
+            self.forced
+            or self._categorical_in is not None
+            or (self._looks_categorical and self._numeric_in is None)
         )
 
     def add(

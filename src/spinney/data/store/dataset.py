@@ -8,7 +8,7 @@ Rows have one global order, that of the source. Block ``k`` has the rows ``k * b
     dataset = BinnedDataset.open(path)      # cheap: reads the manifest, maps the files; picklable by its path
     dataset.n_rows, dataset.n_features, dataset.n_blocks, dataset.block_rows, dataset.max_bins
     dataset.schema                          # Schema: names, kinds, categories, has_missing
-    dataset.bins(j)                         # (lo, hi): least and greatest value of each bin of a numeric column
+    dataset.bins(j)                         # (lo, hi): least and greatest value of each bin of a number
     dataset.bin_of_category(j)              # bin of each category of a categorical column
     dataset.n_bins                          # (n_features,): the code n_bins[j] means missing in column j
     dataset.classes                         # labels of every output in ascending order; None if not classes
@@ -88,7 +88,8 @@ class Block:
     @property
     def codes(self) -> NDArray[np.uint8]:
         """Bin codes, memory-mapped and read-only.  (n_features, n_rows)"""
-        return self.dataset.read(CODES, self)
+        codes: NDArray[np.uint8] = self.dataset.read(CODES, self)
+        return codes
 
     @property
     def target(self) -> NDArray[Any] | None:
@@ -137,7 +138,7 @@ class Block:
         n_categories = len(dataset.schema.features[j].categories)
         if dataset.schema.features[j].kind != "categorical":
             raise InputError("The column has no categories", column=dataset.schema.names[j])
-        codes = self.codes[j].astype(np.int32)
+        codes: NDArray[np.int32] = self.codes[j].astype(np.int32)
         codes[codes == n_categories] = -1
         return codes
 
@@ -162,6 +163,10 @@ class BinnedDataset(StoredRows):
         Names, kinds and categories of the columns.
     manifest : Manifest
         What the store holds.
+    max_bins : int
+        Number of bins of a numeric column at most.
+    wide : tuple of int
+        Columns with more than 255 categories.
 
     Examples
     --------
@@ -188,6 +193,7 @@ class BinnedDataset(StoredRows):
                 fix="Call BinnedDataset.build with the same arguments to finish it.",
             )
         self.schema: Schema = Schema.from_state(self.manifest.schema)
+        self.max_bins = self.manifest.max_bins
         self.wide = wide_columns(self.manifest)
         self._files = StoreFiles(self.path, self.manifest)
         self._rows: NDArray[np.int64] | None = None
@@ -364,11 +370,6 @@ class BinnedDataset(StoredRows):
     def n_blocks(self) -> int:
         """Number of blocks."""
         return -(-self.n_rows // self.block_rows)
-
-    @property
-    def max_bins(self) -> int:
-        """Number of bins of a numeric column at most."""
-        return self.manifest.max_bins
 
     @cached_attribute
     def n_bins(self) -> NDArray[np.int64]:
@@ -630,7 +631,8 @@ def as_target(stored: NDArray[Any], described: TargetColumns) -> NDArray[Any]:
 def _with_rows(dataset: BinnedDataset, rows: NDArray[np.int64] | None) -> BinnedDataset:
     """Return some rows of a whole dataset."""
     view = object.__new__(type(dataset))
-    kept = {name: value for name, value in vars(dataset).items() if name not in ("target", "weights", "group")}
+    own = ("target", "weights", "group")
+    kept = {name: value for name, value in vars(dataset).items() if name not in own}
     vars(view).update(kept, _rows=rows)
     return view
 

@@ -130,7 +130,7 @@ class StoreFiles:
         layout, (begin, end) = self.layouts[name], self.rows(block)
         data = self._maps[name][begin * layout.row_bytes : end * layout.row_bytes]
         if (name, block) not in self._checked:
-            if zlib.crc32(data) != self.manifest.checksums[name][block]:
+            if zlib.crc32(data.data) != self.manifest.checksums[name][block]:
                 raise StoreError(
                     f"Block {block} of {str(self.directory / name)!r} is damaged: its checksum differs",
                     fix=_REBUILD,

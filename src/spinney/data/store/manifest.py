@@ -22,7 +22,7 @@ FORMAT = 1
 ROWS_STEP = 4096
 """Numbers of rows of blocks are multiples of it."""
 MAX_BINS = 255
-"""Number of bins of a byte code, without the missing bin; columns of more categories are stored as such, too."""
+"""Number of bins of a byte code, without the missing bin; more categories are stored as such, too."""
 
 Bins = tuple[Floats, Floats]
 
@@ -132,7 +132,8 @@ class Manifest(Persistent):
         counts = self.n_rows, self.block_rows, self.max_bins, self.blocks_done, self.n_positive
         require(all(type(n) is int and n >= 0 for n in counts), "a size is not a count")
         require(1 <= self.n_rows < 2**32 - 1, "the number of rows is not valid")
-        require(self.block_rows >= ROWS_STEP and self.block_rows % ROWS_STEP == 0, "blocks have no valid size")
+        valid = self.block_rows >= ROWS_STEP and self.block_rows % ROWS_STEP == 0
+        require(valid, "blocks have no valid size")
         require(2 <= self.max_bins <= MAX_BINS, "the number of bins is not valid")
         require(self.blocks_done <= self.n_blocks, "more blocks are written than there are")
         flags = self.sampled, self.varied_weights, self.has_weights, self.has_group
@@ -187,8 +188,8 @@ def _check_bins(bins: Any, max_bins: int) -> None:
     require(valid, "the bins of a column are not two arrays of numbers")
     lo, hi = bins
     require(len(lo) == len(hi) <= max_bins, "a column has too many bins")
-    ordered = np.isfinite(lo).all() and np.isfinite(hi).all() and (lo <= hi).all() and (hi[:-1] < lo[1:]).all()
-    require(bool(ordered), "the bins of a column are not in order")
+    ordered = np.isfinite(lo).all() and np.isfinite(hi).all() and (lo <= hi).all()
+    require(bool(ordered and (hi[:-1] < lo[1:]).all()), "the bins of a column are not in order")
 
 
 def _check_category_bins(bins: Any, n_categories: int) -> None:

@@ -204,6 +204,8 @@ class Roles:
 
 
 def _read_column(values: NDArray[Any], n_rows: int, name: str) -> NDArray[Any]:
+    if values.dtype.kind in "US":  # libraries differ in how they hand out text
+        values = values.astype(object)
     try:
         return read_target(values, n_rows)
     except InputError as error:

@@ -1,4 +1,4 @@
-"""Sources of a store: files, Arrow datasets and streams, lazy frames, iterators and tables, as batches of rows."""
+"""Sources of a store: files, Arrow datasets and streams, lazy frames, iterators and tables, as batches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import narwhals as nw
 import numpy as np
 from scipy import sparse
 
-from spinney.core.errors import InputError, InputTypeError, show_value
+from spinney.core.errors import InputError, InputTypeError, show_value, suggest_columns
 from spinney.data.arrow import with_plain_types
 from spinney.data.columns import array_from_nested
 from spinney.data.store.errors import missing_library
@@ -105,7 +105,7 @@ def open_batches(source: Any, directory: Path, rows: RowArrays) -> BatchSource:
     return opened
 
 
-def _open_lazy(source: Any, directory: Path) -> BatchSource | None:
+def _open_lazy(source: Any, directory: Path) -> BatchSource | None:  # noqa: PLR0911
     """Open a source that is not a table in memory, None if it is one."""
     if is_paths(source):
         from spinney.data.store.table_files import FilesSource
@@ -145,7 +145,7 @@ def _is_frames(source: Any) -> bool:
     if isinstance(source, Iterator):
         raise InputTypeError(
             f"The source is an iterator ({type(source).__name__}), which can be read only once",
-            fix="Pass a function that returns it, such as lambda: read_frames(), because there are two passes.",
+            fix="There are two passes: pass a function that returns it, such as lambda: read_frames().",
         )
     if isinstance(source, list | tuple):
         return bool(source) and _is_frame(source[0])
@@ -174,7 +174,7 @@ class TableSource:
 
     def __init__(self, X: Any, rows: RowArrays) -> None:
         if sparse.issparse(X):
-            X = X.tocsr()
+            X = X.tocsr()  # type: ignore[attr-defined]
         elif not isinstance(X, np.ndarray | Mapping) and not _is_frame(X):
             X = array_from_nested(X)
             if X.ndim != 2:
@@ -204,8 +204,8 @@ class TableSource:
         for begin in range(0, self._n_rows, BATCH_ROWS):
             end = min(begin + BATCH_ROWS, self._n_rows)
             frame = slice_rows(self._X, begin, end)
-            arrays = (part(one, begin, end) for one in (self._rows.target, self._rows.weights, self._rows.group))
-            yield Batch(frame, "", begin, *arrays)
+            arrays = self._rows.target, self._rows.weights, self._rows.group
+            yield Batch(frame, "", begin, *(part(one, begin, end) for one in arrays))
 
     def fingerprint(self) -> None:
         """Return nothing: a table in memory is not compared."""
@@ -380,8 +380,6 @@ def frame_column(frame: Any, name: str) -> Any:
 
 def check_column(name: str, names: Sequence[str] | None, role: str) -> None:
     """Raise an error unless a column is there."""
-    from spinney.core.errors import suggest_columns
-
     if names is None:
         raise InputError(
             f"{role} names the column {show_value(name)}, but the columns of the source have no names",
@@ -389,5 +387,6 @@ def check_column(name: str, names: Sequence[str] | None, role: str) -> None:
         )
     if name not in names:
         raise InputError(
-            f"The source has no column {show_value(name)}, which is the {role}", fix=suggest_columns(name, names)
+            f"The source has no column {show_value(name)}, which is the {role}",
+            fix=suggest_columns(name, names),
         )

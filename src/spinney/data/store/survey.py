@@ -1,4 +1,4 @@
-"""The first pass over a source: schema, bins, categories, labels and weights, as in-memory fits learn them."""
+"""The first pass over a source: schema, bins, categories, labels and weights, learned as in memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from spinney.data.columns import Source, column_label, default_names
 from spinney.data.features import Feature
 from spinney.data.schema import Schema
 from spinney.data.store.column_facts import CategoryFacts, ColumnFacts, NumberFacts, TargetFacts
-from spinney.data.store.errors import located
+from spinney.data.store.errors import SourceChangedError, located
 from spinney.data.store.manifest import Bins, TargetColumns
 from spinney.data.store.roles import RowBatch
 from spinney.native import core
@@ -177,7 +177,8 @@ class Surveyor:
     def _start(self, batch: RowBatch) -> None:
         """Learn the width of the table from the first rows."""
         if self._columns:
-            if (batch.weights is not None) != self._has_weights or (batch.group is not None) != self._has_group:
+            found = batch.weights is not None, batch.group is not None
+            if found != (self._has_weights, self._has_group):
                 raise InputError("Some batches have weights or groups, and others have none.")
             return
         source = batch.source
@@ -201,7 +202,8 @@ class Surveyor:
 
     def _check_width(self, source: Source) -> None:
         if source.shape[1] != len(self._columns):
-            raise InputError(f"There are {source.shape[1]} columns here, {len(self._columns)} in the rows before.")
+            n_found, n_before = source.shape[1], len(self._columns)
+            raise InputError(f"There are {n_found} columns here, {n_before} in the rows before.")
 
     def _masses(self, weights: Floats | None) -> Floats | None:
         return self._facts.masses(weights) if self._facts.varied and weights is not None else None
@@ -246,12 +248,13 @@ class Surveyor:
         if not self._n_rows:
             raise InputError("Found array with 0 sample(s): the source has no rows.")
         if self._n_rows != self._facts.n_rows:
-            raise InputError(
-                f"The source has {self._n_rows} rows, and had {self._facts.n_rows} when they were counted: it "
-                "changed while it was read."
+            raise SourceChangedError(
+                f"The source has {self._n_rows} rows, and had {self._facts.n_rows} when they were counted: "
+                "it changed while it was read."
             )
         names = self._names or default_names(len(self._columns))
-        features, category_bins = [], []
+        features: list[Feature] = []
+        category_bins: list[NDArray[np.uint32] | None] = []
         for name, column in zip(names, self._columns, strict=True):
             if column.is_categorical:
                 categories, masses = column.categories.finish(column.label)

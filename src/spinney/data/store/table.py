@@ -153,9 +153,7 @@ class BinnedTable(Table):
             None if make is None else lambda i: make(chosen[i]),
         )
 
-    def replace(
-        self, schema: Schema, make: Callable[[int], Column], changed: Collection[int]
-    ) -> BinnedTable:
+    def replace(self, schema: Schema, make: Callable[[int], Column], changed: Collection[int]) -> BinnedTable:
         """Return a table with some columns replaced; the others are still those of the store.
 
         Parameters

@@ -59,7 +59,7 @@ def find_files(source: Any) -> list[Path]:
         elif path.is_file():
             found.append(path)
         else:
-            matches = [Path(name) for name in sorted(glob.glob(text, recursive=True))]
+            matches = [Path(name) for name in sorted(glob.glob(text, recursive=True))]  # noqa: PTH207
             matches = [name for name in matches if name.is_file()]
             if not matches:
                 raise InputError(f"There is no file {show_value(text)}.")
@@ -129,7 +129,8 @@ def same_files(first: list[Any], second: list[Any]) -> str | None:
     """
     for one, other in zip(first, second, strict=False):
         small = one[1] <= _SMALL_FILE
-        if one[0] != other[0] or one[1] != other[1] or one[3] != other[3] or (one[2] != other[2] and not small):
+        same = one[0] == other[0] and one[1] == other[1] and one[3] == other[3]
+        if not same or (one[2] != other[2] and not small):
             return str(other[0])
     if len(first) != len(second):
         longer = first if len(first) > len(second) else second
@@ -328,9 +329,8 @@ def _types_of_csv(path: Path) -> tuple[dict[str, Any], int]:
 
 def _header(path: Path) -> list[str]:
     """Return the names of the columns of a CSV file."""
-    opened = gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
-    with opened as stream:
-        text = io.TextIOWrapper(stream, "utf-8-sig", newline="")  # type: ignore[arg-type]
+    with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as stream:
+        text = io.TextIOWrapper(stream, "utf-8-sig", newline="")
         return next(csv.reader(text, delimiter=_delimiter(path)), [])
 
 
