@@ -49,8 +49,10 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
 	$(BIN)/clang-format -i $(CPP)
 
+# make bench DATA=FOLDER: also over the real tables of a folder (see benchmarks/tables.py).
 bench: core $(VENV)/.bench
 	$(BIN)/python -m benchmarks.run
+	$(BIN)/python -m benchmarks.tables all $(if $(DATA),--data $(DATA))
 
 agreement: $(VENV)/.dev $(VENV)/.exports core
 	$(BIN)/pytest -n 2 -m "long or not long" tests/export

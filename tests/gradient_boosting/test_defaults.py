@@ -134,6 +134,23 @@ def test_a_loss_without_value_is_not_stopped_early():
     assert by_name.do_early_stopping_
 
 
+@pytest.mark.parametrize("growth", ["leaf-wise", "symmetric", "mixed"])
+def test_hessians_of_zero_do_not_make_leaves_of_any_size(growth):
+    class Signs(Loss):
+        def gradient(self, y, score):
+            return np.sign(score - y)
+
+        def hessian(self, y, score):
+            return np.zeros(len(y))
+
+    X, y = rows()
+    settings = {"growth": growth, "n_estimators": 20, "random_state": 0}
+    model = GradientBoostingRegressor(Signs(), l2_regularization=0.0, **settings).fit(X, y + X[:, 0])
+    assert (model.ensemble_.value == 0).all()
+    bounded = GradientBoostingRegressor(Signs(), **settings).fit(X, y + X[:, 0])
+    assert (bounded.ensemble_.value != 0).any() == (growth != "leaf-wise")
+
+
 def test_small_targets_are_not_stopped_sooner():
     X, y = rows(300)
     y = y + X[:, 0]

@@ -67,6 +67,7 @@ def requested_metadata(final: Any, given: Mapping[str, Any]) -> dict[str, Any]:
 class _Stacking(TransformerMixin, _NamedEnsemble):  # type: ignore[misc]
     """Base class of stacks: members, their out-of-fold predictions, and the final estimator on top."""
 
+    _has_default_members: ClassVar[bool] = True
     _required_attributes: ClassVar[tuple[str, ...]] = ("final_estimator_", "stack_method_")
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = RULES | {
         "stack_method": (OneOf("auto", *METHODS),),
@@ -133,7 +134,7 @@ class _Stacking(TransformerMixin, _NamedEnsemble):  # type: ignore[misc]
         final = self.final_estimator
         if not AnyEstimator().allows(final) or not self._has_same_task(final):
             raise InputError(f"The final_estimator should be a {self._kind()}. Got {show_value(final)}.")
-        return self._make_copy(final, len(self.estimators), task.seed)
+        return self._make_copy(final, len(self._pairs()), task.seed)
 
     def _fit_final(
         self, final: Any, table: Any, y: NDArray[Any], sample_weight: Any = None, **metadata: Any
@@ -304,8 +305,10 @@ class StackingClassifier(ClassifierMixin, _Stacking):  # type: ignore[misc]
 
     Parameters
     ----------
-    estimators : list of (str, estimator) pairs
-        The members by name; "drop" leaves one out.
+    estimators : list of (str, estimator) pairs or None, default=None
+        The members by name; "drop" leaves one out. None is gradient boosting, a random
+        forest, extra-trees and a linear model, all at their defaults; only the forests if y has several
+        columns.
     final_estimator : classifier or None, default=None
         The level-two learner. None is multi-response linear regression with non-negative weights,
         :class:`spinney.ensembles.MultiResponseClassifier`, or :class:`~spinney.LogisticRegression` if a
@@ -418,8 +421,9 @@ class StackingRegressor(RegressorMixin, _Stacking):  # type: ignore[misc]
 
     Parameters
     ----------
-    estimators : list of (str, estimator) pairs
-        The members by name; "drop" leaves one out.
+    estimators : list of (str, estimator) pairs or None, default=None
+        The members by name; "drop" leaves one out. None is gradient boosting, a random
+        forest, extra-trees and a linear model, all at their defaults.
     final_estimator : regressor or None, default=None
         The level-two learner. None is least squares with non-negative weights (Breiman, 1996),
         :class:`spinney.ensembles.LeastSquaresRegressor`.

@@ -134,6 +134,8 @@ def _forest(model: Any) -> Scoring:
 
 def _boosting(model: Any) -> Scoring:
     statistics: TargetStatistics | None = vars(model).get("statistics_")
+    if isinstance(model.loss_, losses.MultiQuantileLoss):
+        raise refuse(model, "it sorts its quantiles", "Fit one model per quantile.")
     columns = own_columns(model.schema_) if statistics is None else _encoded(model.schema_, statistics)
     n_scores = model.n_trees_per_iteration_
     trees = model.ensemble_[: model.best_iteration_ * n_scores]

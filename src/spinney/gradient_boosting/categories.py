@@ -9,6 +9,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from spinney.core.arrays import chunk_bincount, chunk_mean
 from spinney.core.errors import ModelFileError
 from spinney.core.seeds import stream
 from spinney.data.features import Feature
@@ -80,7 +81,7 @@ class TargetStatistics(Persistent):
         cls, table: Table, features: Sequence[int], targets: Floats, weights: Floats
     ) -> TargetStatistics:
         """Compute the means of all rows; targets (n_rows, n_targets), weights (n_rows,)."""
-        prior = np.average(targets, axis=0, weights=weights)
+        prior = chunk_mean(targets, weights)
         means = []
         for j in features:
             total, away = level_sums(table, j, targets - prior, weights)
@@ -99,7 +100,7 @@ class TargetStatistics(Persistent):
 
         Rows of weight 0 are held out and encoded like new rows.
         """
-        prior = np.average(targets, axis=0, weights=weights)
+        prior = chunk_mean(targets, weights)
         rank = np.empty(table.n_rows, dtype=np.int64)
         rank[stream(seed, _ORDER_STREAM).permutation(table.n_rows)] = np.arange(table.n_rows)
         away, held = targets - prior, weights == 0
@@ -172,7 +173,7 @@ def level_sums(table: Table, j: int, targets: Floats, weights: Floats) -> tuple[
     """
     level, n_levels = _levels(table, j)
     sums: Floats = np.column_stack(
-        [np.bincount(level, part, n_levels) for part in (weights, *(weights * targets.T))]
+        [chunk_bincount(level, part, n_levels) for part in (weights, *(weights * targets.T))]
     )
     return sums[:, 0], sums[:, 1:]
 
@@ -218,7 +219,7 @@ def code_grouped(
 
 def _groups(table: Table, j: int, targets: Floats, weights: Floats, smoothing: float) -> NDArray[np.uint32]:
     """Return the group of each level of a feature.  -> (n_levels,)"""
-    total, sums = level_sums(table, j, targets - np.average(targets, axis=0, weights=weights), weights)
+    total, sums = level_sums(table, j, targets - chunk_mean(targets, weights), weights)
     total, sums = total[:-1], sums[:-1]  # the last is the missing bin
     means = sums / (total + max(smoothing, 1e-300))[:, None]
     if means.shape[1] > 1:  # several classes are projected onto their first principal component
