@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from spinney.core.arrays import Floats
-from spinney.core.errors import InputError, show_value
+from spinney.core.errors import InputError, InputTypeError, show_value
 from spinney.core.progress import ProgressBar
 from spinney.data.store.errors import SourceChangedError, StoreError
 from spinney.data.store.files import CATEGORIES, CODES, GROUP, TARGET, WEIGHTS, BlockFiles
 from spinney.data.store.manifest import MANIFEST, ROWS_STEP, Manifest, read_manifest, write_manifest
 from spinney.data.store.roles import Roles, RowBatch, where_changed
-from spinney.data.store.sources import BatchSource, frame_columns, is_paths, open_batches
+from spinney.data.store.sources import BatchSource, TableSource, frame_columns, open_batches
 from spinney.data.store.survey import Survey, Surveyor, WeightFacts
 from spinney.data.store.table_files import same_files
 from spinney.data.store.writer import BlockWriter
@@ -88,9 +88,7 @@ def build_store(source: Any, path: Path, options: BuildOptions, *, overwrite: bo
     overwrite : bool
         Whether to replace another store.
     """
-    names = None if is_paths(source) else frame_columns(source)
-    roles, arrays = Roles.read(options.target, options.sample_weight, options.group, options.features, names)
-    batches = open_batches(source, path, arrays)
+    batches, roles = _open(source, path, options)
     _check_directory(path)
     fingerprint = batches.fingerprint()
     earlier = None if overwrite else _earlier(path, fingerprint, options)
@@ -107,6 +105,21 @@ def build_store(source: Any, path: Path, options: BuildOptions, *, overwrite: bo
         except BaseException:
             _forget_unless_resumable(path, fingerprint)
             raise
+
+
+def _open(source: Any, path: Path, options: BuildOptions) -> tuple[BatchSource, Roles]:
+    """Open a source, and find out which of its columns are what."""
+    opened = open_batches(source, path)
+    names = (frame_columns(source) or []) if opened is None else None
+    roles, arrays = Roles.read(options.target, options.sample_weight, options.group, options.features, names)
+    if opened is None:
+        return TableSource(source, arrays), roles
+    if not arrays.is_empty:
+        raise InputTypeError(
+            "target, sample_weight or group is an array, but the source is not a table in memory",
+            fix="Name a column of the source instead.",
+        )
+    return opened, roles
 
 
 def _check_directory(path: Path) -> None:
@@ -155,8 +168,7 @@ def check_same_source(manifest: Manifest, source: Any, path: Path) -> None:
     path : Path
         Directory of the store.
     """
-    roles = Roles.read(None, None, None, None)[1]
-    fingerprint = open_batches(source, path, roles).fingerprint()
+    fingerprint = _open(source, path, BuildOptions())[0].fingerprint()
     if fingerprint is None or manifest.fingerprint is None:
         raise SourceChangedError(f"The source of the store {str(path)!r} is not files to be compared.")
     name = same_files(manifest.fingerprint, fingerprint)

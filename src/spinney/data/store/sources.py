@@ -77,8 +77,8 @@ class RowArrays:
         return self.target is None and self.weights is None and self.group is None
 
 
-def open_batches(source: Any, directory: Path, rows: RowArrays) -> BatchSource:
-    """Open any supported source.
+def open_batches(source: Any, directory: Path) -> BatchSource | None:  # noqa: PLR0911
+    """Open any supported source but a table in memory, which is a `TableSource`.
 
     Parameters
     ----------
@@ -86,27 +86,12 @@ def open_batches(source: Any, directory: Path, rows: RowArrays) -> BatchSource:
         See `BinnedDataset.build`.
     directory : Path
         Where a stream that can be read only once is kept until the store is built.
-    rows : RowArrays
-        Arrays that belong to a table in memory.
 
     Returns
     -------
-    BatchSource
-        The rows.
+    BatchSource or None
+        The rows; None if the source is a table in memory.
     """
-    opened = _open_lazy(source, directory)
-    if opened is None:
-        return TableSource(source, rows)
-    if not rows.is_empty:
-        raise InputTypeError(
-            "target, sample_weight and group are arrays, but the source is not a table in memory",
-            fix="Name columns of the source instead.",
-        )
-    return opened
-
-
-def _open_lazy(source: Any, directory: Path) -> BatchSource | None:  # noqa: PLR0911
-    """Open a source that is not a table in memory, None if it is one."""
     if is_paths(source):
         from spinney.data.store.table_files import FilesSource
 
@@ -126,9 +111,7 @@ def _open_lazy(source: Any, directory: Path) -> BatchSource | None:  # noqa: PLR
         return None
     if hasattr(source, "__arrow_c_stream__"):
         return ArrowStreamSource(source)
-    if _is_frames(source):
-        return FramesSource(source)
-    return None
+    return FramesSource(source) if _is_frames(source) else None
 
 
 def is_paths(source: Any) -> bool:
