@@ -252,7 +252,7 @@ class GradientBoostingRanker(_BaseGradientBoosting):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: ArrayLike | None = None,
         *,
         group: ArrayLike | None = None,
@@ -316,7 +316,7 @@ class GradientBoostingRanker(_BaseGradientBoosting):
         cls,
         path: str | os.PathLike[str],
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: ArrayLike | None = None,
         *,
         group: ArrayLike | None = None,
@@ -446,7 +446,7 @@ class GradientBoostingRanker(_BaseGradientBoosting):
     def score(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: ArrayLike | None = None,
         *,
         group: ArrayLike | None = None,
