@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
 
 from spinney.core.errors import InputError, show_value
 from spinney.data.features import Feature as TableFeature
@@ -28,6 +29,7 @@ from spinney.export.expressions import (
     WeightedSum,
 )
 from spinney.export.onnx_fractions import add_fractional_tree
+from spinney.export.onnx_pipeline import put_transformers_first
 from spinney.export.onnx_trees import (
     EnsembleAttributes,
     collect_projections,
@@ -45,7 +47,9 @@ _IR_VERSION = 10
 _OUTPUTS = ("label", "probabilities", "scores", "values")
 
 
-def to_onnx(model: Any, *, dtype: Literal["float64", "float32"] = "float64") -> onnx.ModelProto:
+def to_onnx(
+    model: Any, *, dtype: Literal["float64", "float32"] = "float64", X: Any = None
+) -> onnx.ModelProto:
     """Return a fitted model as an ONNX graph (opset 21, ai.onnx.ml 5).
 
     Trees are the operator TreeEnsemble in double precision: rows reach the same leaves as in Python, and sums
@@ -57,11 +61,14 @@ def to_onnx(model: Any, *, dtype: Literal["float64", "float32"] = "float64") -> 
 
     Parameters
     ----------
-    model : estimator
-        A fitted tree, forest, boosted, bagged, voting, stacked or linear model.
+    model : estimator or sklearn.pipeline.Pipeline
+        A fitted tree, forest, boosted, bagged, voting, stacked, linear or support vector model; or a pipeline
+        that ends in one, whose transformers the package ``skl2onnx`` converts.
     dtype : {"float64", "float32"}, default="float64"
         Type of numbers. With "float32" thresholds are rounded down, so that rows of float32 numbers reach
         the same leaves, and values are rounded.
+    X : array-like or data frame or None, default=None
+        Some rows of the input of a pipeline, for the names and types of its columns.
 
     Returns
     -------
@@ -88,8 +95,10 @@ def to_onnx(model: Any, *, dtype: Literal["float64", "float32"] = "float64") -> 
         import onnx
     except ImportError as error:
         raise ImportError("to_onnx needs the package onnx: pip install spinney[onnx].") from error
-    graph = _Graph(model, describe_scoring(model), np.dtype(dtype))
-    result = graph.build()
+    final = model[-1] if isinstance(model, Pipeline) else model
+    result = _Graph(final, describe_scoring(final), np.dtype(dtype)).build()
+    if isinstance(model, Pipeline) and len(model) > 1:
+        result = put_transformers_first(result, model[:-1], X)
     onnx.checker.check_model(result, full_check=True)
     return result
 
