@@ -13,6 +13,8 @@ from spinney.bayes import BernoulliNB as BernoulliNB
 from spinney.bayes import CategoricalNB as CategoricalNB
 from spinney.bayes import GaussianNB as GaussianNB
 from spinney.bayes import MultinomialNB as MultinomialNB
+from spinney.data import DateExpander as DateExpander
+from spinney.data import expand_dates as expand_dates
 from spinney.discriminant import LinearDiscriminantAnalysis as LinearDiscriminantAnalysis
 from spinney.ensembles import EnsembleSelectionClassifier as EnsembleSelectionClassifier
 from spinney.ensembles import EnsembleSelectionRegressor as EnsembleSelectionRegressor
@@ -69,6 +71,8 @@ from spinney.perturb import OutputCodeClassifier as OutputCodeClassifier
 from spinney.perturb import OutputFlippingClassifier as OutputFlippingClassifier
 from spinney.perturb import OutputSmearingRegressor as OutputSmearingRegressor
 from spinney.plotting import plot_tree as plot_tree
+from spinney.reporting import Report as Report
+from spinney.reporting import report as report
 from spinney.svm import SVC as SVC
 from spinney.svm import SVR as SVR
 from spinney.svm import OneClassSVM as OneClassSVM
