@@ -14,6 +14,8 @@ from spinney.bayes import BernoulliNB as BernoulliNB
 from spinney.bayes import CategoricalNB as CategoricalNB
 from spinney.bayes import GaussianNB as GaussianNB
 from spinney.bayes import MultinomialNB as MultinomialNB
+from spinney.data import DateExpander as DateExpander
+from spinney.data import expand_dates as expand_dates
 from spinney.discriminant import LinearDiscriminantAnalysis as LinearDiscriminantAnalysis
 from spinney.ensembles import EnsembleSelectionClassifier as EnsembleSelectionClassifier
 from spinney.ensembles import EnsembleSelectionRegressor as EnsembleSelectionRegressor

@@ -128,20 +128,27 @@ class StopAfter:
 
 
 class Progress:
-    """Callback that shows a progress bar with the newest scores on standard error.
+    """Callback that shows the newest scores in a progress bar, or in messages of the logger ``spinney``.
+
+    The bar is drawn on standard error, or in the output of a notebook cell. There are messages instead if the
+    logger is enabled for INFO, such as after ``logging.basicConfig(level="INFO")``.
 
     Parameters
     ----------
     console : rich.console.Console or None, default=None
-        Where to draw; None is standard error.
+        Where to draw; None is standard error, or the notebook.
+    every : int, default=1
+        Number of rounds between two messages; 1 logs ten messages in all.
 
     Examples
     --------
     >>> model.fit(X, y, callbacks=[Progress()])  # doctest: +SKIP
     """
 
-    def __init__(self, console: Console | None = None) -> None:
-        self.console = console
+    def __init__(self, console: Console | None = None, every: int = 1) -> None:
+        if not every > 0:
+            raise InputError(f"every={every!r} of Progress must be a number above 0.")
+        self.console, self.every = console, every
         self._bar: ProgressBar | None = None
         self._pass: tuple[str, int] | None = None
 
@@ -160,7 +167,8 @@ class Progress:
 
     def _start(self, title: str, n_done: int, n_rounds: int) -> None:
         self.end()
-        self._bar = ProgressBar(title, n_rounds, done=n_done, console=self.console).__enter__()
+        bar = ProgressBar(title, n_rounds, shown=self.every, done=n_done, console=self.console)
+        self._bar = bar.__enter__()
 
     def __call__(self, round: Round) -> None:
         """Redraw the bar; every pass has its own."""
