@@ -243,14 +243,14 @@ def fit_and_peak(name: str, problem: Problem) -> float:
 
 def phases(case: str, repeats: int, folder: Path | None = None) -> dict[str, float]:
     """Return the median seconds of each phase of Spinney's fit; what the core does not count is "other"."""
-    from spinney.gradient_boosting import base as gradient_base
+    from spinney.gradient_boosting import training_set as gradient_training
     from spinney.native import core
 
     problem = table(case, folder)
     runs: list[dict[str, float]] = []
     made: list[Any] = []
     seconds = {"bin": 0.0}
-    original_booster, original_code = core.Booster, gradient_base.code_table
+    original_booster, original_code = core.Booster, gradient_training.code_table
 
     def booster(*arguments: Any) -> Any:
         made.append(original_booster(*arguments))
@@ -262,7 +262,7 @@ def phases(case: str, repeats: int, folder: Path | None = None) -> dict[str, flo
         seconds["bin"] = time.perf_counter() - begin
         return matrix
 
-    core.Booster, gradient_base.code_table = booster, code  # type: ignore[misc,assignment]
+    core.Booster, gradient_training.code_table = booster, code  # type: ignore[misc,assignment]
     try:
         for _ in range(repeats):
             begin = time.perf_counter()
@@ -271,7 +271,7 @@ def phases(case: str, repeats: int, folder: Path | None = None) -> dict[str, flo
             times = {"bin": seconds["bin"], **made.pop().times}
             runs.append({**times, "other": total - sum(times.values()), "total": total})
     finally:
-        core.Booster, gradient_base.code_table = original_booster, original_code  # type: ignore[misc]
+        core.Booster, gradient_training.code_table = original_booster, original_code  # type: ignore[misc]
     return {name: float(np.median([run[name] for run in runs])) for name in runs[0]}
 
 

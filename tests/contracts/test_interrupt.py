@@ -9,6 +9,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import joblib
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -64,23 +65,24 @@ def is_unfitted(model):
 def test_ctrl_c_stops_a_fit_at_any_poll(learner, n_jobs):
     """The interrupt is injected at a poll of the core; `core.interrupt_at_poll` needs no clock."""
     X, y = small_problem(learner)
-    whole = learner.with_threads(n_jobs)
-    n_polls = count_polls(whole, X, y)
-    assert n_polls > 1
-    for at in spread(n_polls):
-        model = learner.with_threads(n_jobs)
-        core.interrupt_at_poll(at)
-        try:
-            model.fit(X, y)
-        except KeyboardInterrupt:
-            assert is_unfitted(model)
-        else:  # with two threads, how many polls the calling thread makes depends on what it has to do
-            assert n_jobs > 1
-            assert at > 1
-            assert core.polls_until_interrupt() > 0
-        finally:
-            core.interrupt_at_poll(0)
-        assert_array_equal(model.fit(X, y).predict(X), whole.predict(X))
+    with joblib.parallel_config("threading", n_jobs=n_jobs):  # for learners without n_jobs
+        whole = learner.with_threads(n_jobs)
+        n_polls = count_polls(whole, X, y)
+        assert n_polls > 1
+        for at in spread(n_polls):
+            model = learner.with_threads(n_jobs)
+            core.interrupt_at_poll(at)
+            try:
+                model.fit(X, y)
+            except KeyboardInterrupt:
+                assert is_unfitted(model)
+            else:  # with two threads, how many polls the calling thread makes depends on what it has to do
+                assert n_jobs > 1
+                assert at > 1
+                assert core.polls_until_interrupt() > 0
+            finally:
+                core.interrupt_at_poll(0)
+            assert_array_equal(model.fit(X, y).predict(X), whole.predict(X))
 
 
 @pytest.mark.parametrize("learner", NETWORKS, ids=lambda learner: learner.name)
