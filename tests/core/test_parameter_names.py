@@ -17,8 +17,6 @@ from spinney.core.parameter_names import PEER_NAMES, PEERS
         (sp.DecisionTreeClassifier, "max_dept", "max_depth"),
         (sp.RandomForestClassifier, "subsample", "max_samples"),
         (sp.GradientBoostingClassifier, "reg_lambda", "l2_regularization"),
-        (sp.GradientBoostingRegressor, "objective", "loss"),
-        (sp.HistGradientBoostingRegressor, "n_estimators", "max_iter"),
         (sp.BaggingClassifier, "base_estimator", "estimator"),
         (sp.SVC, "gama", "gamma"),
     ],
