@@ -191,6 +191,7 @@ def test_trees_are_chosen_zoomed_and_folded(visit):
     def visible():
         return sum(one.is_visible() for one in page.query_selector_all(nodes))
 
+    page.click("[data-fold=none]")
     total = visible()
     page.click("[data-fold=all]")
     assert visible() == 3
