@@ -14,7 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from spinney.adaboost import algorithms
 from spinney.adaboost.algorithms import Algorithm, find_algorithm
-from spinney.adaboost.base import RULES, _BaseAdaBoost
+from spinney.adaboost.base import (
+    RULES,
+    _BaseAdaBoost,
+    in_stages,
+    per_output,
+    scores_of_outputs,
+    side_by_side,
+)
 from spinney.adaboost.members import Members, StumpTables, Task, flatten, predict_members
 from spinney.adaboost.rounds import (
     LOSSES,
@@ -34,7 +41,6 @@ from spinney.data.weights import check_weights
 from spinney.inspect.explainable import Explainable
 from spinney.io import require
 from spinney.members.fitting import takes_weights
-from spinney.members.outputs import in_stages, per_output, scores_of_outputs, side_by_side
 from spinney.members.tables import check_labels, count_rows
 from spinney.tree.tree_sum import TreeSum
 from spinney.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
