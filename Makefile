@@ -28,7 +28,7 @@ TESTS ?= tests/smoke tests/core tests/tree tests/trees
 .PHONY: demo test test-native agreement drop-in lint format bench sanitize sanitize-threads arm clang fuzz prove docs wheel smoke matrix build build-all core clean
 
 demo: build
-	$(BIN)/python -m spinney.demo
+	$(BIN)/python -m spinney demo
 
 test: $(VENV)/.dev test-native
 	$(BIN)/pytest -n 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
@@ -204,6 +204,8 @@ class Checkpoint:
         Save after every ``every`` rounds.
     seconds : float or None, default=None
         Save once this many seconds have passed since the last time. Without either, every 60 seconds.
+    metadata : dict or None, default=None
+        Plain values to store beside the model, see `spinney.save`.
 
     Examples
     --------
@@ -212,12 +214,16 @@ class Checkpoint:
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], every: int | None = None, seconds: float | None = None
+        self,
+        path: str | os.PathLike[str],
+        every: int | None = None,
+        seconds: float | None = None,
+        metadata: Mapping[str, Any] | None = None,
     ) -> None:
         for name, value in (("every", every), ("seconds", seconds)):
             if value is not None and not value > 0:
                 raise InputError(f"The {name} of a Checkpoint is {value!r}; it must be a number above 0.")
-        self.path, self.every = path, every
+        self.path, self.every, self.metadata = path, every, metadata
         self.seconds = 60.0 if every is None and seconds is None else seconds
         self._last = time.monotonic()
 
@@ -244,7 +250,7 @@ class Checkpoint:
         due = self.every is not None and round.number % self.every == 0
         due = due or (self.seconds is not None and time.monotonic() - self._last >= self.seconds)
         if due:
-            save(round.model(), self.path)
+            save(round.model(), self.path, metadata=self.metadata)
             self._last = time.monotonic()
 
 
