@@ -25,6 +25,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
 
 MODULES = (
     "spinney.datasets",
+    "spinney.model_selection",
     "spinney.inspect",
     "spinney.plotting",
     "spinney.conformal",
@@ -62,7 +63,10 @@ def public_names() -> dict[str, Any]:
 def module_names(module: str) -> dict[str, Any]:
     """Return the public objects of a module that `spinney` itself does not have."""
     loaded, known = import_module(module), public_names()
-    return {name: getattr(loaded, name) for name in loaded.__all__ if name not in known}
+    found = {name: getattr(loaded, name) for name in loaded.__all__ if name not in known}
+    return {
+        name: value for name, value in found.items() if inspect.isroutine(value) or inspect.isclass(value)
+    }
 
 
 def pages() -> dict[str, str]:
@@ -93,7 +97,7 @@ def _grouped() -> dict[str, list[str]]:
         ]
         found[heading] = sorted(members)
         rest = {name: value for name, value in rest.items() if name not in members}
-    return found | {"Functions": sorted(rest)}
+    return found | {"Functions and others": sorted(rest)}
 
 
 def _index() -> str:
@@ -110,7 +114,7 @@ def _index() -> str:
 def _module_page(module: str) -> str:
     names = module_names(module)
     lines = [f"# {module}", "", _prose(inspect.getdoc(import_module(module)) or ""), ""]
-    also = sorted(set(import_module(module).__all__) - set(names))
+    also = sorted(set(import_module(module).__all__) & set(public_names()))
     if also:
         lines += ["Also: " + ", ".join(f"[`{name}`]({name}.md)" for name in also) + ".", ""]
     for name, value in names.items():
