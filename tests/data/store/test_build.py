@@ -1,4 +1,4 @@
-"""Stores that are damaged, half-written, foreign or stale are noticed; a build goes on where it was stopped."""
+"""Damaged, half-written, foreign and stale stores are noticed; a build goes on where it was stopped."""
 
 import os
 import shutil
@@ -128,7 +128,7 @@ def test_foreign_directories_are_refused(frame, tmp_path):
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "three years of work"
 
 
-class Stopped(Exception):
+class StoppedError(Exception):
     pass
 
 
@@ -138,7 +138,7 @@ def stop_at_block(monkeypatch, n):
 
     def stopping(self, rows):
         if self._next == n:
-            raise Stopped
+            raise StoppedError
         flush(self, rows)
 
     monkeypatch.setattr(writer.BlockWriter, "_flush", stopping)
@@ -150,7 +150,7 @@ def test_a_stopped_build_is_finished_by_the_next(n, files, store, tmp_path, monk
     monkeypatch.setattr(writer, "_CHECKPOINT_BYTES", 1)
     with monkeypatch.context() as context:
         stop_at_block(context, n)
-        with pytest.raises(Stopped):
+        with pytest.raises(StoppedError):
             BinnedDataset.build(files, half, **OPTIONS)
     with pytest.raises(StoreError, match=f"half-written: {n} of 3 blocks"):
         BinnedDataset.open(half)
@@ -165,7 +165,7 @@ def test_damaged_blocks_of_a_stopped_build_are_written_again(files, store, tmp_p
     monkeypatch.setattr(writer, "_CHECKPOINT_BYTES", 1)
     with monkeypatch.context() as context:
         stop_at_block(context, 2)
-        with pytest.raises(Stopped):
+        with pytest.raises(StoppedError):
             BinnedDataset.build(files, half, **OPTIONS)
     with (half / "codes.bin").open("r+b") as file:
         file.write(b"\x07")
@@ -176,9 +176,9 @@ def test_damaged_blocks_of_a_stopped_build_are_written_again(files, store, tmp_p
 def test_a_stopped_build_of_another_source_is_not_finished(frame, files, tmp_path, monkeypatch):
     with monkeypatch.context() as context:
         stop_at_block(context, 1)
-        with pytest.raises(Stopped):
+        with pytest.raises(StoppedError):
             BinnedDataset.build(files, tmp_path / "half", **OPTIONS)
-        with pytest.raises(Stopped):
+        with pytest.raises(StoppedError):
             BinnedDataset.build(frame[COLUMNS], tmp_path / "memory", **OPTIONS)
     assert not (tmp_path / "memory").exists()  # nobody could tell whether it is the same table again
     frame[COLUMNS][4000:].to_parquet(files / "2.parquet")

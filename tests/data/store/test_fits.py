@@ -167,5 +167,5 @@ def test_predictions_of_the_training_rows_are_those_of_their_values(frame, store
         model.predict_proba(stores["y", False]), model.predict_proba(frame[FEATURES])
     )
     other = BinnedDataset.build(frame[["a", "b", "zip"]], tmp_path / "store")
-    with pytest.raises(InputError, match="differs from that of the fit.* in column 'color'"):
+    with pytest.raises(InputError, match=r"differs from that of the fit.* in column 'color'"):
         model.predict(other)

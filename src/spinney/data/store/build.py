@@ -125,6 +125,22 @@ def _open(source: Any, path: Path, options: BuildOptions) -> tuple[BatchSource, 
     return opened, roles
 
 
+def open_source_batches(source: Any) -> BatchSource:
+    """Open the rows of any source; a stream that can be read only once is kept in the temporary directory.
+
+    Parameters
+    ----------
+    source : object
+        See `BinnedDataset.build`.
+
+    Returns
+    -------
+    BatchSource
+        The rows.
+    """
+    return _open(source, Path(tempfile.gettempdir()), BuildOptions())[0]
+
+
 def _check_directory(path: Path) -> None:
     """Refuse a directory that holds anything but a store."""
     if path.exists() and not path.is_dir():
