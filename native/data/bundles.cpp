@@ -51,6 +51,24 @@ class Joiner {
     std::vector<std::vector<std::uint8_t>> combinations;
 };
 
+/// The combinations of each code of the column at a place.
+SharedColumn share_column(const std::vector<std::vector<std::uint8_t>>& combinations, Size place) {
+    std::array<std::vector<std::uint8_t>, kBundleBins> by_code;
+    for (Size i = 0; i < combinations.size(); ++i)
+        by_code[combinations[i][place]].push_back(static_cast<std::uint8_t>(i));
+    SharedColumn out;
+    for (Size code = 1; code < kBundleBins; ++code)
+        if (by_code[code].size() > by_code[out.common].size()) out.common = static_cast<std::uint8_t>(code);
+    for (Size code = 0; code < kBundleBins; ++code) {
+        const auto& of_code = by_code[code];
+        if (code == out.common || of_code.empty()) continue;
+        out.combinations.insert(out.combinations.end(), of_code.begin(), of_code.end());
+        out.runs.push_back(
+            {static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(out.combinations.size())});
+    }
+    return out;
+}
+
 }  // namespace
 
 Bundles make_bundles(const CodeMatrix& x) {
@@ -58,8 +76,8 @@ Bundles make_bundles(const CodeMatrix& x) {
     const auto finish = [&](Bundle bundle, Joiner& joiner) {
         out.codes.emplace_back();
         if (bundle.shared()) {
-            for (const auto& codes : joiner.combinations)
-                bundle.codes_of.insert(bundle.codes_of.end(), codes.begin(), codes.end());
+            for (Size place = 0; place < bundle.features.size(); ++place)
+                bundle.columns.push_back(share_column(joiner.combinations, place));
             bundle.n_bins = joiner.combinations.size();
             out.codes.back() = joiner.codes;
         } else {
