@@ -72,6 +72,9 @@ class NodeHistograms {
     int threads_for(Size n_rows) const { return n_rows < kFewRows ? 1 : static_cast<int>(threads_.size()); }
     Stat* own_histogram(int thread);
 
+    /// A histogram whose bins in use are 0.
+    std::unique_ptr<Stat[]> cleared_histogram();
+
     const BoostTable& table_;
     std::vector<Thread> threads_;
     detail::HistogramPool pool_;
