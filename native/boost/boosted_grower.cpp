@@ -330,24 +330,32 @@ class ChunkedGrower final : public BoostedGrower {
         out.bounded = !o_.monotonic_cst.empty();
         out.lower = n.lower / u.value();
         out.upper = n.upper / u.value();
+        out.base = NewtonSearch::base_quality(out, out.l2);
         return out;
     }
 
     void search_bundle(Size child, const BoostNode& n, const NewtonNode& facts, Size s, int thread) {
         for (const std::uint32_t f : table_.bundles.bundles[s].features)
             if (allowed_[child][f])
-                found_[child][f] =
-                    search_feature(f, histograms_.column_bins(n.histogram.get(), n.total, f, thread), nullptr,
-                                   facts, thread);
+                search_feature(found_[child][f], f,
+                               histograms_.column_bins(n.histogram.get(), n.total, f, thread), nullptr, facts,
+                               thread);
     }
 
-    NewtonSplit search_feature(std::uint32_t f, const Stat* bins, const Stat* weights, NewtonNode facts,
-                               int thread) {
+    void search_feature(NewtonSplit& out, std::uint32_t f, const Stat* bins, const Stat* weights,
+                        const NewtonNode& facts, int thread) {
         const CodeColumn& column = table_.x.columns[f];
-        if (!o_.monotonic_cst.empty()) facts.direction = o_.monotonic_cst[f];
         NewtonSearch& search = scratch(thread).search;
-        return column.kind == ColumnKind::numeric ? search.numeric(bins, column.n_bins, weights, facts)
-                                                  : search.categorical(bins, column.n_bins, weights, facts);
+        const auto with = [&](const NewtonNode& own) {
+            if (column.kind == ColumnKind::numeric)
+                search.numeric(out, bins, column.n_bins, weights, own);
+            else
+                search.categorical(out, bins, column.n_bins, weights, own);
+        };
+        if (o_.monotonic_cst.empty()) return with(facts);
+        NewtonNode own = facts;
+        own.direction = o_.monotonic_cst[f];
+        with(own);
     }
 
     /// Choose among the features. Row weights are summed only for a split that would win and whose hessians
@@ -357,13 +365,13 @@ class ChunkedGrower final : public BoostedGrower {
         candidates_.clear();
         for (const std::uint32_t f : columns_.drawn()) {
             if (!allowed_[child][f]) continue;
-            if (o_.ledger && !found[f].sure) found[f] = search_with_weights(n, f, facts);
+            if (o_.ledger && !found[f].sure) search_with_weights(found[f], n, f, facts);
             if (found[f].found()) candidates_.push_back({found[f].gain, f});
         }
         while (FeatureGain* best = best_candidate(n.path)) {
             NewtonSplit& cut = found[best->feature];
             if (!cut.sure) {
-                cut = search_with_weights(n, best->feature, facts);
+                search_with_weights(cut, n, best->feature, facts);
                 best->gain = cut.gain;
                 continue;
             }
@@ -394,10 +402,10 @@ class ChunkedGrower final : public BoostedGrower {
         return cut.gain > 1e-12 * (g * g / h) && cut.gain * rows_->units.gain() > o_.min_gain && cut.gain > 0;
     }
 
-    NewtonSplit search_with_weights(const BoostNode& n, std::uint32_t f, const NewtonNode& facts) {
+    void search_with_weights(NewtonSplit& out, const BoostNode& n, std::uint32_t f, const NewtonNode& facts) {
         const Stat* bins = histograms_.column_bins(n.histogram.get(), n.total, f, 0);
         const auto weights = histograms_.sum_weights(n, ranges(n.id), *rows_, f);
-        return search_feature(f, bins, weights.data(), facts, 0);
+        search_feature(out, f, bins, weights.data(), facts, 0);
     }
 
     void write_ledger(Size child, const BoostNode& n, double unit) {
