@@ -47,7 +47,8 @@ class NodeHistograms {
     /// The histogram of all rows, which is that of the nodes of any level together.
     std::unique_ptr<Stat[]> copy(const BoostNode& root);
 
-    /// Bins of one column, out of those of its bundle; valid until the thread's next call.  total: of the node
+    /// Bins of one column, out of those of its bundle; valid until the thread's next call.  total: of the
+    /// node
     const Stat* column_bins(const Stat* histogram, Stat total, std::uint32_t feature, int thread) {
         const auto [s, place] = table_.bundles.place_of[feature];
         const Bundle& bundle = table_.bundles.bundles[s];

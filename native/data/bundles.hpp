@@ -33,7 +33,7 @@ struct SharedColumn {
 struct Bundle {
     std::vector<std::uint32_t> features;  // ascending; one: the bundle's code is the column's
     std::vector<SharedColumn> columns;    // (features.size(),) if shared, else empty
-    Size n_bins = 0;  // codes in use: missing included
+    Size n_bins = 0;                      // codes in use: missing included
 
     bool shared() const { return features.size() > 1; }
 };
