@@ -1,6 +1,7 @@
 // Registers what has no data: thread counts, seeds and the interrupt of tests.
 #include "bindings/arrays.hpp"
 #include "bindings/register.hpp"
+#include "core/chunk_sum.hpp"
 #include "core/seeds.hpp"
 #include "core/thread_pool.hpp"
 
@@ -24,6 +25,7 @@ auto draw_words(const Vector<std::uint64_t>& seeds, const Vector<std::uint32_t>&
 }  // namespace
 
 void register_core(nb::module_& m) {
+    m.attr("CHUNK_ROWS") = spinney::kChunkRows;
     m.def("available_cpus", &spinney::available_cpus,
           "Return the number of CPUs that the affinity mask and the container's quota allow.");
     m.def("interrupt_at_poll", &spinney::interrupt_at_poll, "n"_a,

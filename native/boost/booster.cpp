@@ -66,7 +66,7 @@ class TreeBooster final : public Booster {
                     return copy_gradients(begin, end, gradient + k, hessian + k, n_scores);
                 });
             });
-            out.push_back(grow(sums, k, {LossName::squared, 0}, interrupt));
+            out.push_back(grow(sums, k, {}, interrupt));
         }
         ++round_;
         ready_ = true;
@@ -243,10 +243,11 @@ class TreeBooster final : public Booster {
     /// of any size.
     static constexpr double kMaxStep = 4;
 
-    /// The Newton step of a leaf. A root that was not split has no step where its hessian is below the
-    /// minimum.
+    /// The Newton step of a leaf. Where the hessian is below the minimum there is none: a root that was not
+    /// split, or, without a penalty, a leaf of a symmetric tree, whose level is split as a whole.
     double newton_step(const LeafSums& sums, bool is_root, LossName loss) const {
         if (is_root && sums.hessian < o_.min_hessian) return 0;
+        if (o_.symmetric() && sums.hessian + o_.l2_regularization < o_.min_hessian) return 0;
         const double step = -sums.gradient / (sums.hessian + o_.l2_regularization);
         if (!std::isfinite(step)) return 0;
         return loss == LossName::squared ? step : std::clamp(step, -kMaxStep, kMaxStep);
@@ -284,8 +285,8 @@ class TreeBooster final : public Booster {
             add(range.begin, range.end);
             if (fits_all_rows()) add(range.out_begin, range.out_end);
         }
-        if (loss.name == LossName::huber) return huber_step(residuals, loss.parameter);
-        return weighted_quantile(residuals, loss.name == LossName::absolute ? 0.5 : loss.parameter);
+        if (loss.name == LossName::huber) return huber_step(residuals, loss.parameter(k));
+        return weighted_quantile(residuals, loss.name == LossName::absolute ? 0.5 : loss.parameter(k));
     }
 
     void update_scores(std::vector<double>& scores, const BoostedTree& tree, const BoostRows& rows,

@@ -18,13 +18,15 @@ void BoostTarget::set(const double* values, Size n_outputs, const double* row_we
     integer_weights = true;
     if (!row_weights || std::all_of(row_weights, row_weights + n, [](double w) { return w == 1.0; })) return;
     weights.assign(row_weights, row_weights + n);
-    total_weight = 0;
+    ChunkSum total;
     n_weighted = 0;
-    for (const double w : weights) {
-        total_weight += w;
+    for (Size r = 0; r < n; ++r) {
+        const double w = weights[r];
+        total.add(r, w);
         n_weighted += w > 0;
         integer_weights = integer_weights && w == std::floor(w);
     }
+    total_weight = total.total();
     integer_weights = integer_weights && total_weight < 0x1.0p28;
 }
 

@@ -11,14 +11,13 @@
 #include <utility>
 #include <vector>
 
+#include "core/chunk_sum.hpp"
 #include "core/thread_pool.hpp"
 #include "data/bundles.hpp"
 
 namespace spinney {
 
-/// Rows are worked on in chunks: a chunk's row numbers are 2 bytes, its columns stay in the caches, and sums
-/// of real numbers over chunks are added in the same order for any number of threads.
-inline constexpr Size kChunkRows = 16384;
+/// Rows are worked on in chunks: a chunk's row numbers are 2 bytes, and its columns stay in the caches.
 using LocalRow = std::uint16_t;
 
 /// Fifteen histograms of 256 sums leave room in a 32 KB cache for the rows that stream through.

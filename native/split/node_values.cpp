@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
+#include <utility>
 #include <vector>
 
+#include "core/chunk_sum.hpp"
 #include "core/exponential.hpp"
 #include "split/criteria.hpp"
 
@@ -97,47 +99,56 @@ void NodeValues::value(double* out, int width, const double* m, double lower, do
 }
 
 void NodeValues::class_weights(double* out, const NodeRows& node) const {
+    std::vector<double> part(static_cast<Size>(size_));
     for (Size i = 0; i < node.rows.size(); ++i) {
+        const Size row = node.rows[i];
         const double w = row_weight(node, i);
         int first = 0;
         for (int o = 0; o < target_.n_outputs; ++o) {
-            out[first +
-                target_.classes[static_cast<Size>(node.rows[i]) * static_cast<Size>(target_.n_outputs) +
-                                static_cast<Size>(o)]] += w;
+            part[static_cast<Size>(first + target_.classes[row * static_cast<Size>(target_.n_outputs) +
+                                                           static_cast<Size>(o)])] += w;
             first += target_.n_classes[static_cast<Size>(o)];
         }
+        if (i + 1 < node.rows.size() && static_cast<Size>(node.rows[i + 1]) / kChunkRows == row / kChunkRows)
+            continue;
+        for (Size k = 0; k < part.size(); ++k) out[k] += std::exchange(part[k], 0.0);
     }
 }
 
 void NodeValues::means(double* out, const NodeRows& node) const {
-    double w = 0;
-    for (Size i = 0; i < node.rows.size(); ++i) w += row_weight(node, i);
-    out[0] = w;
+    const auto sum = [&](auto&& term) {
+        ChunkSum out;
+        for (Size i = 0; i < node.rows.size(); ++i) out.add(node.rows[i], term(i));
+        return out.total();
+    };
+    const double w = out[0] = sum([&](Size i) { return row_weight(node, i); });
     for (int o = 0; o < target_.n_outputs; ++o) {
         double* m = out + 1 + 3 * o;
-        double mean = 0, correction = 0;
-        for (Size i = 0; i < node.rows.size(); ++i) mean += y(node, i, o) * (row_weight(node, i) / w);
+        const double mean = sum([&](Size i) { return y(node, i, o) * (row_weight(node, i) / w); });
         // The second pass corrects rounding; the mean of equal values is then exactly that value.
-        for (Size i = 0; i < node.rows.size(); ++i)
-            correction += (y(node, i, o) - mean) * (row_weight(node, i) / w);
-        m[0] = mean + correction;
-        for (Size i = 0; i < node.rows.size(); ++i) {
-            const double d = y(node, i, o) - m[0], v = y(node, i, o);
-            m[1] += row_weight(node, i) * d * d;
-            if (criterion_ == CriterionName::poisson && v > 0)
-                m[2] += row_weight(node, i) * v * log_same_bits(v);
-        }
+        m[0] = mean + sum([&](Size i) { return (y(node, i, o) - mean) * (row_weight(node, i) / w); });
+        m[1] = sum([&](Size i) {
+            const double d = y(node, i, o) - m[0];
+            return row_weight(node, i) * d * d;
+        });
+        if (criterion_ != CriterionName::poisson) continue;
+        m[2] = sum([&](Size i) {
+            const double v = y(node, i, o);
+            return v > 0 ? row_weight(node, i) * v * log_same_bits(v) : 0.0;
+        });
     }
 }
 
 void NodeValues::medians(double* out, const NodeRows& node) const {
     std::vector<std::pair<double, double>> pairs(node.rows.size());
     for (int o = 0; o < target_.n_outputs; ++o) {
-        double w = 0, deviation = 0;
+        ChunkSum weight;
         for (Size i = 0; i < node.rows.size(); ++i) {
             pairs[i] = {y(node, i, o), row_weight(node, i)};
-            w += pairs[i].second;
+            weight.add(node.rows[i], pairs[i].second);
         }
+        const double w = weight.total();
+        double deviation = 0;
         const double median = weighted_median(pairs);
         for (const auto& [value, weight] : pairs) deviation += std::abs(value - median) * (weight / w);
         out[0] = w;

@@ -1,4 +1,5 @@
-// The value, weight and impurity of fitted nodes, from the unscaled target in row order.
+// The value, weight and impurity of fitted nodes, from the unscaled target: sums over chunks of rows, which
+// are added in the order of the chunks.
 #pragma once
 
 #include <span>

@@ -1,6 +1,8 @@
 // Scaling of targets to integer row statistics.
 #include "split/statistics.hpp"
 
+#include "core/chunk_sum.hpp"
+
 namespace spinney {
 
 double detail::power_of_two_scale(double total) {
@@ -10,12 +12,17 @@ double detail::power_of_two_scale(double total) {
 
 namespace {
 
+double total_weight(const Target& target) {
+    ChunkSum sum;
+    for (Size r = 0; r < target.n_rows; ++r) sum.add(r, target.weight(r));
+    return sum.total();
+}
+
 void scale_weights(Statistics& out, const Target& target) {
-    double total = 0;
+    const double total = total_weight(target);
     bool integer = true, unit = true;
     for (Size r = 0; r < target.n_rows; ++r) {
         const double w = target.weight(r);
-        total += w;
         out.max_weight = std::max(out.max_weight, w);
         integer = integer && w == std::floor(w);
         unit = unit && w == 1.0;
@@ -34,9 +41,7 @@ Stat weight_in_steps(const Statistics& s, double w) {
 bool packable(const Statistics& s, const Target& target) {
     if (target.n_outputs != 1 || target.n_classes[0] != 2 || s.count_index >= 0) return false;
     if (s.unit_weights) return true;
-    double total = 0;
-    for (Size r = 0; r < target.n_rows; ++r) total += target.weight(r);
-    return s.weight_unit == 1.0 && total < 0x1.0p31;
+    return s.weight_unit == 1.0 && total_weight(target) < 0x1.0p31;
 }
 
 void fill_classes(Statistics& out, const Target& target, bool fractional) {
@@ -88,19 +93,19 @@ void fill_values(Statistics& out, const Target& target, bool centred) {
     out.stats.assign(n * stride, 0);
     out.value_unit.assign(m, 1.0);
     out.value_shift.assign(m, 0.0);
+    const double weight = total_weight(target);
     for (Size o = 0; o < m; ++o) {
-        double weight = 0, sum = 0, spread = 0;
-        for (Size r = 0; r < n; ++r) {
-            weight += target.weight(r);
-            sum += target.weight(r) *
-                   (target.values[r * m + o] * 0.5);  // halved: 1e308 + 1e308 must not overflow
-        }
-        const double shift = centred && weight > 0 ? std::clamp(sum / weight * 2.0, -1e308, 1e308) : 0.0;
+        ChunkSum sum, spread;
+        for (Size r = 0; r < n; ++r)  // halved: 1e308 + 1e308 must not overflow
+            sum.add(r, target.weight(r) * (target.values[r * m + o] * 0.5));
+        const double mean = sum.total() / weight * 2.0;  // not a number where two chunks overflowed
+        const double shift =
+            centred && weight > 0 && !std::isnan(mean) ? std::clamp(mean, -1e308, 1e308) : 0.0;
         const auto term = [&](Size r) {
             return target.weight(r) * (target.values[r * m + o] * 0.5 - shift * 0.5);
         };
-        for (Size r = 0; r < n; ++r) spread += std::abs(term(r)) * 0x1.0p-40;
-        const double scale = detail::power_of_two_scale(spread) * 0x1.0p-40;
+        for (Size r = 0; r < n; ++r) spread.add(r, std::abs(term(r)) * 0x1.0p-40);
+        const double scale = detail::power_of_two_scale(spread.total()) * 0x1.0p-40;
         out.value_shift[o] = shift;
         out.value_unit[o] = 2.0 / scale;
         for (Size r = 0; r < n; ++r) out.stats[r * stride + 1 + o] = std::llround(term(r) * scale);
@@ -121,9 +126,7 @@ Statistics make_statistics(const Target& target, bool counts, bool fractional, b
     scale_weights(out, target);
     if (fractional && out.weight_unit == 1.0) {
         // Keep the resolution that fractions of a row need.
-        double total = 0;
-        for (Size r = 0; r < target.n_rows; ++r) total += target.weight(r);
-        out.weight_unit = 1.0 / detail::power_of_two_scale(total);
+        out.weight_unit = 1.0 / detail::power_of_two_scale(total_weight(target));
         out.unit_weights = false;
     }
     out.count_index = counts && !out.unit_weights && !fractional ? 0 : -1;

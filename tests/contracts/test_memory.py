@@ -7,9 +7,9 @@ import pytest
 
 from contracts.learners import DEFAULTS
 
-# First there is nothing left: the limit is what the process has, and blocks of 64 KB fill what the heap has free.
-# Then allow a little more each time. Each class has a process of its own, forked from one that has imported
-# everything.
+# First there is nothing left: the limit is what the process has, and blocks of 64 KB fill what the heap has
+# free. Then allow a little more each time. Each class has a process of its own, forked from one that has
+# imported everything.
 _PROGRAM = """
 import os, resource, sys
 import numpy as np

@@ -1,4 +1,4 @@
-"""Element types of arrays, read from annotations."""
+"""Element types of arrays, read from annotations; sums over chunks of rows."""
 
 from types import GenericAlias
 
@@ -31,3 +31,30 @@ def test_element_types_are_found_however_ndarray_is_defined(alias, monkeypatch):
     }
     expected = {"node": (np.int32,), "share": (np.float32, np.float64)}
     assert arrays.array_types(Fields) == expected
+
+
+def chunks(n):
+    return [slice(begin, begin + arrays.CHUNK_ROWS) for begin in range(0, n, arrays.CHUNK_ROWS)]
+
+
+def test_sums_are_added_in_the_order_of_the_chunks():
+    values = np.random.default_rng(1).normal(size=(3 * arrays.CHUNK_ROWS + 5, 2))
+    weights = np.random.default_rng(2).random(len(values))
+    total, weight = np.zeros(2), 0.0
+    for rows in chunks(len(values)):
+        total = total + (values * weights[:, None])[rows].sum(axis=0)
+        weight += weights[rows].sum()
+    assert np.array_equal(arrays.chunk_mean(values, weights), total / weight)
+    assert arrays.chunk_sum(weights) == weight
+    assert np.array_equal(arrays.chunk_mean(values, None), arrays.chunk_sum(values) / len(values))
+
+
+@pytest.mark.parametrize("n_codes", [7, 3 * arrays.CHUNK_ROWS])
+def test_sums_per_code_are_added_in_the_order_of_the_chunks(n_codes):
+    rng = np.random.default_rng(3)
+    codes, weights = (
+        rng.integers(0, n_codes, 2 * arrays.CHUNK_ROWS + 9),
+        rng.random(2 * arrays.CHUNK_ROWS + 9),
+    )
+    expected = sum(np.bincount(codes[rows], weights[rows], n_codes) for rows in chunks(len(codes)))
+    assert np.array_equal(arrays.chunk_bincount(codes, weights, n_codes), expected)

@@ -1,6 +1,7 @@
 """Ensemble selection: who is chosen, from out-of-fold or held-out rows, by any metric, in bags."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -107,3 +108,46 @@ def test_regressors_are_chosen_by_squared_error_and_weights_of_rows_count():
     ).fit(frame.iloc[copies], values[copies])
     assert_allclose(by_weight.weights_, by_copies.weights_)
     assert_allclose(by_weight.predict(frame), by_copies.predict(frame))
+
+
+def mixed_rows(n=90):
+    """A table of a number with gaps, and a category that matters."""
+    rng = np.random.default_rng(5)
+    kind = rng.choice(["red", "green", "blue"], n)
+    number = np.where(rng.uniform(size=n) < 0.1, np.nan, rng.normal(size=n))
+    y = np.nan_to_num(number) + 2.0 * (kind == "red") + 0.2 * rng.normal(size=n)
+    return pd.DataFrame({"number": number, "kind": pd.Categorical(kind)}), y
+
+
+@pytest.mark.parametrize("name", ["EnsembleSelection", "Stacking"])
+def test_without_a_list_members_of_different_kinds_are_combined(name):
+    table, y = mixed_rows()
+    kinds = {"boosting", "random_forest", "extra_trees", "linear"}
+    regressor = getattr(sp, f"{name}Regressor")(cv=2, random_state=0)
+    assert set(regressor.named_estimators) == kinds and regressor.get_params()["estimators"] is None
+    regressor.fit(table, y)
+    assert set(regressor.named_estimators_) <= kinds and regressor.score(table, y) > 0.8
+    classifier = getattr(sp, f"{name}Classifier")(cv=2, random_state=0).fit(table, y > 1)
+    assert set(classifier.named_estimators_) <= kinds and classifier.score(table, y > 1) > 0.9
+    again = getattr(sp, f"{name}Classifier")(cv=2, random_state=0).fit(table, y > 1)
+    assert_array_equal(classifier.predict_proba(table), again.predict_proba(table))
+
+
+def test_default_members_learn_several_outputs():
+    table, y = mixed_rows()
+    labels = np.column_stack([y > 1, np.digitize(y, [0, 1])])
+    model = sp.EnsembleSelectionClassifier(cv=2, random_state=0).fit(table, labels)
+    assert set(model.named_estimators_) <= {"random_forest", "extra_trees"}
+    assert model.predict(table).shape == labels.shape
+    values = np.column_stack([y, -y])
+    assert sp.EnsembleSelectionRegressor(cv=2, random_state=0).fit(table, values).predict(table).shape == (
+        len(y),
+        2,
+    )
+
+
+def test_voting_and_fitted_members_have_no_default_list():
+    table, y = mixed_rows()
+    for model in (sp.VotingRegressor(), sp.EnsembleSelectionRegressor(cv="prefit")):
+        with pytest.raises(ValueError, match="non-empty list"):
+            model.fit(table, y)

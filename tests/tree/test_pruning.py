@@ -13,9 +13,9 @@ from spinney.tree.pruning import (
     cost_complexity,
     cost_complexity_path,
     leaf_losses,
-    pessimistic,
-    pre,
-    reduced_error,
+    no_better_split,
+    no_worse_as_leaf,
+    no_worse_pessimistically,
     staying,
     upper_error_rate,
 )
@@ -33,6 +33,18 @@ def fitted(name, sample_weight=None):
     X, y = load(return_X_y=True)
     weight = np.random.default_rng(0).integers(1, 4, len(y)) if sample_weight else None
     return model.fit(X, y, weight), X, y, weight
+
+
+def reduced_error(tree, leaf_loss, staying_loss):
+    return tree.subset(no_worse_as_leaf(tree, leaf_loss, staying_loss)[0])
+
+
+def pre(tree, leaf_loss, staying_loss):
+    return tree.subset(no_better_split(tree, leaf_loss, staying_loss)[0])
+
+
+def pessimistic(tree, confidence=0.25):
+    return tree.subset(no_worse_pessimistically(tree, confidence, row_weight=1.0)[0])
 
 
 # ---- cost-complexity ----

@@ -6,6 +6,7 @@ from sklearn import tree as sklearn_tree
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
 from spinney import DecisionTreeClassifier, DecisionTreeRegressor, ID3Classifier
+from spinney.io import dumps, loads
 from spinney.tree import pruning
 from spinney.tree.tree_arrays import TreeArrays
 from spinney.trees.pruning import ValidationRows, _losses_along_path, follow, losses
@@ -115,6 +116,57 @@ def test_the_ledger_follows_the_pruning():
     assert pruned.ledger_.node.max() < pruned.tree_.node_count
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_the_pruning_ledger_has_the_losses_of_every_decision(method):
+    X, y = noisy(300)
+    given = {} if method in ("pessimistic", "cost-complexity") else {"eval_set": noisy(200, seed=1)}
+    params = {
+        "pruning": method,
+        "random_state": 0,
+        "ccp_alpha": 0.004 if method == "cost-complexity" else 0.0,
+    }
+    full = DecisionTreeClassifier(random_state=0).fit(X, y).tree_
+    model = DecisionTreeClassifier(**params, ledger=True).fit(X, y, **given)
+    assert not hasattr(DecisionTreeClassifier(**params).fit(X, y, **given), "pruning_ledger_")
+    ledger = model.pruning_ledger_
+    assert_array_equal(ledger.node, np.flatnonzero(~full.is_leaf))
+    assert_array_equal(full.subset(marks(ledger, full)).feature, model.tree_.feature)
+    assert_array_equal(ledger.fitted_node, follow(full, model.tree_)[ledger.node])
+    if method in ("pre", "reduced-error"):
+        wrong = (full.value[0, 0].argmax() != np.searchsorted(model.classes_, given["eval_set"][1])).sum()
+        assert ledger.leaf_loss[0] == wrong
+        assert_array_equal(ledger.pruned, ledger.leaf_loss <= ledger.subtree_loss)
+    if method == "cost-complexity":
+        assert ledger.subtree_loss[0] == pytest.approx(
+            (full.weight * full.impurity)[full.is_leaf].sum() / 300
+        )
+        assert_array_equal(ledger.pruned, ledger.alpha <= 0.004)
+    again = loads(dumps(model)).pruning_ledger_
+    assert again.to_frame().equals(ledger.to_frame()) and len(ledger.to_frame()) == len(ledger) > 5
+
+
+def marks(ledger, tree):
+    marked = np.zeros(tree.node_count, dtype=bool)
+    marked[ledger.node[ledger.pruned]] = True
+    return marked
+
+
+def test_two_pruning_methods_are_both_recorded():
+    X, y = noisy(300)
+    model = DecisionTreeClassifier(pruning="pessimistic", ccp_alpha=0.02, ledger=True, random_state=0).fit(
+        X, y
+    )
+    ledger = model.pruning_ledger_
+    second = np.flatnonzero(np.diff(ledger.node) < 0)[0] + 1  # numbers start again
+    assert np.isnan(ledger.alpha[:second]).all() and not np.isnan(ledger.alpha[second])
+    kept = ledger.fitted_node[second:]
+    assert_array_equal(kept[kept >= 0], np.flatnonzero(np.isin(np.arange(model.tree_.node_count), kept)))
+    final = {
+        node for node, pruned in zip(kept, ledger.pruned[second:], strict=True) if node >= 0 and not pruned
+    }
+    assert final == set(np.flatnonzero(~model.tree_.is_leaf))
+
+
 def test_pruning_with_unbranched_categories():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 6, size=(200, 3))
@@ -130,17 +182,17 @@ def test_pruning_with_unbranched_categories():
 def test_validation_rows_are_weighted_by_class_like_training_rows(method):
     X, y = noisy(400)
     X_new, y_new = noisy(200, seed=2)
-    by_class = {0: 1.0, 1: 6.0}
-    weighted = DecisionTreeClassifier(pruning=method, class_weight=by_class).fit(
+    by_class = {0: 1.0, 1: 6.0}  # max_bins=None: sample weights choose the bins, class weights do not
+    weighted = DecisionTreeClassifier(max_bins=None, pruning=method, class_weight=by_class).fit(
         X, y, eval_set=(X_new, y_new)
     )
-    by_hand = DecisionTreeClassifier(pruning=method).fit(
+    by_hand = DecisionTreeClassifier(max_bins=None, pruning=method).fit(
         X,
         y,
         np.where(y == 1, 6.0, 1.0),
         eval_set=(X_new, y_new, np.where(y_new == 1, 6.0, 1.0)),
     )
-    unweighted = DecisionTreeClassifier(pruning=method).fit(
+    unweighted = DecisionTreeClassifier(max_bins=None, pruning=method).fit(
         X, y, np.where(y == 1, 6.0, 1.0), eval_set=(X_new, y_new)
     )
     assert same_tree(weighted.tree_, by_hand.tree_)

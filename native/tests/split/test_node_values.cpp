@@ -1,4 +1,7 @@
 // Node values, from rows and merged from children, against the definitions.
+#include <functional>
+
+#include "core/chunk_sum.hpp"
 #include "split/node_values.hpp"
 #include "tests/check.hpp"
 #include "tests/naive.hpp"
@@ -161,6 +164,44 @@ TEST(the_mean_of_equal_values_is_exact) {
             CHECK_EQUAL(m[1], y);
             CHECK_EQUAL(node_values.impurity(m.data()), 0.0);
         }
+}
+
+/// The sum of a term over the rows, chunk by chunk.
+double sum_by_chunks(const std::vector<Row>& rows, const std::function<double(Size)>& term) {
+    double total = 0;
+    for (Size chunk = 0; chunk < 4; ++chunk) {
+        double part = 0;
+        for (const Row row : rows)
+            if (static_cast<Size>(row) / kChunkRows == chunk) part += term(row);
+        total += part;
+    }
+    return total;
+}
+
+TEST(sums_are_added_in_the_order_of_the_chunks) {
+    constexpr Size n = 3 * kChunkRows + 1000;
+    std::vector<Row> rows;
+    for (Size r = 0; r < n; r += 1 + r % 3) rows.push_back(static_cast<Row>(r));
+    const Sample values(8, n, 0, 1, 2), classes(9, n, 3, 1, 2);
+    const auto own_values = [&](const Sample& sample, CriterionName name) {
+        const Statistics s = make_statistics(sample.target, false, false, true);
+        const NodeValues node_values(sample.target, s, name);
+        std::vector<double> m(static_cast<Size>(node_values.size()), 0.0);
+        node_values.from_rows(m.data(), {rows, {}});
+        return m;
+    };
+    const auto y = [&](Size r) { return values.target.values[r]; };
+    const auto w = [&](Size r) { return values.target.weight(r); };
+    const std::vector<double> means = own_values(values, CriterionName::squared_error);
+    CHECK_EQUAL(means[0], sum_by_chunks(rows, w));
+    const double mean = sum_by_chunks(rows, [&](Size r) { return y(r) * (w(r) / means[0]); });
+    CHECK_EQUAL(means[1],
+                mean + sum_by_chunks(rows, [&](Size r) { return (y(r) - mean) * (w(r) / means[0]); }));
+    const std::vector<double> weights = own_values(classes, CriterionName::gini);
+    for (int k = 0; k < 3; ++k)
+        CHECK_EQUAL(weights[static_cast<Size>(k)], sum_by_chunks(rows, [&](Size r) {
+                        return classes.target.classes[r] == k ? classes.target.weight(r) : 0.0;
+                    }));
 }
 
 TEST(huge_values_have_finite_node_values) {

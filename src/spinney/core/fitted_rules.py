@@ -56,6 +56,7 @@ FITTED_RULES: Mapping[str, FittedRule] = {
     "estimator_": FittedRule(_is_estimator, "an estimator"),
     "final_estimator_": FittedRule(_is_estimator, "an estimator"),
     "ledger_": FittedRule(lambda value: isinstance(value, Ledger), "a ledger"),
+    "pruning_ledger_": FittedRule(lambda value: isinstance(value, Ledger), "a ledger"),
     "path_": FittedRule(lambda value: type(value) is list and len(value) > 0, "a list of steps"),
     "validation_errors_": FittedRule(
         lambda value: _is_floats(value) and value.ndim == 1 and bool(np.isfinite(value).all()),

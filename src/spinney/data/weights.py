@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_sample_weight
 
-from spinney.core.arrays import Floats
+from spinney.core.arrays import Floats, chunk_sum
 from spinney.core.errors import InputError
 
 
@@ -92,7 +92,7 @@ def row_weight(weights: Floats) -> float:
     """
     counted = weights[weights > 0]
     # The mean of equal weights is that weight, not what rounding makes of their sum.
-    mean = float(counted[0] if (counted == counted[0]).all() else counted.sum() / len(counted))
+    mean = float(counted[0] if (counted == counted[0]).all() else chunk_sum(weights) / len(counted))
     # Balanced class weights have a mean of 1 up to rounding.
     return 1.0 if mean > 1.0 - 1e-9 else max(mean, float(np.finfo(np.float64).tiny))
 

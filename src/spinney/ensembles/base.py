@@ -25,6 +25,7 @@ from spinney.core.seeds import stream
 from spinney.data.columns import check_not_empty
 from spinney.data.target import by_output, encode_classes, encode_like, encode_values, read_target
 from spinney.data.weights import check_weights
+from spinney.ensembles.default_members import default_members
 from spinney.ensembles.predictions import (
     Array,
     Classes,
@@ -56,6 +57,7 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
     """Base class of ensembles of named estimators; a subclass combines the predictions of the members."""
 
     _task: ClassVar[Literal["classification", "regression"]]
+    _has_default_members: ClassVar[bool] = False
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = RULES
     _required_attributes: ClassVar[tuple[str, ...]] = ("estimators_", "_names")
     _state_attributes: ClassVar[tuple[str, ...]] = (
@@ -112,8 +114,8 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
 
     @property
     def named_estimators(self) -> Bunch:
-        """The given estimators by name."""
-        return Bunch(**dict(self.estimators or ()))
+        """The given estimators by name, or the default ones."""
+        return Bunch(**dict(self._pairs() or ()))
 
     @property
     def named_estimators_(self) -> Bunch:
@@ -121,14 +123,21 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
         if "estimators_" not in vars(self):
             raise AttributeError(f"This {type(self).__name__} is not fitted yet, so it has no members.")
         fitted = dict(zip(self._names, self.estimators_, strict=True))
-        dropped = {name: given for name, given in self.estimators or () if _is_dropped(given)}
+        pairs = self._pairs() or ()
+        dropped = {name: given for name, given in pairs if _is_dropped(given)}
         known = dropped | fitted
-        return Bunch(**{name: known[name] for name, _ in self.estimators or () if name in known} | known)
+        return Bunch(**{name: known[name] for name, _ in pairs if name in known} | known)
 
     def _sk_visual_block_(self) -> Any:
         """Return the members side by side, for scikit-learn's diagram in notebooks."""
-        names, estimators = zip(*self.estimators, strict=True)
+        names, estimators = zip(*self._pairs(), strict=True)
         return visual_block("parallel", list(estimators), list(names))
+
+    def _pairs(self, several_outputs: bool = False) -> Any:
+        """Return the given pairs of names and estimators, or the default ones where there are any."""
+        if self.estimators is None and self._has_default_members and not self._is_prefit():
+            return default_members(self._task, several_outputs)
+        return self.estimators
 
     # ---- reading the arguments of fit ----
 
@@ -145,7 +154,7 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
             )
         thread_count(self.n_jobs)
         seed = None if self.random_state is None else draw_seed(self.random_state)
-        pairs = self._check_estimators()
+        pairs = self._check_estimators(self._pairs(several_outputs=np.shape(y)[1:] not in ((), (1,))))
         kept = [index for index, (_, estimator) in enumerate(pairs) if not _is_dropped(estimator)]
         if not kept:
             raise InputError("All estimators are dropped. At least one is required to be an estimator.")
@@ -158,8 +167,7 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
         routed = self._route(names, weights, groups, metadata)
         return FitTask(names, members, kept, X, labels, codes, classes, weights, seed, *routed)
 
-    def _check_estimators(self) -> Sequence[tuple[str, Any]]:
-        pairs: Any = self.estimators
+    def _check_estimators(self, pairs: Any) -> Sequence[tuple[str, Any]]:
         valid = isinstance(pairs, list | tuple) and len(pairs) > 0
         if not valid or not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
             raise InputError(
@@ -247,7 +255,7 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
         """
         fitting = MethodMapping().add(caller="fit", callee="fit")
         router = MetadataRouter(owner=self).add_self_request(self)
-        for name, estimator in self.estimators or ():
+        for name, estimator in self._pairs() or ():
             if not _is_dropped(estimator):
                 router.add(**{name: estimator}, method_mapping=fitting)
         splitter = check_cv(None if isinstance(self.cv, str) else self.cv)
@@ -337,7 +345,7 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
 
     def _table_readers(self) -> list[Any]:
         """Return the estimators that are given X itself."""
-        return [estimator for _, estimator in self.estimators if not _is_dropped(estimator)]
+        return [estimator for _, estimator in self._pairs() if not _is_dropped(estimator)]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -385,13 +393,13 @@ class _WeightedMean(_NamedEnsemble):
         mean = self._mean(X)
         return mean[:, 0] if self.n_outputs_ == 1 else mean
 
-    def additive_members(self) -> list[tuple[float, Any]]:
+    def additive_members(self) -> tuple[float, list[tuple[float, Any]]]:
         """Return the members whose outputs are added, with their weights, as explanations read them.
 
         Returns
         -------
-        list of (float, estimator)
-            Members of weight 0 are left out.
+        tuple of float and list of (float, estimator)
+            A constant that is added, and the members. Members of weight 0 are left out.
         """
         check_is_fitted(self)
         if "votes" in self._methods(self._names, self.estimators_):
@@ -400,7 +408,7 @@ class _WeightedMean(_NamedEnsemble):
                 fix='Use voting="soft", or explain the members in estimators_.',
             )
         pairs = zip(self.weights_.tolist(), self.estimators_, strict=True)
-        return [(weight, member) for weight, member in pairs if weight > 0]
+        return 0.0, [(weight, member) for weight, member in pairs if weight > 0]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

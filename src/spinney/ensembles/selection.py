@@ -204,6 +204,7 @@ _FUNCTION = Kind("a function of (estimator, X, y)", Callable)  # type: ignore[ar
 class _EnsembleSelection(_WeightedMean):
     """Base class of ensemble selection."""
 
+    _has_default_members: ClassVar[bool] = True
     _required_attributes: ClassVar[tuple[str, ...]] = ("path_",)
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = RULES | {
         "scoring": (NONE, Kind("the name of a scorer", str), _FUNCTION),
@@ -280,7 +281,7 @@ class _EnsembleSelection(_WeightedMean):
             seed = draw_seed(None) if task.seed is None else task.seed
             size = max(1, round(self.max_samples * n))
             # The streams before these are those of the members.
-            orders = [stream(seed, len(self.estimators) + bag).permutation(n) for bag in range(self.n_bags)]
+            orders = [stream(seed, len(self._pairs()) + bag).permutation(n) for bag in range(self.n_bags)]
             subsets = [np.isin(np.arange(n), order[:size]) for order in orders]
         again = bool(self.replacement)
         return [
@@ -307,8 +308,10 @@ class EnsembleSelectionClassifier(ClassifierMixin, _EnsembleSelection):  # type:
 
     Parameters
     ----------
-    estimators : list of (str, estimator) pairs
-        The library of models by name; "drop" leaves one out.
+    estimators : list of (str, estimator) pairs or None, default=None
+        The library of models by name; "drop" leaves one out. None is gradient boosting, a random
+        forest, extra-trees and a linear model, all at their defaults; only the forests if y has several
+        columns.
     cv : int, splitter, list of splits, "loo", "prefit" or None, default=None
         Splits of the out-of-fold predictions; None is 5 folds. With "prefit" the members are fitted already,
         and X should be rows that they have not seen.
@@ -405,8 +408,9 @@ class EnsembleSelectionRegressor(RegressorMixin, _EnsembleSelection):  # type: i
 
     Parameters
     ----------
-    estimators : list of (str, estimator) pairs
-        The library of models by name; "drop" leaves one out.
+    estimators : list of (str, estimator) pairs or None, default=None
+        The library of models by name; "drop" leaves one out. None is gradient boosting, a random
+        forest, extra-trees and a linear model, all at their defaults.
     cv : int, splitter, list of splits, "loo", "prefit" or None, default=None
         Splits of the out-of-fold predictions; None is 5 folds. With "prefit" the members are fitted already,
         and X should be rows that they have not seen.

@@ -39,6 +39,7 @@ from spinney.ensembles.predictions import (
 )
 from spinney.io import require
 from spinney.linear import LogisticRegression
+from spinney.linear.base import LinearRegressor
 from spinney.members.base_estimators import AnyEstimator
 from spinney.members.fitting import fit_member
 from spinney.members.tables import check_input, describe_input, take_rows
@@ -67,6 +68,7 @@ def requested_metadata(final: Any, given: Mapping[str, Any]) -> dict[str, Any]:
 class _Stacking(TransformerMixin, _NamedEnsemble):  # type: ignore[misc]
     """Base class of stacks: members, their out-of-fold predictions, and the final estimator on top."""
 
+    _has_default_members: ClassVar[bool] = True
     _required_attributes: ClassVar[tuple[str, ...]] = ("final_estimator_", "stack_method_")
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = RULES | {
         "stack_method": (OneOf("auto", *METHODS),),
@@ -133,7 +135,7 @@ class _Stacking(TransformerMixin, _NamedEnsemble):  # type: ignore[misc]
         final = self.final_estimator
         if not AnyEstimator().allows(final) or not self._has_same_task(final):
             raise InputError(f"The final_estimator should be a {self._kind()}. Got {show_value(final)}.")
-        return self._make_copy(final, len(self.estimators), task.seed)
+        return self._make_copy(final, len(self._pairs()), task.seed)
 
     def _fit_final(
         self, final: Any, table: Any, y: NDArray[Any], sample_weight: Any = None, **metadata: Any
@@ -304,8 +306,10 @@ class StackingClassifier(ClassifierMixin, _Stacking):  # type: ignore[misc]
 
     Parameters
     ----------
-    estimators : list of (str, estimator) pairs
-        The members by name; "drop" leaves one out.
+    estimators : list of (str, estimator) pairs or None, default=None
+        The members by name; "drop" leaves one out. None is gradient boosting, a random
+        forest, extra-trees and a linear model, all at their defaults; only the forests if y has several
+        columns.
     final_estimator : classifier or None, default=None
         The level-two learner. None is multi-response linear regression with non-negative weights,
         :class:`spinney.ensembles.MultiResponseClassifier`, or :class:`~spinney.LogisticRegression` if a
@@ -418,8 +422,9 @@ class StackingRegressor(RegressorMixin, _Stacking):  # type: ignore[misc]
 
     Parameters
     ----------
-    estimators : list of (str, estimator) pairs
-        The members by name; "drop" leaves one out.
+    estimators : list of (str, estimator) pairs or None, default=None
+        The members by name; "drop" leaves one out. None is gradient boosting, a random
+        forest, extra-trees and a linear model, all at their defaults.
     final_estimator : regressor or None, default=None
         The level-two learner. None is least squares with non-negative weights (Breiman, 1996),
         :class:`spinney.ensembles.LeastSquaresRegressor`.
@@ -465,6 +470,28 @@ class StackingRegressor(RegressorMixin, _Stacking):  # type: ignore[misc]
     """
 
     _task = "regression"
+
+    def additive_members(self) -> tuple[float, list[tuple[float, Any]]]:
+        """Return the members whose outputs are added, with their weights, as explanations read them.
+
+        Returns
+        -------
+        tuple of float and list of (float, estimator)
+            The intercept of the final estimator, and the members with its coefficients.
+        """
+        check_is_fitted(self)
+        final = self.final_estimator_
+        is_linear = isinstance(final, LeastSquaresRegressor) or (
+            isinstance(final, LinearRegressor) and final.linear_sum().space == "value"
+        )
+        if not is_linear or self.passthrough or self.n_outputs_ > 1:
+            raise InputError(
+                "The output of this StackingRegressor is not a sum of its members, because its final "
+                "estimator is not linear in them alone, or it has several outputs",
+                fix="Explain the members in estimators_.",
+            )
+        weights, offset = np.ravel(final.coef_).tolist(), float(np.ravel(final.intercept_)[0])
+        return offset, list(zip(weights, self.estimators_, strict=True))
 
     def _default_final(self, methods: Sequence[Method]) -> Any:
         return LeastSquaresRegressor()

@@ -9,6 +9,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from spinney.core.arrays import chunk_bincount, chunk_mean
 from spinney.core.errors import ModelFileError
 from spinney.core.seeds import stream
 from spinney.data.features import Feature
@@ -80,7 +81,7 @@ class TargetStatistics(Persistent):
         cls, table: Table, features: Sequence[int], targets: Floats, weights: Floats
     ) -> TargetStatistics:
         """Compute the means of all rows; targets (n_rows, n_targets), weights (n_rows,)."""
-        prior = np.average(targets, axis=0, weights=weights)
+        prior = chunk_mean(targets, weights)
         means = []
         for j in features:
             total, away = level_sums(table, j, targets - prior, weights)
@@ -99,7 +100,7 @@ class TargetStatistics(Persistent):
 
         Rows of weight 0 are held out and encoded like new rows.
         """
-        prior = np.average(targets, axis=0, weights=weights)
+        prior = chunk_mean(targets, weights)
         rank = np.empty(table.n_rows, dtype=np.int64)
         rank[stream(seed, _ORDER_STREAM).permutation(table.n_rows)] = np.arange(table.n_rows)
         away, held = targets - prior, weights == 0
@@ -133,7 +134,7 @@ class TargetStatistics(Persistent):
                 return table.column(j)
             return np.ascontiguousarray(encoded(self.features.index(j))[:, 0])
 
-        return table.replace(self.schema(table.schema), make)
+        return table.replace(self.schema(table.schema), make, self.features)
 
     def schema(self, schema: Schema) -> Schema:
         """Return the schema of the encoded table."""
@@ -172,7 +173,7 @@ def level_sums(table: Table, j: int, targets: Floats, weights: Floats) -> tuple[
     """
     level, n_levels = _levels(table, j)
     sums: Floats = np.column_stack(
-        [np.bincount(level, part, n_levels) for part in (weights, *(weights * targets.T))]
+        [chunk_bincount(level, part, n_levels) for part in (weights, *(weights * targets.T))]
     )
     return sums[:, 0], sums[:, 1:]
 
@@ -200,16 +201,17 @@ def code_grouped(
     targets: Floats,
     weights: Floats,
     smoothing: float,
+    bin_weights: Floats | None,
     max_bins: int,
     n_threads: int,
 ) -> core.CodeMatrix:
     """Code a table; levels of the given features share codes with levels of similar mean target.
 
     targets (n_rows, n_targets), weights (n_rows,); ``smoothing`` rows of the overall mean are added to every
-    level.
+    level. ``bin_weights`` (n_rows,) choose the bins of the other columns.
     """
     groups = {j: _groups(table, j, targets, weights, smoothing) for j in features}
-    matrix = code_table(_with_groups(table, groups), weights, max_bins, n_threads)
+    matrix = code_table(_with_groups(table, groups), bin_weights, max_bins, n_threads)
     for j, group in groups.items():
         matrix.group_categories(j, group)
     return matrix
@@ -217,7 +219,7 @@ def code_grouped(
 
 def _groups(table: Table, j: int, targets: Floats, weights: Floats, smoothing: float) -> NDArray[np.uint32]:
     """Return the group of each level of a feature.  -> (n_levels,)"""
-    total, sums = level_sums(table, j, targets - np.average(targets, axis=0, weights=weights), weights)
+    total, sums = level_sums(table, j, targets - chunk_mean(targets, weights), weights)
     total, sums = total[:-1], sums[:-1]  # the last is the missing bin
     means = sums / (total + max(smoothing, 1e-300))[:, None]
     if means.shape[1] > 1:  # several classes are projected onto their first principal component
@@ -269,4 +271,4 @@ def _with_groups(table: Table, groups: dict[int, NDArray[np.uint32]]) -> Table:
     features = list(table.schema.features)
     for j, group in groups.items():
         features[j] = replace(features[j], categories=tuple(range(int(group.max()) + 1)))
-    return table.replace(Schema(tuple(features), table.schema.has_names), make)
+    return table.replace(Schema(tuple(features), table.schema.has_names), make, groups)

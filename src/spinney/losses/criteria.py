@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from spinney.core.arrays import chunk_mean
+
 
 @dataclass(frozen=True)
 class Criterion:
@@ -50,11 +52,11 @@ def impurity_scale(
     near_one = np.ldexp(y, -exponent)
     if weights is not None:
         weights = weights / weights.max()
-    mean = np.average(near_one, axis=0, weights=weights)
+    mean = chunk_mean(near_one, weights)
     power = 2 if criterion.core_name == "squared_error" else 1
     impurity = mean
     if criterion.core_name != "poisson":
-        impurity = np.average(np.abs(near_one - mean) ** power, axis=0, weights=weights)
+        impurity = chunk_mean(np.abs(near_one - mean) ** power, weights)
     with np.errstate(over="ignore"):
         scale = np.ldexp(impurity.mean(), power * exponent)
     return float(min(scale, np.finfo(np.float64).max))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import expit, logit, logsumexp, softmax
 
+from spinney.core.arrays import chunk_bincount, chunk_mean
 from spinney.core.errors import InputError, ModelFileError, show_value
 from spinney.io import Persistent
 
@@ -120,6 +121,11 @@ class Loss(Persistent):
         """The parameter of the loss, 0 for losses without one."""
         return float(getattr(self, self._parameter_name)) if self._parameter_name else 0.0
 
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """The parameter as the core takes it: one for all raw scores, or one per raw score."""
+        return (self.parameter,)
+
     def gradient(self, y: Floats, score: Floats) -> Floats:
         """First derivative of the loss of each row with respect to its raw score.
 
@@ -206,7 +212,7 @@ class Loss(Persistent):
         """
 
         def slope(score: float) -> float:
-            return float(np.average(self.gradient(y, np.full(len(y), score)), weights=weights))
+            return float(chunk_mean(self.gradient(y, np.full(len(y), score)), weights))
 
         at_zero = slope(0.0)
         for exponent in range(-_MAX_DOUBLINGS, _MAX_DOUBLINGS):
@@ -265,7 +271,7 @@ class Loss(Persistent):
         -------
         float
         """
-        return float(np.average(self.value(y, score), weights=weights))
+        return float(chunk_mean(self.value(y, score), weights))
 
     def _get_state(self) -> dict[str, Any]:
         return super()._get_state() if is_dataclass(self) else dict(vars(self))
@@ -283,7 +289,7 @@ class _MeanLoss(Loss, persistent_name=""):
     link: ClassVar[Link]
 
     def constant(self, y: Floats, weights: Floats | None) -> Floats:
-        return self.link.score(np.array([np.average(y, weights=weights)]))
+        return self.link.score(np.array([chunk_mean(y, weights)]))
 
 
 class _ResidualLoss(Loss, persistent_name=""):
@@ -364,7 +370,7 @@ class HuberLoss(_ResidualLoss):
         # Fixed-point iteration from the median: each step is the mean of the clipped residuals.
         best = weighted_quantile(y, weights, 0.5)
         for _ in range(_HUBER_STEPS):
-            step = float(np.average(np.clip(y - best, -self.delta, self.delta), weights=weights))
+            step = float(chunk_mean(np.clip(y - best, -self.delta, self.delta), weights))
             best += step
             if abs(step) <= _HUBER_TOLERANCE * self.delta:
                 break
@@ -429,6 +435,40 @@ class QuantileLoss(_ResidualLoss):
         return np.array([weighted_quantile(y, weights, self.quantile)])
 
 
+@dataclass(frozen=True)
+class MultiQuantileLoss(_ResidualLoss):
+    """Mean of the pinball losses of several quantiles, each with its own raw score.
+
+    >>> MultiQuantileLoss((0.1, 0.9)).constant(np.arange(11.0), None).tolist()
+    [1.0, 9.0]
+    """
+
+    core_name = "quantile"
+    quantiles: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        levels = self.quantiles
+        valid = type(levels) is tuple and len(levels) > 1 and list(levels) == sorted(set(levels))
+        valid = valid and all(type(level) is float and 0 < level < 1 for level in levels)
+        _check_parameter(valid, "quantiles", levels, "several increasing numbers between 0 and 1")
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        return self.quantiles
+
+    def gradient(self, y: Floats, score: Floats) -> Floats:
+        levels, y = np.array(self.quantiles), y[:, None]
+        return np.where(y > score, -levels, np.where(y < score, 1.0 - levels, 0.0))
+
+    def value(self, y: Floats, score: Floats) -> Floats:
+        levels, y = np.array(self.quantiles), y[:, None]
+        mean: Floats = (np.where(y > score, levels, levels - 1.0) * (y - score)).mean(axis=1)
+        return mean
+
+    def constant(self, y: Floats, weights: Floats | None) -> Floats:
+        return np.array([weighted_quantile(y, weights, level) for level in self.quantiles])
+
+
 class _LogLinkLoss(_MeanLoss, persistent_name=""):
     """Base of the losses with a log link, whose optimal constant is the logarithm of the mean."""
 
@@ -446,7 +486,7 @@ class _LogLinkLoss(_MeanLoss, persistent_name=""):
                 row=row,
                 fix='Use loss="squared_error", or correct the target.',
             )
-        if np.average(y, weights=weights) <= 0:
+        if chunk_mean(y, weights) <= 0:
             raise InputError(f"Every y is 0, but the {name} loss needs some targets above 0.")
 
 
@@ -576,7 +616,7 @@ class SoftmaxLoss(Loss):
         return loss
 
     def constant(self, y: Floats, weights: Floats | None) -> Floats:
-        total = np.bincount(y.astype(np.intp), weights=weights, minlength=self.n_classes)
+        total = chunk_bincount(y.astype(np.intp), weights, self.n_classes)
         return MULTI_LOGIT.score(total / total.sum())
 
 

@@ -36,7 +36,7 @@ def cost_complexity_path(tree: TreeArrays) -> tuple[Floats, Floats]:
     >>> alphas, impurities = cost_complexity_path(model.tree_)  # doctest: +SKIP
     """
     links = weakest_links(tree)
-    risk = _risk(tree)
+    risk = node_risk(tree)
     alphas = np.array([0.0] + [alpha for alpha, _, _ in links])
     rises = np.array([risk[tree.is_leaf].sum()] + [rise for _, _, rise in links])
     return alphas, np.cumsum(rises)
@@ -52,7 +52,7 @@ def cost_complexity(tree: TreeArrays, alpha: float) -> TreeArrays:
     return tree.subset(marked)
 
 
-def _risk(tree: TreeArrays) -> Floats:
+def node_risk(tree: TreeArrays) -> Floats:
     """Return R(t), a node's impurity times its share of the weight.  -> (n_nodes,)"""
     total = float(tree.weight[0])
     return tree.weight / total * tree.impurity if total > 0 else np.zeros(tree.node_count)
@@ -66,7 +66,7 @@ def weakest_links(tree: TreeArrays) -> list[tuple[float, int, float]]:
     removed from a heap, each once. Merging the smaller heap into the larger takes O(n log² n) in total for
     any depth; searching for one weakest link after another would be quadratic.
     """
-    risk = _risk(tree).tolist()
+    risk = node_risk(tree).tolist()
     order = _depth_first_order(tree)
     first, count = tree.first_child.tolist(), tree.n_children.tolist()
     # By node: a heap of (−α, −order, node, rise, leaves removed).
@@ -164,38 +164,30 @@ def staying(tree: TreeArrays, reach: Reach) -> csr_array[np.float64, tuple[int, 
     return left
 
 
-def reduced_error(
-    tree: TreeArrays, leaf_loss: Floats, staying_loss: Floats, prune_ties: bool = True
-) -> TreeArrays:
-    """Replace, bottom-up, each subtree that is no better on the validation rows than a leaf in its place.
+def no_better_split(
+    tree: TreeArrays, leaf_loss: Floats, staying_loss: Floats
+) -> tuple[NDArray[np.bool_], Floats]:
+    """Pre-pruning: mark the nodes whose children as leaves have no less validation loss than the node.
 
-    leaf_loss, staying_loss (n_nodes,), from `leaf_losses`. The result is the smallest of the best subtrees;
-    without ``prune_ties`` the largest, since only subtrees that are worse than a leaf are replaced.
-
-    >>> reduced_error(model.tree_, leaf_loss, staying_loss)  # doctest: +SKIP
+    leaf_loss, staying_loss (n_nodes,), from `leaf_losses`. ``tree.subset`` of the marks is the same tree as
+    when deciding during growth, because no split depends on those below it. Returns the marks and the loss of
+    the children.  -> two (n_nodes,)
     """
-    return tree.subset(_no_worse_as_leaf(tree, leaf_loss, staying_loss, slack=0.0, ties=prune_ties))
+    split_loss = np.where(tree.is_leaf, leaf_loss, tree.sum_over_children(leaf_loss) + staying_loss)
+    return split_loss >= leaf_loss - ROUNDING * np.abs(leaf_loss), split_loss
 
 
-def pre(tree: TreeArrays, leaf_loss: Floats, staying_loss: Floats) -> TreeArrays:
-    """Keep, top-down, only the splits whose children as leaves have less validation loss than the node.
+def no_worse_as_leaf(
+    tree: TreeArrays, leaf_loss: Floats, staying_loss: Floats, slack: float = 0.0, ties: bool = True
+) -> tuple[NDArray[np.bool_], Floats]:
+    """Reduced-error pruning: mark, bottom-up, the nodes that are no worse as a leaf than as a subtree.
 
-    The same tree as when deciding during growth, because no split depends on those below it.
-
-    >>> pre(model.tree_, leaf_loss, staying_loss)  # doctest: +SKIP
+    leaf_loss, staying_loss (n_nodes,), from `leaf_losses`. A node is marked if its loss as a leaf is at most
+    that of the pruned subtree + slack, so ``tree.subset`` of the marks is the smallest of the best subtrees;
+    without ``ties`` it must be less, and the result is the largest. Returns the marks and the losses of the
+    subtrees, pruned below the node.  -> two (n_nodes,)
     """
-    split_loss = tree.sum_over_children(leaf_loss) + staying_loss
-    return tree.subset(split_loss >= leaf_loss - ROUNDING * np.abs(leaf_loss))
-
-
-def _no_worse_as_leaf(
-    tree: TreeArrays, leaf_loss: Floats, staying_loss: Floats, slack: float, ties: bool = True
-) -> NDArray[np.bool_]:
-    """Mark, bottom-up, the nodes whose loss as a leaf is at most that of the pruned subtree + slack.
-
-    Without ``ties`` it must be less.
-    """
-    best = leaf_loss.copy()
+    best, subtree = leaf_loss.copy(), leaf_loss.copy()
     marked = np.zeros(tree.node_count, dtype=np.bool_)
     for begin, end in reversed(tree.levels):
         inner = begin + np.flatnonzero(tree.n_children[begin:end])
@@ -211,7 +203,8 @@ def _no_worse_as_leaf(
         else:
             marked[inner] = leaf_loss[inner] < below + slack - ROUNDING * np.abs(below)
         best[inner] = np.where(marked[inner], leaf_loss[inner], below)
-    return marked
+        subtree[inner] = below
+    return marked, subtree
 
 
 # ---- pessimistic ----
@@ -244,24 +237,26 @@ def pessimistic_errors(tree: TreeArrays, confidence: float, row_weight: float) -
     return expected
 
 
-def pessimistic(tree: TreeArrays, confidence: float = 0.25, row_weight: float = 1.0) -> TreeArrays:
-    """Replace, bottom-up, each subtree whose pessimistic training error is not clearly below a leaf's (C4.5).
+def no_worse_pessimistically(
+    tree: TreeArrays, confidence: float, row_weight: float
+) -> tuple[NDArray[np.bool_], Floats, Floats]:
+    """Pessimistic pruning (C4.5): mark, bottom-up, the nodes that are not clearly better as a subtree.
 
-    Classification: a leaf with E errors of weight N is expected to make N · U_CF(E, N), and a subtree stays
-    only if it saves more than 0.1 errors. Regression (``value`` of width 1, impurity the variance): a leaf of
-    weight N and sum of squares S is expected to have N times the upper limit of its variance,
-    S / χ²_CF(N − 1), unbounded for one row. Weights are counted in rows of weight ``row_weight``. Outputs are
-    summed.
-
-    >>> pessimistic(model.tree_, confidence=0.25).n_leaves  # doctest: +SKIP
+    Classification: a leaf with E errors of weight N is expected to make N · U_CF(E, N). Regression
+    (``value`` of width 1, impurity the variance): a leaf of weight N and sum of squares S is expected to have
+    N times the upper limit of its variance, S / χ²_CF(N − 1), unbounded for one row. A subtree of a
+    classifier stays only if it saves more than 0.1 errors. Weights are counted in rows of weight
+    ``row_weight``, outputs are summed. Returns the marks and the expected losses as leaf and as subtree.
+    -> three (n_nodes,)
     """
     none, rows = np.zeros(tree.node_count), tree.weight / row_weight
     if tree.max_n_classes > 1:
-        estimate = pessimistic_errors(tree, confidence, row_weight)
-        return tree.subset(_no_worse_as_leaf(tree, estimate, none, slack=MIN_SAVING))
-    degrees = rows - 1.0
-    # chdtri takes the upper tail, so 1 − CF is the quantile with CF below it.
-    quantile = chdtri(np.where(degrees > 0, degrees, 1.0), 1.0 - confidence)
-    squares = np.maximum(rows * tree.impurity, 0.0)
-    estimate = np.where(degrees > 0, rows * squares / np.maximum(quantile, 1e-300), np.inf)
-    return tree.subset(_no_worse_as_leaf(tree, estimate, none, slack=0.0))
+        estimate, slack = pessimistic_errors(tree, confidence, row_weight), MIN_SAVING
+    else:
+        degrees, slack = rows - 1.0, 0.0
+        # chdtri takes the upper tail, so 1 − CF is the quantile with CF below it.
+        quantile = chdtri(np.where(degrees > 0, degrees, 1.0), 1.0 - confidence)
+        squares = np.maximum(rows * tree.impurity, 0.0)
+        estimate = np.where(degrees > 0, rows * squares / np.maximum(quantile, 1e-300), np.inf)
+    marked, subtree = no_worse_as_leaf(tree, estimate, none, slack)
+    return marked, estimate, subtree

@@ -29,7 +29,15 @@ from spinney.tree.predictor import Predictor, as_probabilities, as_targets
 from spinney.tree.tree_arrays import TreeArrays
 from spinney.trees.inspection import TreeInspection
 from spinney.trees.parameters import RULES, TreeParameters
-from spinney.trees.pruning import ValidationRows, cross_validated_alpha, follow, losses
+from spinney.trees.pruning import (
+    Decisions,
+    PruningLedger,
+    ValidationRows,
+    complexity_decisions,
+    cross_validated_alpha,
+    follow,
+    losses,
+)
 from spinney.trees.state import check_tree, unpack_tree
 
 
@@ -40,7 +48,7 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
     _min_rows_for_threads = 2048
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = RULES
     _required_attributes = ("tree_", "max_features_", "ccp_alpha_")
-    _state_attributes = ("classes_", "ledger_")
+    _state_attributes = ("classes_", "ledger_", "pruning_ledger_")
     _transient_attributes = ("n_classes_", "n_outputs_", "predictor_")
     # scikit-learn's trees have this argument; here every check is cheap enough to be made always.
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"check_input": UNUSED}
@@ -65,7 +73,7 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: ArrayLike | None = None,
         check_input: bool = True,
         *,
@@ -109,7 +117,7 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
     def read_training_set(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: ArrayLike | None = None,
         *,
         class_weight: Any = None,
@@ -194,7 +202,9 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
         alpha = self._choose_alpha(
             training, grown.tree, lambda other: regrow(other, plan.replace(ledger=False)).tree
         )
-        tree = self._prune(grown.tree, alpha, validation, training)
+        steps = self._prune(grown.tree, alpha, validation, training)
+        tree = steps[-1][0] if steps else grown.tree
+        decided = [decisions for _, decisions in steps if decisions is not None]
         return self._set_fitted(
             schema_=schema,
             tree_=tree,
@@ -202,6 +212,7 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
             max_features_=plan.max_features,
             ccp_alpha_=alpha,
             ledger_=self._make_ledger(grown, tree, schema),
+            pruning_ledger_=PruningLedger.from_decisions(decided, tree) if self.ledger and decided else None,
         )
 
     def grow_plan(self, training: TrainingSet) -> GrowPlan:
@@ -312,19 +323,29 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
 
     def _prune(
         self, tree: TreeArrays, alpha: float, validation: ValidationRows | None, training: TrainingSet
-    ) -> TreeArrays:
+    ) -> list[tuple[TreeArrays, Decisions | None]]:
+        """Return the tree after each pruning method, and what the method decided."""
+        steps: list[tuple[TreeArrays, Decisions | None]] = []
         if validation is not None:
             loss = losses(tree, validation, self._task, training.n_threads)
             if self.pruning == "pre":
-                tree = pruning.pre(tree, *loss)
+                marked, subtree = pruning.no_better_split(tree, *loss)
             else:
-                tree = pruning.reduced_error(tree, *loss, prune_ties=self.prune_ties)
+                marked, subtree = pruning.no_worse_as_leaf(tree, *loss, ties=self.prune_ties)
+            steps.append((tree.subset(marked), Decisions(tree, marked, loss[0], subtree)))
         elif self.pruning == "pessimistic":
-            tree = self._prune_pessimistically(tree, training)
-        return pruning.cost_complexity(tree, alpha) if alpha > 0 else tree
+            steps.append(self._prune_pessimistically(tree, training))
+        if alpha > 0:
+            tree = steps[-1][0] if steps else tree
+            decisions = complexity_decisions(tree, alpha) if self.ledger else None
+            steps.append((pruning.cost_complexity(tree, alpha), decisions))
+        return steps
 
-    def _prune_pessimistically(self, tree: TreeArrays, training: TrainingSet) -> TreeArrays:
-        return pruning.pessimistic(tree, self.confidence, training.row_weight)
+    def _prune_pessimistically(
+        self, tree: TreeArrays, training: TrainingSet
+    ) -> tuple[TreeArrays, Decisions | None]:
+        marked, *loss = pruning.no_worse_pessimistically(tree, self.confidence, training.row_weight)
+        return tree.subset(marked), Decisions(tree, marked, *loss)
 
     def _make_ledger(self, grown: Grown, tree: TreeArrays, schema: Schema) -> CandidateLedger | None:
         if not self.ledger:

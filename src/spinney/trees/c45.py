@@ -13,6 +13,7 @@ from spinney.tree.raising import raise_subtrees
 from spinney.tree.tree_arrays import TreeArrays
 from spinney.trees.base import ClassifierTree
 from spinney.trees.parameters import NO_LEAF_LIMIT, RULES, TreeParameters
+from spinney.trees.pruning import Decisions
 
 
 @parameters
@@ -122,6 +123,8 @@ class C45Classifier(ClassifierTree):
         α that the tree was pruned with.
     ledger_ : CandidateLedger
         Split candidates, if `ledger` is set.
+    pruning_ledger_ : PruningLedger
+        Losses of every node as a leaf and as a subtree, if `ledger` is set and the tree was pruned.
     predictor_ : Predictor
         The tree packed for prediction.
     feature_importances_ : ndarray of shape (n_features,)
@@ -165,7 +168,9 @@ class C45Classifier(ClassifierTree):
             criterion="entropy", score=self.criterion, missing="fractional", min_gain=LEAST_GAIN
         )
 
-    def _prune_pessimistically(self, tree: TreeArrays, training: TrainingSet) -> TreeArrays:
+    def _prune_pessimistically(
+        self, tree: TreeArrays, training: TrainingSet
+    ) -> tuple[TreeArrays, Decisions | None]:
         if not self.subtree_raising:
             return super()._prune_pessimistically(tree, training)
         if self.ledger:
@@ -173,6 +178,7 @@ class C45Classifier(ClassifierTree):
                 "subtree_raising moves nodes to where the candidates of the ledger do not belong",
                 fix="Set ledger=False or subtree_raising=False.",
             )
-        return raise_subtrees(
+        raised = raise_subtrees(
             tree, training.table, training.y, training.full_weights, self.confidence, training.row_weight
         )
+        return raised, None

@@ -120,6 +120,8 @@ class DecisionTreeClassifier(CountsAs, ClassifierTree, CartParameters):
         α that the tree was pruned with.
     ledger_ : CandidateLedger
         Split candidates, if `ledger` is set.
+    pruning_ledger_ : PruningLedger
+        Losses of every node as a leaf and as a subtree, if `ledger` is set and the tree was pruned.
     predictor_ : Predictor
         The tree packed for prediction.
     feature_importances_ : ndarray of shape (n_features,)
@@ -244,6 +246,8 @@ class DecisionTreeRegressor(CountsAs, RegressorTree, CartParameters):
         α that the tree was pruned with.
     ledger_ : CandidateLedger
         Split candidates, if `ledger` is set.
+    pruning_ledger_ : PruningLedger
+        Losses of every node as a leaf and as a subtree, if `ledger` is set and the tree was pruned.
     predictor_ : Predictor
         The tree packed for prediction.
     feature_importances_ : ndarray of shape (n_features,)

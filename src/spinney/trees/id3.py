@@ -107,6 +107,8 @@ class ID3Classifier(ClassifierTree):
         α that the tree was pruned with.
     ledger_ : CandidateLedger
         Split candidates, if `ledger` is set.
+    pruning_ledger_ : PruningLedger
+        Losses of every node as a leaf and as a subtree, if `ledger` is set and the tree was pruned.
     predictor_ : Predictor
         The tree packed for prediction.
     feature_importances_ : ndarray of shape (n_features,)

@@ -110,6 +110,8 @@ class ObliqueTreeClassifier(ClassifierTree, BinaryParameters):
         α that the tree was pruned with.
     ledger_ : CandidateLedger
         Split candidates, if `ledger` is set.
+    pruning_ledger_ : PruningLedger
+        Losses of every node as a leaf and as a subtree, if `ledger` is set and the tree was pruned.
     predictor_ : Predictor
         The tree packed for prediction.
     feature_importances_ : ndarray of shape (n_features,)
@@ -219,6 +221,8 @@ class ObliqueTreeRegressor(RegressorTree, BinaryParameters):
         α that the tree was pruned with.
     ledger_ : CandidateLedger
         Split candidates, if `ledger` is set.
+    pruning_ledger_ : PruningLedger
+        Losses of every node as a leaf and as a subtree, if `ledger` is set and the tree was pruned.
     predictor_ : Predictor
         The tree packed for prediction.
     feature_importances_ : ndarray of shape (n_features,)

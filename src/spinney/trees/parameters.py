@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinney.base import parameters
-from spinney.core.arrays import Floats
+from spinney.core.arrays import Floats, chunk_sum
 from spinney.core.errors import InputError, show_value, show_values, suggest_columns
 from spinney.core.parameters import (
     FLAG,
@@ -218,7 +218,7 @@ min_impurity_decrease, monotonic_cst, feature_costs, cost_rule, cost_omega, ledg
             The plan.
         """
         n_rows, schema = training.n_weighted, training.table.schema
-        total = float(n_rows) if training.weights is None else float(training.weights.sum())
+        total = float(n_rows) if training.weights is None else float(chunk_sum(training.weights))
         costs = read_costs(self.feature_costs, self.cost_rule, schema)
         min_samples_leaf, min_weight_leaf = 1, self.min_weight_fraction_leaf * total
         if self.min_samples_leaf is not None:
