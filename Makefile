@@ -142,13 +142,13 @@ $(VENV)/.docs: $(VENV)/.build
 	$(PIP) -r build/docs.txt
 	touch $@
 
-# ONNX Runtime, and the libraries whose models are imported.
 # Drives a browser that is installed already; see tests/reporting/test_browser.py.
 $(VENV)/.browser: $(VENV)/.build
 	$(REQUIREMENTS) browser > build/browser.txt
 	$(PIP) -r build/browser.txt
 	touch $@
 
+# ONNX Runtime, and the libraries whose models are imported.
 $(VENV)/.exports: $(VENV)/.build
 	$(REQUIREMENTS) onnx exports > build/exports.txt
 	$(PIP) -r build/exports.txt
