@@ -10,6 +10,7 @@ void register_matrix(nanobind::module_& m);
 void register_tree(nanobind::module_& m);
 void register_grow(nanobind::module_& m);
 void register_boost(nanobind::module_& m);
+void register_blocks(nanobind::module_& m);
 void register_ranking(nanobind::module_& m);
 void register_predict(nanobind::module_& m);
 void register_explain(nanobind::module_& m);
