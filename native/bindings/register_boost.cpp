@@ -65,11 +65,10 @@ class BoundBooster {
                            n_scores_);
     }
 
-    nb::list run(const std::string& loss, double parameter, Size n_rounds) {
-        const LossName name = checked(loss);
+    nb::list run(const std::string& loss, const std::vector<double>& parameters, Size n_rounds) {
+        const Loss used = checked(loss, parameters);
         std::vector<FlatTree> trees;
-        run_interruptible(
-            [&](Interrupt& interrupt) { trees = booster_->run({name, parameter}, n_rounds, interrupt); });
+        run_interruptible([&](Interrupt& interrupt) { trees = booster_->run(used, n_rounds, interrupt); });
         return to_list(std::move(trees), n_features_);
     }
 
@@ -92,13 +91,14 @@ class BoundBooster {
         return out.array;
     }
 
-    double loss(const std::string& loss, double parameter, const std::optional<Vector<double>>& weights) {
+    double loss(const std::string& loss, const std::vector<double>& parameters,
+                const std::optional<Vector<double>>& weights) {
         if (weights && weights->size() != booster_->n_rows())
             throw nb::value_error("weights must have one entry for each row of the matrix");
-        const LossName name = checked(loss);
+        const Loss used = checked(loss, parameters);
         const double* given = weights ? weights->data() : nullptr;
         ReleaseInterpreterLock unlock;
-        return booster_->mean_loss({name, parameter}, given);
+        return booster_->mean_loss(used, given);
     }
 
     nb::dict times() const {
@@ -110,13 +110,16 @@ class BoundBooster {
     std::uint64_t round() const { return booster_->round(); }
 
   private:
-    LossName checked(const std::string& loss) const {
+    Loss checked(const std::string& loss, const std::vector<double>& parameters) const {
         const LossName name = parse_spelling<LossName>(nb::cast(loss));
+        if (parameters.size() != 1 && parameters.size() != n_scores_)
+            throw nb::value_error("a loss has one parameter, or one per score");
         if (name == LossName::softmax && (n_outputs_ > 1 || classes_ > static_cast<double>(n_scores_)))
             throw nb::value_error("a class code is out of range");
-        if (name != LossName::softmax && n_scores_ != 0 && n_scores_ != n_outputs_)
-            throw nb::value_error("only the softmax loss takes several scores of one output");
-        return name;
+        if (name != LossName::softmax && n_scores_ != 0 && n_scores_ != n_outputs_ &&
+            n_scores_ != parameters.size())
+            throw nb::value_error("only softmax and several quantiles take several scores of one output");
+        return {name, parameters};
     }
 
     std::unique_ptr<Booster> booster_;
@@ -137,11 +140,11 @@ void register_boost(nb::module_& m) {
         .def("set_rows", &Bound::set_rows, "y"_a, "weights"_a.none(), "scores"_a,
              "Take targets, one output after the other, weights and first scores; rows of weight 0 are only "
              "scored.")
-        .def("run", &Bound::run, "loss"_a, "parameter"_a, "n_rounds"_a,
+        .def("run", &Bound::run, "loss"_a, "parameters"_a, "n_rounds"_a,
              "Boost by a loss that is built in; one tree for each score and round.")
         .def("step", &Bound::step, "gradient"_a, "hessian"_a,
              "Boost one round by gradients and hessians (n_rows, n_scores), both without row weights.")
-        .def("loss", &Bound::loss, "loss"_a, "parameter"_a, "weights"_a.none(),
+        .def("loss", &Bound::loss, "loss"_a, "parameters"_a, "weights"_a.none(),
              "Give the mean loss by weight; None: by the weights of training.")
         .def_prop_ro("scores", &Bound::scores, nb::rv_policy::move, "Copy the scores (n_rows, n_scores).")
         .def_prop_ro("times", &Bound::times, "Give the seconds spent, by phase.")

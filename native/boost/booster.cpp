@@ -68,7 +68,7 @@ class TreeBooster final : public Booster {
                     return copy_gradients(begin, end, gradient + k, hessian + k, n_scores);
                 });
             });
-            out.push_back(grow(sums, k, {LossName::squared, 0}, interrupt));
+            out.push_back(grow(sums, k, {}, interrupt));
         }
         ++round_;
         ready_ = true;
@@ -257,8 +257,8 @@ class TreeBooster final : public Booster {
             add(range.begin, range.end);
             if (fits_all_rows(o_)) add(range.out_begin, range.out_end);
         }
-        if (loss.name == LossName::huber) return huber_step(residuals, loss.parameter);
-        return weighted_quantile(residuals, loss.name == LossName::absolute ? 0.5 : loss.parameter);
+        if (loss.name == LossName::huber) return huber_step(residuals, loss.parameter(k));
+        return weighted_quantile(residuals, loss.name == LossName::absolute ? 0.5 : loss.parameter(k));
     }
 
     void update_scores(std::vector<double>& scores, const BoostedTree& tree, const BoostRows& rows,

@@ -112,22 +112,22 @@ struct SoftmaxLoss {
     }
 };
 
-/// Call f with the loss of one score as a type of its own; softmax has several scores and is not among them.
+/// Call f with the loss of score k as a type of its own; softmax has several scores and is not among them.
 template <class F>
-decltype(auto) with_loss(const Loss& loss, F&& f) {
+decltype(auto) with_loss(const Loss& loss, Size k, F&& f) {
     switch (loss.name) {
         case LossName::absolute:
             return f(QuantileLoss{0.5, 2.0});
         case LossName::quantile:
-            return f(QuantileLoss{loss.parameter, 1.0});
+            return f(QuantileLoss{loss.parameter(k), 1.0});
         case LossName::huber:
-            return f(HuberLoss{loss.parameter});
+            return f(HuberLoss{loss.parameter(k)});
         case LossName::poisson:
             return f(PoissonLoss{});
         case LossName::gamma:
             return f(GammaLoss{});
         case LossName::tweedie:
-            return f(TweedieLoss{loss.parameter});
+            return f(TweedieLoss{loss.parameter(k)});
         case LossName::log:
             return f(LogLoss{});
         case LossName::exponential:
@@ -166,7 +166,7 @@ GradientSums compute_gradients(const Loss& loss, const LossRows& rows, Size k, S
                                      load_register(z + r, n));
         });
     }
-    return with_loss(loss, [&](auto one) {
+    return with_loss(loss, k, [&](auto one) {
         return write_gradients(rows, begin, end, gradient, hessian, [=](Size r, Size n) {
             return one.gradients(load_register(s + r, n), load_register(y + r, n));
         });
@@ -188,11 +188,10 @@ void compute_log_sum_exp(double* out, std::span<const double* const> scores, Siz
 double loss_of_row(const Loss& loss, const LossRows& rows, Size r) {
     if (loss.name == LossName::softmax)
         return rows.log_sum_exp[r] - rows.scores[static_cast<Size>(rows.y[r])][r];
-    return with_loss(loss, [&](auto one) {
-        double sum = 0;
-        for (Size k = 0; k < rows.n_outputs; ++k) sum += one.value(rows.scores[k][r], rows.output(k)[r]);
-        return sum / static_cast<double>(rows.n_outputs);
-    });
+    double sum = 0;
+    for (Size k = 0; k < rows.scores.size(); ++k)
+        sum += with_loss(loss, k, [&](auto one) { return one.value(rows.scores[k][r], rows.output(k)[r]); });
+    return sum / static_cast<double>(rows.scores.size());
 }
 
 }  // namespace spinney

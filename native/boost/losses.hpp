@@ -26,10 +26,13 @@ template <>
 inline constexpr std::array spellings<LossName>{"squared", "absolute", "quantile", "huber",   "poisson",
                                                 "gamma",   "tweedie",  "log",      "softmax", "exponential"};
 
-/// A loss and its parameter: the level of a quantile, delta of Huber, the power of Tweedie.
+/// A loss and its parameter: the level of a quantile, delta of Huber, the power of Tweedie. It is one number
+/// for all scores, or one per score.
 struct Loss {
     LossName name = LossName::squared;
-    double parameter = 0;
+    std::vector<double> parameters;
+
+    double parameter(Size k) const { return parameters[parameters.size() == 1 ? 0 : k]; }
 };
 
 /// Sums over the rows with weight, of absolute gradients and of hessians, each times the weight of the row.

@@ -42,7 +42,7 @@ _ANYWHERE: dict[str, list[Any]] = {
     "epsilon": [-1.0, np.nan],
     "subset": ["yes"],
     "loss": ["absolute", None, 3],
-    "quantile": [0.0, 1.0, "half"],
+    "quantile": [0.0, 1.0, "half", [0.5], [0.9, 0.1], [0.1, 1.0]],
     "huber_delta": [0.0, -1.0],
     "tweedie_power": [1.0, 2.0, None],
     "preset": ["best", None, True],
@@ -92,7 +92,7 @@ _ANYWHERE: dict[str, list[Any]] = {
     "oob_early_stopping": [1, None],
     "parameter_distributions": [3, ["max_depth"]],
     # combinations
-    "estimators": [None, [], "trees", [sp.C45Classifier()], [("a", 3)], [("a", sp.C45Classifier)]],
+    "estimators": [3, [], "trees", [sp.C45Classifier()], [("a", 3)], [("a", sp.C45Classifier)]],
     "weights": ["equal", [1], [-1, 1], [0, 0]],
     "rule": ["unanimity", None],
     "quorum": [-0.1, 1.0, "half"],

@@ -27,11 +27,16 @@ def feed(model: Any, X: Any, dtype: Any = np.float64) -> dict[str, np.ndarray]:
 
 def run(model: Any, X: Any, dtype: str = "float64") -> dict[str, np.ndarray]:
     """Return the outputs of the graph of a model by name."""
+    return run_graph(sp.to_onnx(model, dtype=dtype), feed(model, X, np.dtype(dtype)))
+
+
+def run_graph(graph: Any, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the outputs of a graph by name."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
-    graph = sp.to_onnx(model, dtype=dtype).SerializeToString()
-    session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
-    found = session.run(None, feed(model, X, np.dtype(dtype)))
+    providers = ["CPUExecutionProvider"]
+    session = onnxruntime.InferenceSession(graph.SerializeToString(), options, providers=providers)
+    found = session.run(None, inputs)
     return dict(zip([output.name for output in session.get_outputs()], found, strict=True))

@@ -17,6 +17,18 @@ pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compile
 HOSTILE = ['"; system("x"); //', "*/ int main(){} /*", "a\\", "%s%n", "??/", "\n#error", "", "é🌲"]
 
 
+def support_vector_machines():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    target = np.sin(X[:, 0]) + X[:, 1] * X[:, 2]
+    models = {"linear": sp.SVC(kernel="linear").fit(X, target > 0)}
+    for kernel in ("poly", "rbf", "laplacian", "sigmoid"):
+        params = {"kernel": kernel, "gamma": 0.3, "coef0": 0.5}
+        models[f"{kernel}_values"] = sp.SVR(**params).fit(X, target)
+        models[f"{kernel}_classes"] = sp.SVC(**params).fit(X, np.where(target > 0, "up", "down"))
+    return models, rng.normal(size=(50, 4))
+
+
 def fitted(name, n_rows=150):
     learner = next(one for one in LEARNERS if one.name == name)
     X, y, _ = mixed_data(learner.kind, n_rows)
@@ -93,6 +105,13 @@ def test_multiway_splits_rows_on_thresholds_and_linear_models(tmp_path):
     check(forest, compiled["forest"], table)
 
 
+def test_support_vector_machines(tmp_path):
+    models, X = support_vector_machines()
+    compiled = compile_models(tmp_path, models)
+    for name, model in models.items():
+        check(model, compiled[name], X)
+
+
 def test_hostile_names_inject_nothing(tmp_path):
     X = pd.DataFrame(dict.fromkeys(HOSTILE[:3], HOSTILE * 4))
     model = sp.RandomForestClassifier(n_estimators=3, random_state=0).fit(
@@ -108,6 +127,11 @@ def test_hostile_names_inject_nothing(tmp_path):
 def test_what_cannot_be_exported_is_refused_by_name():
     with pytest.raises(InputTypeError, match=r"AdaBoostClassifier.*more than two classes"):
         sp.to_c(fitted("AdaBoostClassifier-logit", 60))
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    with pytest.raises(InputTypeError, match="pairs of classes"):
+        sp.to_c(sp.SVC().fit(X, np.arange(50) % 3))
+    with pytest.raises(InputTypeError, match="probability=False"):
+        sp.to_c(sp.SVC(probability=True, random_state=0).fit(X, X[:, 0] > 0))
     with pytest.raises(InputTypeError, match="dict"):
         sp.to_c({})
     model = sp.DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1])

@@ -4,10 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import spinney as sp
 from contracts.learners import LEARNERS, mixed_data
-from export.onnx_sessions import run
+from export.onnx_sessions import run, run_graph
+from export.test_c_source import support_vector_machines
 from spinney.core.errors import InputError, InputTypeError
 
 pytest.importorskip("onnx")
@@ -73,6 +77,30 @@ def test_multiway_and_fractional_trees():
     check(sp.ID3Classifier().fit(X.fillna("?"), y), X.fillna("?"))
     mixed, target, _ = mixed_data("classifier", 200)
     check(sp.C45Classifier().fit(mixed, target), mixed)
+
+
+def test_support_vector_machines():
+    models, X = support_vector_machines()
+    for model in models.values():
+        check(model, X)
+
+
+def test_pipelines():
+    pytest.importorskip("skl2onnx")
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=200), "b": rng.choice(["x", "y"], 200), "c": rng.normal(size=200)})
+    y = np.where(X.a + (X.b == "x") > 0.3, "up", "down")
+    coded = make_column_transformer((StandardScaler(), ["a", "c"]), (OneHotEncoder(), ["b"]))
+    pipeline = make_pipeline(coded, sp.GradientBoostingClassifier(n_estimators=10, random_state=0)).fit(X, y)
+    X.loc[0, "a"] = np.nan  # passes through the scaler
+    rows = {name: X[[name]].to_numpy(object if name == "b" else float) for name in X}
+    found = run_graph(sp.to_onnx(pipeline, X=X), rows)
+    assert_array_equal(found["label"], pipeline.predict(X))
+    assert_allclose(found["probabilities"], pipeline.predict_proba(X), rtol=1e-12)
+    with pytest.raises(InputError, match="Pass some of its rows"):
+        sp.to_onnx(pipeline)
+    with pytest.raises(InputError, match="type of numbers"):
+        sp.to_onnx(pipeline, X=X, dtype="float32")
 
 
 def test_what_cannot_be_exported_is_refused_by_name():

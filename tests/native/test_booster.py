@@ -67,7 +67,7 @@ class Problem:
 
 
 def run(booster: core.Booster, loss: str, n_rounds: int) -> list[Tree]:
-    return list(booster.run(loss, PARAMETER.get(loss, 0.0), n_rounds))
+    return list(booster.run(loss, [PARAMETER.get(loss, 0.0)], n_rounds))
 
 
 def leaf_of(tree: Tree, columns: list[NDArray[Any]]) -> NDArray[np.int64]:
@@ -247,8 +247,8 @@ def test_replaying_the_trees_gives_the_scores_to_the_last_bit(loss: str) -> None
     n_scores = 3 if loss == "softmax" else 1
     assert len(trees) == 6 * n_scores
     assert replay(trees, problem.columns, n_scores).tobytes() == booster.scores.tobytes()
-    assert booster.loss(loss, PARAMETER.get(loss, 0.0), None) < problem.booster(loss, weights).loss(
-        loss, PARAMETER.get(loss, 0.0), None
+    assert booster.loss(loss, [PARAMETER.get(loss, 0.0)], None) < problem.booster(loss, weights).loss(
+        loss, [PARAMETER.get(loss, 0.0)], None
     )
 
 
@@ -259,7 +259,7 @@ def test_losses_are_the_defined_ones(loss: str) -> None:
     run(booster, loss, 3)
     weights = np.random.default_rng(0).random(300)
     values = loss_value(loss, booster.scores[:, 0], problem.y(loss))
-    got = booster.loss(loss, PARAMETER.get(loss, 0.0), weights)
+    got = booster.loss(loss, [PARAMETER.get(loss, 0.0)], weights)
     assert got == pytest.approx(np.average(values, weights=weights), rel=1e-12)
 
 
@@ -269,7 +269,7 @@ def test_softmax_loss_is_the_defined_one() -> None:
     run(booster, "softmax", 3)
     s, y = booster.scores, problem.y("softmax").astype(int)
     values = np.log(np.exp(s).sum(axis=1)) - s[np.arange(300), y]
-    assert booster.loss("softmax", 0.0, None) == pytest.approx(values.mean(), rel=1e-12)
+    assert booster.loss("softmax", [0.0], None) == pytest.approx(values.mean(), rel=1e-12)
 
 
 @pytest.mark.parametrize("loss", ["log", "softmax", "quantile"])
@@ -426,16 +426,16 @@ def test_wrong_calls_are_errors() -> None:
         problem.booster("log", interaction_cst=[[99]])
     booster = core.Booster(problem.matrix(), make_options())
     with pytest.raises(ValueError, match="set_rows"):
-        booster.run("log", 0.0, 1)
+        booster.run("log", [0.0], 1)
     with pytest.raises(ValueError, match="each row"):
         booster.set_rows(np.zeros(3), None, np.zeros((3, 1)))
     with pytest.raises(ValueError, match="zero"):
         booster.set_rows(np.zeros(100), np.zeros(100), np.zeros((100, 1)))
     booster.set_rows(np.full(100, 7.0), None, np.zeros((100, 3)))
     with pytest.raises(ValueError, match="out of range"):
-        booster.run("softmax", 0.0, 1)
+        booster.run("softmax", [0.0], 1)
     with pytest.raises(ValueError, match=r"hinge.*not one of"):
-        booster.run("hinge", 0.0, 1)
+        booster.run("hinge", [0.0], 1)
     booster.set_rows(np.full(100, np.inf), None, np.zeros((100, 1)))
     with pytest.raises(ValueError, match="not finite"):
-        booster.run("squared", 0.0, 1)
+        booster.run("squared", [0.0], 1)

@@ -322,7 +322,7 @@ def content_hash(model: Any) -> str:
 def _add(digest: Any, value: Any) -> None:
     if isinstance(value, dict):
         for key, part in value.items():
-            if key not in ("params", "chosen_", "chosen_parameters", "evals_result_"):
+            if key not in ("params", "chosen_", "chosen_parameters", "evals_result_", "pruning_ledger_"):
                 digest.update(repr(_BEFORE.get(key, key)).encode())
                 _add(digest, part)
     elif isinstance(value, Tagged):

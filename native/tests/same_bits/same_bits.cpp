@@ -133,7 +133,11 @@ void boost(const ExactTable& table) {
     for (Size i = 0; i < spellings<LossName>.size(); ++i) {
         const auto name = static_cast<LossName>(i);
         const double parameter = name == LossName::tweedie ? 1.5 : name == LossName::quantile ? 0.9 : 1.25;
-        run(spellings<LossName>[i], { name, parameter }, {});
+        run(spellings<LossName>[i],
+            {
+                name, { parameter }
+            },
+            {});
     }
     for (Size i = 0; i < spellings<Growth>.size(); ++i) {
         BoostOptions o;
@@ -141,7 +145,7 @@ void boost(const ExactTable& table) {
         o.max_depth = 6;  // fewer leaves than this depth allows: leaf-wise and level-wise differ
         o.monotonic_cst.assign(x.columns.size(), 0);
         o.monotonic_cst[0] = 1;
-        run(spellings<Growth>[i], { LossName::log, 0 }, o);
+        run(spellings<Growth>[i], { LossName::log, {0} }, o);
     }
     for (Size i = 1; i < spellings<Sampling>.size(); ++i) {
         BoostOptions o;
@@ -149,7 +153,7 @@ void boost(const ExactTable& table) {
         o.subsample = 0.6;
         o.colsample_bytree = 0.8;
         o.seed = 5;
-        run(std::string("sampling ") + spellings<Sampling>[i], { LossName::squared, 0 }, o);
+        run(std::string("sampling ") + spellings<Sampling>[i], { LossName::squared, {0} }, o);
     }
 }
 

@@ -393,13 +393,13 @@ class _WeightedMean(_NamedEnsemble):
         mean = self._mean(X)
         return mean[:, 0] if self.n_outputs_ == 1 else mean
 
-    def additive_members(self) -> list[tuple[float, Any]]:
+    def additive_members(self) -> tuple[float, list[tuple[float, Any]]]:
         """Return the members whose outputs are added, with their weights, as explanations read them.
 
         Returns
         -------
-        list of (float, estimator)
-            Members of weight 0 are left out.
+        tuple of float and list of (float, estimator)
+            A constant that is added, and the members. Members of weight 0 are left out.
         """
         check_is_fitted(self)
         if "votes" in self._methods(self._names, self.estimators_):
@@ -408,7 +408,7 @@ class _WeightedMean(_NamedEnsemble):
                 fix='Use voting="soft", or explain the members in estimators_.',
             )
         pairs = zip(self.weights_.tolist(), self.estimators_, strict=True)
-        return [(weight, member) for weight, member in pairs if weight > 0]
+        return 0.0, [(weight, member) for weight, member in pairs if weight > 0]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

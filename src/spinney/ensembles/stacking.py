@@ -39,6 +39,7 @@ from spinney.ensembles.predictions import (
 )
 from spinney.io import require
 from spinney.linear import LogisticRegression
+from spinney.linear.base import LinearRegressor
 from spinney.members.base_estimators import AnyEstimator
 from spinney.members.fitting import fit_member
 from spinney.members.tables import check_input, describe_input, take_rows
@@ -469,6 +470,28 @@ class StackingRegressor(RegressorMixin, _Stacking):  # type: ignore[misc]
     """
 
     _task = "regression"
+
+    def additive_members(self) -> tuple[float, list[tuple[float, Any]]]:
+        """Return the members whose outputs are added, with their weights, as explanations read them.
+
+        Returns
+        -------
+        tuple of float and list of (float, estimator)
+            The intercept of the final estimator, and the members with its coefficients.
+        """
+        check_is_fitted(self)
+        final = self.final_estimator_
+        is_linear = isinstance(final, LeastSquaresRegressor) or (
+            isinstance(final, LinearRegressor) and final.linear_sum().space == "value"
+        )
+        if not is_linear or self.passthrough or self.n_outputs_ > 1:
+            raise InputError(
+                "The output of this StackingRegressor is not a sum of its members, because its final "
+                "estimator is not linear in them alone, or it has several outputs",
+                fix="Explain the members in estimators_.",
+            )
+        weights, offset = np.ravel(final.coef_).tolist(), float(np.ravel(final.intercept_)[0])
+        return offset, list(zip(weights, self.estimators_, strict=True))
 
     def _default_final(self, methods: Sequence[Method]) -> Any:
         return LeastSquaresRegressor()

@@ -20,6 +20,7 @@ from spinney.export.expressions import (
     Decision,
     Expression,
     Feature,
+    KernelSum,
     Linear,
     OneHot,
     Place,
@@ -244,6 +245,8 @@ class _Writer:
             return self._trees(expression)
         if isinstance(expression, Linear):
             return self._linear(expression)
+        if isinstance(expression, KernelSum):
+            return self._kernel_sum(expression)
         if isinstance(expression, Constant):
             values = expression.values.tolist()
             return "    (void)x;\n" + "".join(
@@ -341,6 +344,29 @@ class _Writer:
             lines.append(f"    out[{k}] = sum + {c.number(value)};\n")
         head = f"    double z[{width}], sum;\n    int k;\n"
         return head + columns + "".join(lines)
+
+    def _kernel_sum(self, expression: KernelSum) -> str:
+        columns = self._columns(expression.columns)
+        name, (n, width) = f"kernel_{len(self.parts)}", expression.vectors.shape
+        self.parts.append(c.doubles(f"{name}_vectors", expression.vectors))
+        self.parts.append(c.doubles(f"{name}_coefficients", expression.coefficients))
+        gamma, coef0 = c.number(expression.gamma), c.number(expression.coef0)
+        distance = (
+            f"            double d = c[j] - {name}_vectors[(long)i * {width} + j];\n            s += d * d;\n"
+        )
+        product = f"            s += c[j] * {name}_vectors[(long)i * {width} + j];\n"
+        term, value = {
+            "rbf": (distance, f"exp(-{gamma} * s)"),
+            "laplacian": (distance, f"exp(-{gamma} * sqrt(s))"),
+            "sigmoid": (product, f"tanh({gamma} * s + {coef0})"),
+            "poly": (product, f"pow({gamma} * s + {coef0}, {expression.degree}.0)"),
+        }[expression.kernel]
+        loop = f"        double s = 0.0;\n        for (j = 0; j < {width}; j++) {{\n{term}        }}\n"
+        return (
+            f"    double sum = 0.0;\n    int i, j;\n{columns}    for (i = 0; i < {n}; i++) {{\n{loop}"
+            f"        sum += {name}_coefficients[i] * {value};\n    }}\n"
+            f"    out[0] = sum + {c.number(expression.intercept)};\n"
+        )
 
     def _apply(self, expression: Apply) -> str:
         source, n = self.function(expression.of), expression.of.width

@@ -84,6 +84,28 @@ class Linear:
 
 
 @dataclass(frozen=True, eq=False)
+class KernelSum:
+    """Σ coefficient · kernel(support vector, row) + intercept, with the kernels of `spinney.SVC`.
+
+    vectors (n_vectors, n_columns); coefficients (n_vectors,).
+    """
+
+    columns: tuple[Column, ...]
+    kernel: Literal["poly", "rbf", "laplacian", "sigmoid"]
+    gamma: float
+    coef0: float
+    degree: int
+    vectors: Floats
+    coefficients: Floats
+    intercept: float
+
+    @property
+    def width(self) -> int:
+        """Number of outputs."""
+        return 1
+
+
+@dataclass(frozen=True, eq=False)
 class Constant:
     """The same numbers for every row."""
 
@@ -153,7 +175,7 @@ class OneHot:
     width: int
 
 
-Expression: TypeAlias = Trees | Linear | Constant | Apply | WeightedSum | Place | OneHot
+Expression: TypeAlias = Trees | Linear | KernelSum | Constant | Apply | WeightedSum | Place | OneHot
 
 
 @dataclass(frozen=True, eq=False)

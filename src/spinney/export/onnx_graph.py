@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
 
 from spinney.core.errors import InputError, show_value
 from spinney.data.features import Feature as TableFeature
@@ -19,6 +20,7 @@ from spinney.export.expressions import (
     Decision,
     Expression,
     Feature,
+    KernelSum,
     Linear,
     OneHot,
     Place,
@@ -27,6 +29,7 @@ from spinney.export.expressions import (
     WeightedSum,
 )
 from spinney.export.onnx_fractions import add_fractional_tree
+from spinney.export.onnx_pipeline import put_transformers_first
 from spinney.export.onnx_trees import (
     EnsembleAttributes,
     collect_projections,
@@ -44,7 +47,9 @@ _IR_VERSION = 10
 _OUTPUTS = ("label", "probabilities", "scores", "values")
 
 
-def to_onnx(model: Any, *, dtype: Literal["float64", "float32"] = "float64") -> onnx.ModelProto:
+def to_onnx(
+    model: Any, *, dtype: Literal["float64", "float32"] = "float64", X: Any = None
+) -> onnx.ModelProto:
     """Return a fitted model as an ONNX graph (opset 21, ai.onnx.ml 5).
 
     Trees are the operator TreeEnsemble in double precision: rows reach the same leaves as in Python, and sums
@@ -56,11 +61,14 @@ def to_onnx(model: Any, *, dtype: Literal["float64", "float32"] = "float64") -> 
 
     Parameters
     ----------
-    model : estimator
-        A fitted tree, forest, boosted, bagged, voting, stacked or linear model.
+    model : estimator or sklearn.pipeline.Pipeline
+        A fitted tree, forest, boosted, bagged, voting, stacked, linear or support vector model; or a pipeline
+        that ends in one, whose transformers the package ``skl2onnx`` converts.
     dtype : {"float64", "float32"}, default="float64"
         Type of numbers. With "float32" thresholds are rounded down, so that rows of float32 numbers reach
         the same leaves, and values are rounded.
+    X : array-like or data frame or None, default=None
+        Some rows of the input of a pipeline, for the names and types of its columns.
 
     Returns
     -------
@@ -87,8 +95,10 @@ def to_onnx(model: Any, *, dtype: Literal["float64", "float32"] = "float64") -> 
         import onnx
     except ImportError as error:
         raise ImportError("to_onnx needs the package onnx: pip install spinney[onnx].") from error
-    graph = _Graph(model, describe_scoring(model), np.dtype(dtype))
-    result = graph.build()
+    final = model[-1] if isinstance(model, Pipeline) else model
+    result = _Graph(final, describe_scoring(final), np.dtype(dtype)).build()
+    if isinstance(model, Pipeline) and len(model) > 1:
+        result = put_transformers_first(result, model[:-1], X)
     onnx.checker.check_model(result, full_check=True)
     return result
 
@@ -253,6 +263,7 @@ class _Graph:
             writers: dict[type, Callable[[Any], str]] = {
                 Trees: self._trees,
                 Linear: self._linear,
+                KernelSum: self._kernel_sum,
                 Constant: self._constant,
                 Apply: self._apply,
                 WeightedSum: self._weighted,
@@ -352,6 +363,27 @@ class _Graph:
         table = parts[0] if len(parts) == 1 else self.add("Concat", *parts, axis=1)
         product = self.add("MatMul", table, self.constant(expression.coefficients.T))
         return self.add("Add", product, self.constant(expression.intercept))
+
+    def _kernel_sum(self, expression: KernelSum) -> str:
+        rows, gamma = self.table(expression.columns), expression.gamma
+        if expression.kernel in ("poly", "sigmoid"):
+            # γ is in the vectors: ONNX Runtime fuses a product and a factor, which it rounds to float32.
+            product = self.add("MatMul", rows, self.constant(gamma * expression.vectors.T))
+            values = self.add("Add", product, self.constant(expression.coef0))
+            degree = () if expression.kernel == "sigmoid" else (self.constant(float(expression.degree)),)
+            values = self.add("Pow" if degree else "Tanh", values, *degree)
+        else:
+            exponent = self.add("Mul", self._distances(expression, rows), self.constant(-gamma))
+            values = self.add("Exp", exponent)
+        sums = self.add("MatMul", values, self.constant(expression.coefficients.reshape(-1, 1)))
+        return self.add("Add", sums, self.constant(expression.intercept))
+
+    def _distances(self, expression: KernelSum, rows: str) -> str:
+        """Return the distances of rows to support vectors, squared for the Gaussian kernel."""
+        one_by_one = self.add("Unsqueeze", rows, self.constant([1], np.int64))
+        away = self.add("Sub", one_by_one, self.constant(expression.vectors[None]))
+        squares = self.add("ReduceSumSquare", away, self.constant([2], np.int64), keepdims=0)
+        return self.add("Sqrt", squares) if expression.kernel == "laplacian" else squares
 
     def _constant(self, expression: Constant) -> str:
         # As many rows as the input has.

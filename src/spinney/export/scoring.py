@@ -18,6 +18,8 @@ from spinney.bagging import BaggingClassifier, BaggingRegressor
 from spinney.bagging.trees import merge_trees
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputTypeError
+from spinney.data.columns import default_names
+from spinney.data.features import Feature
 from spinney.data.schema import Schema
 from spinney.ensembles import (
     EnsembleSelectionClassifier,
@@ -36,6 +38,7 @@ from spinney.export.expressions import (
     Constant,
     Decision,
     Expression,
+    KernelSum,
     Linear,
     OneHot,
     Place,
@@ -59,6 +62,7 @@ from spinney.linear import GeneralizedLinearRegressor
 from spinney.linear.base import LinearModel
 from spinney.linear.sparse_coef import dense_coefficients
 from spinney.losses import losses
+from spinney.svm import SVC, SVR
 from spinney.tree.ensemble import TreeEnsemble
 from spinney.tree.tree_arrays import LEAF, LINEAR, TreeArrays
 from spinney.trees.base import BaseTree
@@ -134,6 +138,8 @@ def _forest(model: Any) -> Scoring:
 
 def _boosting(model: Any) -> Scoring:
     statistics: TargetStatistics | None = vars(model).get("statistics_")
+    if isinstance(model.loss_, losses.MultiQuantileLoss):
+        raise refuse(model, "it sorts its quantiles", "Fit one model per quantile.")
     columns = own_columns(model.schema_) if statistics is None else _encoded(model.schema_, statistics)
     n_scores = model.n_trees_per_iteration_
     trees = model.ensemble_[: model.best_iteration_ * n_scores]
@@ -282,6 +288,37 @@ def _generalized(model: Any, scores: Linear) -> Expression:
     raise refuse(model, f"the link {link!r} is not one of identity, log and logit")
 
 
+def _svm(model: Any) -> Scoring:
+    """Describe a support vector machine of one decision function."""
+    if getattr(model, "probability", False):
+        raise refuse(model, "its probabilities are coupled by iteration", "Fit it with probability=False.")
+    if callable(model.kernel) or model.kernel == "precomputed":
+        raise refuse(model, "its kernel is not one of those with a formula")
+    classes = vars(model).get("classes_")
+    if classes is not None and len(classes) > 2:
+        raise refuse(model, "it votes among pairs of classes", "Fit one model per pair, or use LinearSVC.")
+    given = vars(model).get("feature_names_in_")
+    names = default_names(model.n_features_in_) if given is None else given.tolist()
+    schema = Schema(tuple(Feature(one, "numeric", (), "float64") for one in names), given is not None)
+    vectors = model.support_vectors_
+    vectors = vectors.toarray() if hasattr(vectors, "toarray") else np.asarray(vectors)
+    coefficients = np.ravel(dense_coefficients(model.dual_coef_))
+    intercept, columns = float(np.ravel(model.intercept_)[0]), own_columns(schema)
+    scores: Expression
+    if model.kernel == "linear":
+        n = len(columns)
+        fill, weights = np.full(n, np.nan), (coefficients @ vectors)[None]
+        scores = Linear(columns, (1,) * n, (False,) * n, fill, weights, np.array([intercept]))
+    else:
+        kernel = model.fitted_kernel
+        shape = (kernel.gamma, kernel.coef0, kernel.degree)
+        scores = KernelSum(columns, model.kernel, *shape, vectors, coefficients, intercept)
+    name = type(model).__name__
+    if classes is None:
+        return Scoring(name, schema, scores)
+    return Scoring(name, schema, scores, scores, Decision(scores, above=0.0), classes)
+
+
 # ---- ensembles of any members ----
 
 
@@ -406,6 +443,7 @@ _DESCRIPTIONS: tuple[tuple[Any, Callable[[Any], Scoring]], ...] = (
         _weighted,
     ),
     (LinearModel, _linear),
+    ((SVC, SVR), _svm),
 )
 """Base classes, and the functions that describe their models."""
 

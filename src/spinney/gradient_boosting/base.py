@@ -46,7 +46,7 @@ from spinney.gradient_boosting.training_set import (
 from spinney.inspect.explainable import Explainable
 from spinney.inspect.tree_view import TreeView, view_tree
 from spinney.io import load, require
-from spinney.losses.losses import IDENTITY, Loss
+from spinney.losses.losses import IDENTITY, Loss, MultiQuantileLoss
 from spinney.losses.multi_output import MultiOutputLoss
 from spinney.members.tables import check_classes, is_array
 from spinney.tree.ensemble import TreeEnsemble
@@ -316,8 +316,9 @@ class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
         training = replace(training, X=X).with_weights(training.weights, training.row_weight)
         loss = self.loss_ if warm else self._make_loss(training)
         loss.check_target(training.targets, training.full_weights)
+        training = replace(training, loss=loss)
         scores = read_init_score(init_score, training.n_rows, training.n_scores)
-        return replace(training, loss=loss, init_score=scores)
+        return replace(training, init_score=scores)
 
     # ---- fitted state ----
 
@@ -365,6 +366,9 @@ class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
             n_scores = self.loss_.n_outputs
             require(not is_classifier or len(outputs) == n_scores, "the loss has another number of outputs")
             require(max(outputs) <= 2, "an output has more than two classes")
+        if isinstance(self.loss_, MultiQuantileLoss):
+            require(not is_classifier, "a classifier has the loss of quantiles")
+            n_scores = len(self.loss_.quantiles)
         require(n_scores > 1 or len(outputs) == 1, "the loss has one output, the classes have several")
         require(is_classifier or "classes_" not in fitted, "a regressor has classes")
         valid = is_array(self.base_score_, np.float64, n_scores) and bool(np.isfinite(self.base_score_).all())
@@ -473,16 +477,24 @@ class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
             self.ensemble_[: self.best_iteration_ * n_scores],
             self.schema_,
             self._read_table,
-            "value" if predicts_sum else "raw",
+            "value" if predicts_sum and not isinstance(self.loss_, MultiQuantileLoss) else "raw",
             1.0,
             self.base_score_,
             np.arange(n_scores),
-            () if n_scores == 1 else tuple(map(str, self.classes_.tolist())),
+            () if n_scores == 1 else self._score_names(n_scores),
             np.arange(n) if statistics is None else statistics.origin(n),
             outputs_per_round=n_scores,
             n_jobs=self.n_jobs,
             encoded_schema=None if statistics is None else statistics.schema(self.schema_),
         )
+
+    def _score_names(self, n_scores: int) -> tuple[str, ...]:
+        """Return the names of several raw scores: classes, quantiles, or numbers of outputs."""
+        if isinstance(self.loss_, MultiQuantileLoss):
+            return tuple(map(str, self.loss_.quantiles))
+        if isinstance(self.loss_, MultiOutputLoss):
+            return tuple(map(str, range(n_scores)))
+        return tuple(map(str, self.classes_.tolist()))
 
     def __len__(self) -> int:
         check_is_fitted(self)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
+from sklearn.metrics import d2_pinball_score
 from sklearn.utils.metaestimators import available_if
 
 from spinney.base import ProbabilisticClassifier, parameters
@@ -523,8 +524,10 @@ class GradientBoostingRegressor(RegressorMixin, FitMethods):  # type: ignore[mis
     n_jobs : int or None, default=None
         Number of threads. None and −1 use all cores, None within the limits of an active joblib or
         threadpoolctl context. The model is bit-equal for any number.
-    quantile : float or None, default=None
-        Quantile that ``loss="quantile"`` predicts; None is the median.
+    quantile : float, list of float or None, default=None
+        Quantile that ``loss="quantile"`` predicts; None is the median. A list of increasing levels makes one
+        model of all of them: `predict` returns one column per quantile, sorted so that they never cross
+        (Chernozhukov, Fernández-Val and Galichon 2010), and `score` is the mean D² of the pinball losses.
     huber_delta : float or None, default=None
         Residual from which on ``loss="huber"`` is linear. None takes the 0.9 quantile of the absolute
         residuals before every round, as `alpha` of scikit-learn's ``GradientBoostingRegressor``.
@@ -585,7 +588,7 @@ class GradientBoostingRegressor(RegressorMixin, FitMethods):  # type: ignore[mis
     _parameter_rules = REGRESSION_RULES
 
     loss: str | Loss = field(default="squared_error", kw_only=False)
-    quantile: float | None = None
+    quantile: float | Sequence[float] | None = None
     huber_delta: float | None = None
     tweedie_power: float = 1.5
 
@@ -595,7 +598,14 @@ class GradientBoostingRegressor(RegressorMixin, FitMethods):  # type: ignore[mis
 
     def _make_loss(self, training: BoostingSet) -> Loss:
         loss = self._output_loss(training)
-        return loss if training.n_outputs == 1 else MultiOutputLoss(loss, training.n_outputs)
+        if training.n_outputs == 1:
+            return loss
+        if isinstance(loss, losses.MultiQuantileLoss):
+            raise InputError(
+                f"Several quantiles of {training.n_outputs} outputs are not learned by one model",
+                fix="Fit one model per output.",
+            )
+        return MultiOutputLoss(loss, training.n_outputs)
 
     def _output_loss(self, training: BoostingSet) -> Loss:
         """Return the loss of one output."""
@@ -605,12 +615,17 @@ class GradientBoostingRegressor(RegressorMixin, FitMethods):  # type: ignore[mis
             "squared_error": losses.SquaredLoss,
             "absolute_error": losses.AbsoluteLoss,
             "huber": lambda: self._huber_loss(training),
-            "quantile": lambda: losses.QuantileLoss(float(self.quantile or 0.5)),
+            "quantile": self._quantile_loss,
             "poisson": losses.PoissonLoss,
             "gamma": losses.GammaLoss,
             "tweedie": lambda: losses.TweedieLoss(float(self.tweedie_power)),
         }
         return make[self.loss]()
+
+    def _quantile_loss(self) -> Loss:
+        if self.quantile is None or isinstance(self.quantile, float | int):
+            return losses.QuantileLoss(float(self.quantile or 0.5))
+        return losses.MultiQuantileLoss(tuple(map(float, self.quantile)))
 
     def _huber_loss(self, training: BoostingSet) -> Loss:
         if self.huber_delta is None and training.n_outputs > 1:
@@ -631,7 +646,35 @@ class GradientBoostingRegressor(RegressorMixin, FitMethods):  # type: ignore[mis
     # ---- outputs ----
 
     def _predictions(self, scores: Floats) -> Floats:
+        if isinstance(self.loss_, losses.MultiQuantileLoss):
+            return np.sort(scores, axis=1)
         return (self.loss_.link or losses.IDENTITY).mean(scores if scores.shape[1] > 1 else scores[:, 0])
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R², or the mean D² of the pinball losses of several quantiles.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Features.
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+            Targets.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Row weights.
+
+        Returns
+        -------
+        float
+            1 is best; 0 is as good as the mean, or the quantiles, of y.
+        """
+        loss = vars(self).get("loss_")
+        if not isinstance(loss, losses.MultiQuantileLoss):
+            return float(super().score(X, y, sample_weight))
+        columns = zip(loss.quantiles, self.predict(X).T, strict=True)
+        scores = [
+            d2_pinball_score(y, column, sample_weight=sample_weight, alpha=level) for level, column in columns
+        ]
+        return float(np.mean(scores))
 
     def predict(self, X: Any) -> Floats:
         """Predict the target of each row.

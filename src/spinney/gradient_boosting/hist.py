@@ -420,7 +420,11 @@ class HistGradientBoostingRegressor(CountsAs, _HistGradientBoosting, GradientBoo
     """
 
     counts_as: ClassVar = ("sklearn.ensemble", "HistGradientBoostingRegressor")
-    _parameter_rules = REGRESSION_RULES | _RULES | {"loss": (OneOf(*_LOSSES), _CUSTOM_LOSS)}
+    _parameter_rules = (
+        REGRESSION_RULES
+        | _RULES
+        | {"loss": (OneOf(*_LOSSES), _CUSTOM_LOSS), "quantile": (NONE, Real(0.0, 1.0, open_ends="()"))}
+    )
 
     huber_delta: float | None = field(default=None, init=False)
     tweedie_power: float = field(default=1.5, init=False)

@@ -31,7 +31,23 @@ LOSS_PARAMETERS = (
 Auto = Literal["auto"]
 _CUSTOM_LOSS = Kind("an instance of spinney.losses.Loss", Loss)
 
+
+class _Levels:
+    """Several increasing levels of quantiles."""
+
+    def allows(self, value: Any) -> bool:
+        """Return whether the value is valid."""
+        if not ArrayLike().allows(value) or len(value) < 2:
+            return False
+        levels = list(value)
+        return all(_LEVEL.allows(level) for level in levels) and levels == sorted(set(levels))
+
+    def __str__(self) -> str:
+        return "a list of several increasing numbers between 0 and 1"
+
+
 _AUTO = OneOf("auto")
+_LEVEL = Real(0.0, 1.0, open_ends="()")
 _POSITIVE = Real(0.0, open_ends="(")
 _FRACTION = Real(0.0, 1.0, open_ends="(")
 RULES: dict[str, tuple[Rule, ...]] = {
@@ -89,7 +105,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
 }
 REGRESSION_RULES = RULES | {
     "loss": (OneOf(*REGRESSION_LOSSES), _CUSTOM_LOSS),
-    "quantile": (NONE, Real(0.0, 1.0, open_ends="()")),
+    "quantile": (NONE, _LEVEL, _Levels()),
     "huber_delta": (NONE, _POSITIVE),
     "tweedie_power": (Real(1.0, 2.0, open_ends="()"),),
 }
@@ -145,7 +161,8 @@ def check_loss_parameters(owner: str, params: Mapping[str, Any]) -> None:
     """Raise InputError if a parameter of one loss is set and another loss is used."""
     for loss, name, default in LOSS_PARAMETERS:
         value, used = params[name], params["loss"]
-        if value != default and not (isinstance(used, str) and used == loss):
+        is_set = np.ndim(value) > 0 or value != default
+        if is_set and not (isinstance(used, str) and used == loss):
             raise InputError(
                 f"{name}={show_value(value)} has no effect on the loss {show_value(used)} of {owner}",
                 fix=f'Set loss="{loss}", or leave {name} at {default}.',

@@ -145,7 +145,7 @@ class BoosterRows:
         """Return the current score."""
         by_loss = isinstance(scorer, LossScorer)
         if isinstance(scorer, LossScorer) and scorer.loss.core_name:
-            return -float(self.booster.loss(scorer.loss.core_name, scorer.loss.parameter, self.weights))
+            return -float(self.booster.loss(scorer.loss.core_name, scorer.loss.parameters, self.weights))
         rows = self.weights > 0 if by_loss else self._subset
         return scorer(
             None if by_loss else take_rows(self.X, rows),
@@ -390,7 +390,7 @@ class BoostingLoop:
         if n_rounds == 0:
             return []
         if self.loss.core_name and not self.loss.changes:
-            grown = self.booster.run(self.loss.core_name, self.loss.parameter, n_rounds)
+            grown = self.booster.run(self.loss.core_name, self.loss.parameters, n_rounds)
         else:
             grown = [tree for _ in range(n_rounds) for tree in self._step()]
         self.trees += grown
@@ -402,7 +402,7 @@ class BoostingLoop:
         given = scores[:, 0] if scores.shape[1] == 1 else scores
         loss = self.loss.for_round(self.y, given, self.weights)
         if loss.core_name:
-            return self.booster.run(loss.core_name, loss.parameter, 1)
+            return self.booster.run(loss.core_name, loss.parameters, 1)
         derivatives = []
         for name, computed in zip(("gradient", "hessian"), loss.derivatives(self.y, given), strict=True):
             values = np.asarray(computed, dtype=np.float64)

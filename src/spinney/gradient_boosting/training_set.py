@@ -18,7 +18,7 @@ from spinney.data.weights import check_weights, class_weights_like
 from spinney.gradient_boosting.callbacks import fingerprint
 from spinney.gradient_boosting.categories import MAX_GROUPS, TargetStatistics, code_grouped, many_levels
 from spinney.gradient_boosting.rounds import BoosterRows, EvalSetRows
-from spinney.losses.losses import Loss, SquaredLoss
+from spinney.losses.losses import Loss, MultiQuantileLoss, SquaredLoss
 from spinney.native import core
 
 Floats = NDArray[np.float64]
@@ -65,9 +65,11 @@ class BoostingSet(TrainingSet):
 
     @property
     def n_scores(self) -> int:
-        """Number of raw scores per row: one per output, or per class where there are more than two."""
+        """Number of raw scores per row: one per output, quantile, or class where there are more than two."""
         if self.n_outputs > 1:
             return self.n_outputs
+        if isinstance(self.loss, MultiQuantileLoss):
+            return len(self.loss.quantiles)
         return len(self.classes[0]) if self.classes and len(self.classes[0]) > 2 else 1
 
     @property
@@ -85,7 +87,7 @@ class BoostingSet(TrainingSet):
         """Targets whose means encode categories; indicators of more than two classes.  (n_rows, n_scores)"""
         if self.n_outputs > 1:
             return self.targets
-        if self.n_scores == 1:
+        if self.n_scores == 1 or not self.classes:
             return self.targets[:, None]
         is_class: NDArray[np.bool_] = self.y == np.arange(self.n_scores)
         return is_class.astype(np.float64)

@@ -1,4 +1,4 @@
-"""SHAP values of every model that is a sum of trees: path-dependent, interventional, and interactions."""
+"""SHAP values of sums of trees (path-dependent, interventional, interactions) and of linear models."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from spinney.core.errors import InputError, show_value
 from spinney.core.frames import free_name, to_frame
 from spinney.core.parameters import thread_count
 from spinney.data.schema import Schema, Table
+from spinney.inspect.linear_sum import LinearSum
 from spinney.native import core
 from spinney.tree.predictor import used_columns
 from spinney.tree.tree_sum import TreeSum
@@ -186,12 +187,12 @@ def shap_values(
     output: Literal["raw", "probability"] | None = None,
     n_jobs: int | None = None,
 ) -> ShapValues:
-    """Compute exact SHAP values of a model that is a sum of trees.
+    """Compute exact SHAP values of a model that is a sum of trees, or linear.
 
     Trees, forests, gradient boosting, AdaBoost classifiers and bagged trees have them, whatever their splits:
     category sets, multiway splits and fractional instances included; and so have weighted means of such
-    models, where they are additive: voting and ensemble selection. The result has the same bits for any
-    number of threads.
+    models, where they are additive: voting, ensemble selection, and stacks of regressors with a linear final
+    estimator. Linear models need background rows. The result has the same bits for any number of threads.
 
     Without a background, absent features are averaged by the training weight on each side of a split
     ("path-dependent" TreeSHAP, Lundberg et al. 2018). The integrals of the Shapley values are computed by
@@ -242,6 +243,8 @@ def shap_values(
     if hasattr(model, "additive_members"):
         options = {"background": background, "interactions": interactions, "output": output, "n_jobs": n_jobs}
         return _sum_of_members(model, X, options)
+    if hasattr(model, "linear_sum"):
+        return _of_linear_sum(model, X, background, output)
     total = find_tree_sum(model, output)
     total.check_axis_parallel("SHAP values")
     table = total.read(X)
@@ -277,8 +280,9 @@ def shap_values(
 
 
 def _sum_of_members(model: Any, X: Any, options: Mapping[str, Any]) -> ShapValues:
-    """Return the SHAP values of a weighted mean of models: contributions are additive."""
-    weights, members = zip(*model.additive_members(), strict=True)
+    """Return the SHAP values of a weighted sum of models: contributions are additive."""
+    offset, added = model.additive_members()
+    weights, members = zip(*added, strict=True)
     parts = [shap_values(member, X, **options) for member in members]
     first = parts[0]
     wanted = "probability" if hasattr(model, "classes_") else "value"
@@ -291,8 +295,34 @@ def _sum_of_members(model: Any, X: Any, options: Mapping[str, Any]) -> ShapValue
             )
     pairs = list(zip(weights, parts, strict=True))
     values = np.asarray(sum(weight * part.values for weight, part in pairs))
-    base = np.asarray(sum(weight * part.base_values for weight, part in pairs))
+    base = np.asarray(sum((weight * part.base_values for weight, part in pairs), offset))
     return replace(first, values=values, base_values=base)
+
+
+def _of_linear_sum(model: Any, X: Any, background: Any, output: str | None) -> ShapValues:
+    """Return the SHAP values of a linear model."""
+    check_is_fitted(model)
+    total: LinearSum = model.linear_sum()
+    if background is None:
+        raise InputError(
+            f"SHAP values of {type(model).__name__} compare rows with background rows",
+            fix="Pass background=, for example the training rows.",
+        )
+    if output == "probability":
+        raise InputError(
+            f"{type(model).__name__} is a sum of raw scores, and probabilities are no sum of them",
+            fix='Use output="raw".',
+        )
+    values, base = total.contributions(X, background)
+    single = not total.output_names
+    return ShapValues(
+        values[..., 0] if single else values,
+        np.full(len(values), base[0]) if single else np.tile(base, (len(values), 1)),
+        _values_of(total.schema, X, total.schema.read(X)),
+        total.schema.names,
+        total.output_names,
+        total.space,
+    )
 
 
 def find_tree_sum(model: Any, output: str | None = None) -> TreeSum:

@@ -17,6 +17,7 @@ from spinney.core.parameters import NONE, Integer, OneOf, Rule, thread_count
 from spinney.data.schema import Schema
 from spinney.data.target import encode_classes, encode_values, read_target
 from spinney.data.weights import check_weights
+from spinney.inspect.linear_sum import LinearSum
 from spinney.io import require
 from spinney.linear.coding import ColumnCoding
 from spinney.linear.design import Design, fit_values, read_design_table, read_values
@@ -56,6 +57,7 @@ class LinearModel(TableEstimator, persistent_name=""):
     coding_: ColumnCoding | None = None
     categorical: Literal["one-hot"] | None
     missing: Literal["mean"] | None
+    _sum_space: ClassVar[Literal["raw", "value"]] = "raw"
 
     @property
     def unseen(self) -> Literal["missing", "error"]:  # type: ignore[override]
@@ -93,6 +95,30 @@ class LinearModel(TableEstimator, persistent_name=""):
         coefficients = dense_coefficients(self.coef_)
         added = np.asarray(self.intercept_, np.float64).reshape(-1)
         return design.product(coefficients, np.broadcast_to(added, len(coefficients)).copy())
+
+    def linear_sum(self) -> LinearSum:
+        """Return the model as a sum over its columns, as explanations read it.
+
+        Returns
+        -------
+        LinearSum
+            Coefficients and intercepts by output.
+        """
+        coefficients = dense_coefficients(self.coef_)
+        widths = np.ones(self.schema_.n_features, int) if self.coding_ is None else self.coding_.widths
+        added = np.asarray(self.intercept_, np.float64).reshape(-1)
+        return LinearSum(
+            self.schema_,
+            lambda X: self._design(X).values,
+            coefficients,
+            np.broadcast_to(added, len(coefficients)),
+            np.repeat(np.arange(len(widths)), widths),
+            () if len(coefficients) == 1 else self._output_names(len(coefficients)),
+            self._sum_space,
+        )
+
+    def _output_names(self, n_outputs: int) -> tuple[str, ...]:
+        return tuple(map(str, range(n_outputs)))
 
     @property
     def coef_names_(self) -> list[str]:
@@ -134,6 +160,8 @@ class LinearModel(TableEstimator, persistent_name=""):
 class LinearRegressor(LinearModel, persistent_name=""):
     """Base class of linear models that predict numbers."""
 
+    _sum_space: ClassVar[Literal["raw", "value"]] = "value"
+
     def predict(self, X: Any) -> Floats:
         """Predict X @ coef_ + intercept_.
 
@@ -173,6 +201,9 @@ class LinearClassifier(SparseCoefficients, ClassifierMixin, LinearModel, persist
     _required_attributes: ClassVar[tuple[str, ...]] = ("classes_",)
 
     classes_: NDArray[Any]
+
+    def _output_names(self, n_outputs: int) -> tuple[str, ...]:
+        return tuple(map(str, self.classes_.tolist()))
 
     def _read_labels(self, X: Any, y: Any, sample_weight: Any) -> tuple[Training, NDArray[np.int32]]:
         """Read features, weights, and classes; the second part is class codes (n_rows,)."""

@@ -197,6 +197,7 @@ class GeneralizedLinearRegressor(RegressorMixin, LinearRegressor):  # type: igno
     """
 
     _required_attributes: ClassVar[tuple[str, ...]] = ("n_iter_",)
+    _sum_space = "raw"
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = {
         "family": (OneOf("normal", "poisson", "gamma", "tweedie", "binomial", "inverse-gaussian"),),
         "link": (OneOf("auto", "identity", "log", "logit", "inverse"),),

@@ -121,6 +121,11 @@ class Loss(Persistent):
         """The parameter of the loss, 0 for losses without one."""
         return float(getattr(self, self._parameter_name)) if self._parameter_name else 0.0
 
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """The parameter as the core takes it: one for all raw scores, or one per raw score."""
+        return (self.parameter,)
+
     def gradient(self, y: Floats, score: Floats) -> Floats:
         """First derivative of the loss of each row with respect to its raw score.
 
@@ -428,6 +433,40 @@ class QuantileLoss(_ResidualLoss):
 
     def constant(self, y: Floats, weights: Floats | None) -> Floats:
         return np.array([weighted_quantile(y, weights, self.quantile)])
+
+
+@dataclass(frozen=True)
+class MultiQuantileLoss(_ResidualLoss):
+    """Mean of the pinball losses of several quantiles, each with its own raw score.
+
+    >>> MultiQuantileLoss((0.1, 0.9)).constant(np.arange(11.0), None).tolist()
+    [1.0, 9.0]
+    """
+
+    core_name = "quantile"
+    quantiles: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        levels = self.quantiles
+        valid = type(levels) is tuple and len(levels) > 1 and list(levels) == sorted(set(levels))
+        valid = valid and all(type(level) is float and 0 < level < 1 for level in levels)
+        _check_parameter(valid, "quantiles", levels, "several increasing numbers between 0 and 1")
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        return self.quantiles
+
+    def gradient(self, y: Floats, score: Floats) -> Floats:
+        levels, y = np.array(self.quantiles), y[:, None]
+        return np.where(y > score, -levels, np.where(y < score, 1.0 - levels, 0.0))
+
+    def value(self, y: Floats, score: Floats) -> Floats:
+        levels, y = np.array(self.quantiles), y[:, None]
+        mean: Floats = (np.where(y > score, levels, levels - 1.0) * (y - score)).mean(axis=1)
+        return mean
+
+    def constant(self, y: Floats, weights: Floats | None) -> Floats:
+        return np.array([weighted_quantile(y, weights, level) for level in self.quantiles])
 
 
 class _LogLinkLoss(_MeanLoss, persistent_name=""):

@@ -60,6 +60,10 @@ class MultiOutputLoss(Loss):
         return self.loss.parameter
 
     @property
+    def parameters(self) -> tuple[float, ...]:
+        return self.loss.parameters
+
+    @property
     def has_value(self) -> bool:
         return self.loss.has_value
 

@@ -77,6 +77,11 @@ class SupportVectorMachine(MatrixEstimator, persistent_name=""):
 
     # ---- fitting ----
 
+    @property
+    def fitted_kernel(self) -> KernelFunction:
+        """The kernel with the γ of the fit."""
+        return self._kernel(self._gamma)
+
     def _kernel(self, gamma: float) -> KernelFunction:
         if callable(self.kernel):
             return KernelFunction(PRECOMPUTED, function=self.kernel)
