@@ -35,8 +35,11 @@ using Splits = std::tuple<Vector<std::int32_t>, Vector<std::int32_t>, Vector<std
 using Draw =
     std::tuple<bool, double, double, bool, bool, double, std::uint64_t, double, double, bool, double>;
 
-Loss to_loss(const std::string& name, double parameter) {
-    return {parse_spelling<LossName>(nb::cast(name)), parameter};
+using Parameters = std::vector<double>;
+
+Loss to_loss(const std::string& name, const Parameters& parameters) {
+    if (parameters.empty()) throw nb::value_error("a loss has one parameter, or one per score");
+    return {parse_spelling<LossName>(nb::cast(name)), parameters};
 }
 
 BlockDraw to_draw(const Draw& d) {
@@ -121,9 +124,9 @@ class BoundBlockRows {
         spinney::update_log_sum_exp(rows_, n_threads);
     }
 
-    auto gradients(const std::string& loss, double parameter, Size k, int n_threads) {
+    auto gradients(const std::string& loss, const Parameters& parameters, Size k, int n_threads) {
         NewArray<double> out({rows_.n_chunks(), 4});
-        const BlockLoss of = checked(loss, parameter, k);
+        const BlockLoss of = checked(loss, parameters, k);
         std::vector<ChunkGradients> sums(rows_.n_chunks());
         {
             ReleaseInterpreterLock unlock;
@@ -136,18 +139,19 @@ class BoundBlockRows {
         return out.array;
     }
 
-    auto importances(const std::string& loss, double parameter, Size k, double slope) {
+    auto importances(const std::string& loss, const Parameters& parameters, Size k, double slope) {
         NewArray<std::int64_t> out({ImportanceCounts::n_bins});
         std::fill_n(out.data, ImportanceCounts::n_bins, 0);
-        const BlockLoss of = checked(loss, parameter, k);
+        const BlockLoss of = checked(loss, parameters, k);
         ReleaseInterpreterLock unlock;
         count_importances(out.data, rows_, of, slope);
         return out.array;
     }
 
-    auto drawn(const std::string& loss, double parameter, Size k, const Draw& draw, int n_threads) {
+    auto drawn(const std::string& loss, const Parameters& parameters, Size k, const Draw& draw,
+               int n_threads) {
         NewArray<double> out({rows_.n_chunks(), 2});
-        const BlockLoss of = checked(loss, parameter, k);
+        const BlockLoss of = checked(loss, parameters, k);
         const BlockDraw by = to_draw(draw);
         std::vector<GradientSums> sums(rows_.n_chunks());
         {
@@ -161,8 +165,9 @@ class BoundBlockRows {
         return out.array;
     }
 
-    auto quantize(const std::string& loss, double parameter, Size k, const Draw& draw, int n_threads) {
-        const BlockLoss of = checked(loss, parameter, k);
+    auto quantize(const std::string& loss, const Parameters& parameters, Size k, const Draw& draw,
+                  int n_threads) {
+        const BlockLoss of = checked(loss, parameters, k);
         const BlockDraw by = to_draw(draw);
         QuantizedRows out;
         {
@@ -205,9 +210,9 @@ class BoundBlockRows {
         weigh_nodes(histograms, rows_, of, own, weight_unit, n_threads);
     }
 
-    auto leaves(const std::string& loss, double parameter, Size k, const Vector<std::int32_t>& leaf_of_node,
-                Size n_leaves, bool all, int n_threads) {
-        const BlockLoss of = checked(loss, parameter, k);
+    auto leaves(const std::string& loss, const Parameters& parameters, Size k,
+                const Vector<std::int32_t>& leaf_of_node, Size n_leaves, bool all, int n_threads) {
+        const BlockLoss of = checked(loss, parameters, k);
         const auto leaf = checked(leaf_of_node, n_leaves);
         NewArray<double> out({rows_.n_chunks(), n_leaves, 3});
         std::vector<LeafSums> sums(rows_.n_chunks() * n_leaves);
@@ -254,11 +259,11 @@ class BoundBlockRows {
         update_scores(rows_, k, leaf, values.data(), n_threads);
     }
 
-    auto losses(const std::string& loss, double parameter, const std::optional<Vector<double>>& weights,
-                int n_threads) {
+    auto losses(const std::string& loss, const Parameters& parameters,
+                const std::optional<Vector<double>>& weights, int n_threads) {
         if (weights && weights->size() != rows_.n_rows)
             throw nb::value_error("weights must have one entry per row");
-        const Loss of = checked(loss, parameter, 0).loss;
+        const Loss of = checked(loss, parameters, 0).loss;
         NewArray<double> out({rows_.n_chunks(), 2});
         ReleaseInterpreterLock unlock;
         sum_losses(out.data, rows_, of, weights ? weights->data() : nullptr, n_threads);
@@ -266,13 +271,15 @@ class BoundBlockRows {
     }
 
   private:
-    BlockLoss checked(const std::string& loss, double parameter, Size k) const {
-        const BlockLoss out{to_loss(loss, parameter), k};
+    BlockLoss checked(const std::string& loss, const Parameters& parameters, Size k) const {
+        const BlockLoss out{to_loss(loss, parameters), k};
         const Size n_scores = rows_.scores.size();
         if (k >= n_scores) throw nb::value_error("no such score");
         if (out.loss.name != LossName::softmax) {
-            if (n_scores != rows_.n_outputs)
-                throw nb::value_error("only the softmax loss takes several scores of one output");
+            if (n_scores != rows_.n_outputs && n_scores != parameters.size())
+                throw nb::value_error("only softmax and several quantiles take several scores of one output");
+            if (parameters.size() != 1 && parameters.size() != n_scores)
+                throw nb::value_error("a loss has one parameter, or one per score");
             return out;
         }
         if (!rows_.log_sum_exp || rows_.n_outputs != 1)
@@ -397,13 +404,13 @@ class BoundBlockGrower {
 
     /// Newton steps.  sums (n_leaves, 3)
     auto fit_leaves(const Matrix<double>& sums, const std::string& loss) {
-        return to_array(grower_->fit_leaves(to_sums(sums), to_loss(loss, 0).name));
+        return to_array(grower_->fit_leaves(to_sums(sums), to_loss(loss, {0.0}).name));
     }
 
     /// Quantiles.  sizes (n_leaves,); residuals (sum of sizes, 2): residual and weight
     auto fit_quantiles(const Vector<std::int64_t>& sizes, const Matrix<double>& residuals,
-                       const std::string& loss, double parameter) {
-        const Loss of = to_loss(loss, parameter);
+                       const std::string& loss, const Parameters& parameters) {
+        const Loss of = to_loss(loss, parameters);
         if (sizes.size() != n_leaves() || residuals.shape(1) != 2)
             throw nb::value_error("one size for each leaf");
         std::vector<std::vector<Residual>> lists(sizes.size());
@@ -413,7 +420,7 @@ class BoundBlockGrower {
                 if (at >= residuals.shape(0)) throw nb::value_error("there are fewer residuals than sizes");
                 lists[i].emplace_back(residuals.data()[2 * at], residuals.data()[2 * at + 1]);
             }
-        return to_array(grower_->fit_quantiles(lists, of));
+        return to_array(grower_->fit_quantiles(lists, k, of));
     }
 
     double score_noise(std::uint64_t round, double n_counted, double squares, double hessians) const {
@@ -497,18 +504,18 @@ void register_blocks(nb::module_& m) {
         .def_prop_ro("n_rows", &Rows::n_rows)
         .def("set_gradients", &Rows::set_gradients, "gradient"_a.none(), "hessian"_a.none())
         .def("update_log_sum_exp", &Rows::update_log_sum_exp, "n_threads"_a)
-        .def("gradients", &Rows::gradients, "loss"_a, "parameter"_a, "k"_a, "n_threads"_a)
-        .def("importances", &Rows::importances, "loss"_a, "parameter"_a, "k"_a, "slope"_a)
-        .def("drawn", &Rows::drawn, "loss"_a, "parameter"_a, "k"_a, "draw"_a, "n_threads"_a)
-        .def("quantize", &Rows::quantize, "loss"_a, "parameter"_a, "k"_a, "draw"_a, "n_threads"_a)
+        .def("gradients", &Rows::gradients, "loss"_a, "parameters"_a, "k"_a, "n_threads"_a)
+        .def("importances", &Rows::importances, "loss"_a, "parameters"_a, "k"_a, "slope"_a)
+        .def("drawn", &Rows::drawn, "loss"_a, "parameters"_a, "k"_a, "draw"_a, "n_threads"_a)
+        .def("quantize", &Rows::quantize, "loss"_a, "parameters"_a, "k"_a, "draw"_a, "n_threads"_a)
         .def("add_root", &Rows::add_root, "out"_a, "codes"_a)
         .def("split", &Rows::split, "out"_a, "codes"_a, "splits"_a, "weight_unit"_a)
         .def("weigh", &Rows::weigh, "out"_a, "codes"_a, "nodes"_a, "weight_unit"_a)
-        .def("leaves", &Rows::leaves, "loss"_a, "parameter"_a, "k"_a, "leaf_of_node"_a, "n_leaves"_a, "all"_a,
-             "n_threads"_a)
+        .def("leaves", &Rows::leaves, "loss"_a, "parameters"_a, "k"_a, "leaf_of_node"_a, "n_leaves"_a,
+             "all"_a, "n_threads"_a)
         .def("residuals", &Rows::residuals, "k"_a, "leaf_of_node"_a, "n_leaves"_a, "all"_a)
         .def("update", &Rows::update, "k"_a, "leaf_of_node"_a, "values"_a, "n_threads"_a)
-        .def("losses", &Rows::losses, "loss"_a, "parameter"_a, "weights"_a.none(), "n_threads"_a);
+        .def("losses", &Rows::losses, "loss"_a, "parameters"_a, "weights"_a.none(), "n_threads"_a);
     nb::class_<Grower>(m, "BlockGrower", "Grows boosted trees on rows that are read block by block.")
         .def(nb::init<const spinney::CodeMatrix&, spinney::BoostOptions>(), "matrix"_a, "options"_a)
         .def("start", &Grower::start, "histogram"_a, "draw"_a, "quantized"_a, "score_noise"_a)
@@ -519,7 +526,8 @@ void register_blocks(nb::module_& m) {
         .def("leaf_of_node", &Grower::leaf_of_node)
         .def_prop_ro("n_leaves", &Grower::n_leaves)
         .def("fit_leaves", &Grower::fit_leaves, "sums"_a, "loss"_a)
-        .def("fit_quantiles", &Grower::fit_quantiles, "sizes"_a, "residuals"_a, "loss"_a, "parameter"_a)
+        .def("fit_quantiles", &Grower::fit_quantiles, "sizes"_a, "residuals"_a, "loss"_a, "parameters"_a,
+             "k"_a)
         .def("score_noise", &Grower::score_noise, "round"_a, "n_counted"_a, "squares"_a, "hessians"_a)
         .def("finish", &Grower::finish, "sums"_a, "values"_a);
 }

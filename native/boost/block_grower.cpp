@@ -124,14 +124,14 @@ class BatchGrower final : public BlockGrower, private BlockTable, private Chunke
         return out;
     }
 
-    std::vector<double> fit_quantiles(std::vector<std::vector<Residual>>& residuals,
+    std::vector<double> fit_quantiles(std::vector<std::vector<Residual>>& residuals, Size k,
                                       const Loss& loss) const override {
         std::vector<double> out(residuals.size());
-        const double alpha = loss.name == LossName::absolute ? 0.5 : loss.parameter;
+        const double alpha = loss.name == LossName::absolute ? 0.5 : loss.parameter(k);
         Pool::shared().parallel_for(o_.n_threads, out.size(), [&](Size i, int) {
             const bool huber = loss.name == LossName::huber;
-            out[i] = scaled(
-                i, huber ? huber_step(residuals[i], loss.parameter) : weighted_quantile(residuals[i], alpha));
+            out[i] = scaled(i, huber ? huber_step(residuals[i], loss.parameter(k))
+                                     : weighted_quantile(residuals[i], alpha));
         });
         return out;
     }

@@ -70,7 +70,7 @@ class BlockGrower {
     /// Leaf values, learning rate included: Newton steps.  sums (n_leaves,)
     virtual std::vector<double> fit_leaves(const std::vector<LeafSums>& sums, LossName loss) const = 0;
     /// The same: quantiles of the residuals.  residuals (n_leaves,), which are sorted
-    virtual std::vector<double> fit_quantiles(std::vector<std::vector<Residual>>& residuals,
+    virtual std::vector<double> fit_quantiles(std::vector<std::vector<Residual>>& residuals, Size k,
                                               const Loss& loss) const = 0;
 
     /// The fitted tree.

@@ -1,8 +1,10 @@
 #include "boost/block_rows.hpp"
 
 #include <array>
+#include <bit>
 #include <cmath>
-#include <memory>
+#include <utility>
+#include <vector>
 
 #include "core/thread_pool.hpp"
 #include "data/bundle_rows.hpp"
@@ -69,35 +71,33 @@ double importance_of(double w, double g, double h, double slope) {
 double multiplier(const BlockRows& rows, const BlockDraw& draw, Size r, double g, double h) {
     const double w = rows.weight(r);
     if (!(w > 0)) return 0;
-    if (draw.all) return 1;
     return draw.rule.multiplier(importance_of(w, g, h, draw.slope),
                                 row_address(draw.address, rows.first_row + r));
 }
 
 Stat weight_steps(double w, double unit) { return w > 0 ? std::max<Stat>(1, std::llround(w / unit)) : 0; }
 
-/// Rows of a chunk in the order of the histograms that they are added to.
+/// Rows of a chunk, sorted by a number; ascending where the numbers are equal.
 struct SortedRows {
-    std::vector<LocalRow> rows = std::vector<LocalRow>(kChunkRows);
+    std::vector<LocalRow> rows = std::vector<LocalRow>(kChunkRows), left = rows, right = rows;
     std::vector<Stat> values = std::vector<Stat>(kChunkRows);
-    std::vector<Size> begin;  // (n_built + 1,)
-    std::vector<std::int32_t> place = std::vector<std::int32_t>(kChunkRows);
+    std::vector<std::uint16_t> place = std::vector<std::uint16_t>(kChunkRows);
+    std::vector<Size> begin;  // (n_places + 2,)
 
-    /// place (n,): histogram of each row, −1: none; value_of(i): what the row adds
+    /// place_of(i): number of row i, n_places: none
     template <class F>
-    void sort(Size n, Size n_built, F&& value_of) {
-        begin.assign(n_built + 1, 0);
-        for (Size i = 0; i < n; ++i)
-            if (place[i] >= 0) ++begin[static_cast<Size>(place[i]) + 1];
-        for (Size b = 0; b < n_built; ++b) begin[b + 1] += begin[b];
-        std::vector<Size> at(begin.begin(), begin.end() - 1);
+    void sort(Size n, Size n_places, F&& place_of) {
+        begin.assign(n_places + 2, 0);
         for (Size i = 0; i < n; ++i) {
-            if (place[i] < 0) continue;
-            const Size to = at[static_cast<Size>(place[i])]++;
-            rows[to] = static_cast<LocalRow>(i);
-            values[to] = value_of(i);
+            place[i] = static_cast<std::uint16_t>(place_of(i));
+            ++begin[place[i] + Size{1}];
         }
+        for (Size p = 0; p <= n_places; ++p) begin[p + 1] += begin[p];
+        std::vector<Size> at(begin.begin(), begin.end() - 1);
+        for (Size i = 0; i < n; ++i) rows[at[place[i]]++] = static_cast<LocalRow>(i);
     }
+
+    std::span<const LocalRow> of(Size p) const { return {rows.data() + begin[p], begin[p + 1] - begin[p]}; }
 };
 
 /// Columns whose histograms are added to at once.
@@ -114,25 +114,23 @@ void add_columns(Stat* __restrict hist, const std::array<const std::uint8_t*, kC
     }
 }
 
-/// Add sorted rows of a chunk to the histograms.
-void add_sorted(Stat* hist, const SortedRows& sorted, const BlockCodes& codes, Size chunk_begin) {
-    const Size n_built = sorted.begin.size() - 1;
+using AddColumns = void (*)(Stat*, const std::array<const std::uint8_t*, kColumns>&, const LocalRow*,
+                            const Stat*, Size);
+
+template <Size... N>
+constexpr std::array<AddColumns, sizeof...(N)> add_columns_table(std::index_sequence<N...>) {
+    return {&add_columns<N + 1>...};
+}
+
+/// Add rows of a chunk to a histogram.  hist (n_features, 256); values: of the rows
+void add_rows_to(Stat* hist, const BlockCodes& codes, Size chunk_begin, std::span<const LocalRow> rows,
+                 const Stat* values) {
+    static constexpr auto table = add_columns_table(std::make_index_sequence<kColumns>{});
     for (Size first = 0; first < codes.n_features; first += kColumns) {
         const Size n_columns = std::min(kColumns, codes.n_features - first);
         std::array<const std::uint8_t*, kColumns> columns{};
         for (Size j = 0; j < n_columns; ++j) columns[j] = codes.column(first + j) + chunk_begin;
-        for (Size b = 0; b < n_built; ++b) {
-            Stat* to = hist + (b * codes.n_features + first) * kBundleBins;
-            const Size begin = sorted.begin[b], n = sorted.begin[b + 1] - begin;
-            const LocalRow* rows = sorted.rows.data() + begin;
-            const Stat* values = sorted.values.data() + begin;
-            if (n_columns == kColumns) {
-                add_columns<kColumns>(to, columns, rows, values, n);
-                continue;
-            }
-            for (Size j = 0; j < n_columns; ++j)
-                add_columns<1>(to + j * kBundleBins, {columns[j]}, rows, values, n);
-        }
+        table[n_columns - 1](hist + first * kBundleBins, columns, rows.data(), values, rows.size());
     }
 }
 
@@ -197,6 +195,7 @@ void sum_drawn(std::span<GradientSums> out, const BlockRows& rows, const BlockLo
         GradientSums sum;
         for (Size i = 0; i < chunk.size(); ++i) {
             const double w = chunk.weight(i), m = multiplier(rows, draw, chunk.begin() + i, g[i], h[i]);
+            rows.packed[chunk.begin() + i] = std::bit_cast<Stat>(m);  // until the row is quantized
             sum.gradient += w * m * std::abs(g[i]);
             sum.hessian += w * m * h[i];
         }
@@ -216,7 +215,7 @@ QuantizedRows quantize_rows(const BlockRows& rows, const BlockLoss& loss, const 
         QuantizedRows& out = parts[c];
         for (Size i = 0; i < chunk.size(); ++i) {
             const Size r = chunk.begin() + i;
-            const double w = rows.weight(r), m = multiplier(rows, draw, r, g[i], h[i]);
+            const double w = rows.weight(r), m = draw.all ? 1.0 : std::bit_cast<double>(rows.packed[r]);
             rows.nodes[r] = 0;
             rows.packed[r] = 0;
             if (!(w * m > 0)) continue;
@@ -248,46 +247,60 @@ QuantizedRows quantize_rows(const BlockRows& rows, const BlockLoss& loss, const 
 void add_root(const BlockHistograms& out, const BlockRows& rows, const BlockCodes& codes, int n_threads) {
     for_chunks(rows, n_threads, [&](Size c, int thread, SortedRows& sorted) {
         const Stat* packed = rows.packed + c * kChunkRows;
-        const Size n = rows.chunk_size(c);
-        for (Size i = 0; i < n; ++i) sorted.place[i] = packed[i] != 0 ? 0 : -1;
-        sorted.sort(n, 1, [&](Size i) { return packed[i]; });
-        add_sorted(of_thread(out, codes, thread), sorted, codes, c * kChunkRows);
+        Size n = 0;
+        for (Size i = 0; i < rows.chunk_size(c); ++i) {
+            sorted.rows[n] = static_cast<LocalRow>(i);
+            sorted.values[n] = packed[i];
+            n += packed[i] != 0;
+        }
+        add_rows_to(of_thread(out, codes, thread), codes, c * kChunkRows, {sorted.rows.data(), n},
+                    sorted.values.data());
     });
 }
 
 namespace {
 
-/// Where the rows of each node go.
-struct Routes {
-    std::vector<std::int32_t> split_of_node;          // −1: the node is not split
-    std::vector<std::array<std::int32_t, 2>> places;  // (n_splits,): histogram of each child, −1: none
+/// A number for each of some nodes, n for all others.
+std::vector<std::uint16_t> number_nodes(std::span<const Node> nodes) {
+    std::vector<std::uint16_t> out(65536, static_cast<std::uint16_t>(nodes.size()));
+    for (Size i = 0; i < nodes.size(); ++i) out[static_cast<Size>(nodes[i])] = static_cast<std::uint16_t>(i);
+    return out;
+}
 
-    explicit Routes(std::span<const BlockSplit> splits) : split_of_node(65536, -1), places(splits.size()) {
-        std::int32_t n_built = 0;
-        for (Size s = 0; s < splits.size(); ++s) {
-            split_of_node[static_cast<Size>(splits[s].node)] = static_cast<std::int32_t>(s);
-            for (Size side = 0; side < 2; ++side) places[s][side] = splits[s].builds[side] ? n_built++ : -1;
-        }
-    }
+/// What one thread adds to the results of splits.
+struct SplitSums {
+    Stat* histograms;
+    std::int64_t* counts;
 };
 
-/// Move the rows of a chunk to the children, and count them.  counts (n_splits, 2, 2)
-void route_chunk(std::int64_t* counts, std::int32_t* place, const BlockRows& rows, const BlockCodes& codes,
-                 std::span<const BlockSplit> splits, const Routes& routes, double weight_unit, Size c) {
-    const Size begin = c * kChunkRows, n = rows.chunk_size(c);
-    for (Size i = 0; i < n; ++i) {
-        const Size r = begin + i;
-        const std::int32_t s = routes.split_of_node[rows.nodes[r]];
-        place[i] = -1;
-        if (s < 0) continue;
-        const BlockSplit& split = splits[static_cast<Size>(s)];
-        const Size side = 1 - split.goes_left[codes.column(split.feature)[r]];
-        rows.nodes[r] = static_cast<BlockNode>(static_cast<Size>(split.first_child) + side);
-        if (rows.packed[r] == 0) continue;
-        place[i] = routes.places[static_cast<Size>(s)][side];
-        std::int64_t* count = counts + (static_cast<Size>(s) * 2 + side) * 2;
-        ++count[0];
-        count[1] += rows.weights ? weight_steps(rows.weights[r], weight_unit) : 1;
+/// Move the rows of a node that are in a chunk to its children, count those that were drawn, and add them to
+/// the histograms that are wanted.  sums: of this split
+void split_list(SplitSums& sums, SortedRows& sorted, std::span<const LocalRow> list, const BlockSplit& split,
+                const BlockRows& rows, const BlockCodes& codes, double weight_unit, Size chunk_begin) {
+    const std::uint8_t* column = codes.column(split.feature) + chunk_begin;
+    const Stat* packed = rows.packed + chunk_begin;
+    BlockNode* nodes = rows.nodes + chunk_begin;
+    const auto first = static_cast<Size>(split.first_child);
+    std::array<Size, 2> n{};
+    LocalRow *left = sorted.left.data(), *right = sorted.right.data();
+    for (const LocalRow r : list) {  // without branches: the side of a row is unpredictable
+        const Size side = 1 - split.goes_left[column[r]], drawn = packed[r] != 0;
+        nodes[r] = static_cast<BlockNode>(first + side);
+        left[n[0]] = r;
+        right[n[1]] = r;
+        n[side] += drawn;
+    }
+    for (Size side = 0; side < 2; ++side) {
+        const std::span<const LocalRow> own(side == 0 ? left : right, n[side]);
+        std::int64_t* count = sums.counts + 2 * side;
+        count[0] += static_cast<std::int64_t>(n[side]);
+        if (!rows.weights) count[1] += static_cast<std::int64_t>(n[side]);
+        for (Size i = 0; rows.weights && i < own.size(); ++i)
+            count[1] += weight_steps(rows.weights[chunk_begin + own[i]], weight_unit);
+        if (!split.builds[side]) continue;
+        for (Size i = 0; i < own.size(); ++i) sorted.values[i] = packed[own[i]];
+        add_rows_to(sums.histograms, codes, chunk_begin, own, sorted.values.data());
+        sums.histograms += codes.n_features * kBundleBins;
     }
 }
 
@@ -296,33 +309,39 @@ void route_chunk(std::int64_t* counts, std::int32_t* place, const BlockRows& row
 void split_rows(const BlockHistograms& out, std::int64_t* counts, const BlockRows& rows,
                 const BlockCodes& codes, std::span<const BlockSplit> splits, double weight_unit,
                 int n_threads) {
-    const Routes routes(splits);
+    std::vector<Node> nodes;
+    for (const BlockSplit& split : splits) nodes.push_back(split.node);
+    const std::vector<std::uint16_t> split_of_node = number_nodes(nodes);
     const Size n_counts = splits.size() * 4;
     std::vector<std::int64_t> parts(static_cast<Size>(n_threads) * n_counts);
     for_chunks(rows, n_threads, [&](Size c, int thread, SortedRows& sorted) {
-        route_chunk(parts.data() + static_cast<Size>(thread) * n_counts, sorted.place.data(), rows, codes,
-                    splits, routes, weight_unit, c);
-        if (out.n_built == 0) return;
-        const Stat* packed = rows.packed + c * kChunkRows;
-        sorted.sort(rows.chunk_size(c), out.n_built, [&](Size i) { return packed[i]; });
-        add_sorted(of_thread(out, codes, thread), sorted, codes, c * kChunkRows);
+        const Size begin = c * kChunkRows;
+        sorted.sort(rows.chunk_size(c), splits.size(),
+                    [&](Size i) { return split_of_node[rows.nodes[begin + i]]; });
+        SplitSums sums{of_thread(out, codes, thread), parts.data() + static_cast<Size>(thread) * n_counts};
+        for (Size s = 0; s < splits.size(); ++s, sums.counts += 4)
+            split_list(sums, sorted, sorted.of(s), splits[s], rows, codes, weight_unit, begin);
     });
     for (Size i = 0; i < parts.size(); ++i) counts[i % n_counts] += parts[i];
 }
 
 void weigh_nodes(const BlockHistograms& out, const BlockRows& rows, const BlockCodes& codes,
                  std::span<const Node> nodes, double weight_unit, int n_threads) {
-    std::vector<std::int32_t> place_of(65536, -1);
-    for (Size i = 0; i < nodes.size(); ++i)
-        place_of[static_cast<Size>(nodes[i])] = static_cast<std::int32_t>(i);
+    const std::vector<std::uint16_t> place_of = number_nodes(nodes);
     for_chunks(rows, n_threads, [&](Size c, int thread, SortedRows& sorted) {
-        const Size begin = c * kChunkRows, n = rows.chunk_size(c);
-        for (Size i = 0; i < n; ++i)
-            sorted.place[i] = rows.packed[begin + i] != 0 ? place_of[rows.nodes[begin + i]] : -1;
-        sorted.sort(n, nodes.size(), [&](Size i) {
-            return rows.weights ? weight_steps(rows.weights[begin + i], weight_unit) : Stat{1};
+        const Size begin = c * kChunkRows;
+        const Stat* packed = rows.packed + begin;
+        sorted.sort(rows.chunk_size(c), nodes.size(), [&](Size i) {
+            return packed[i] != 0 ? place_of[rows.nodes[begin + i]]
+                                  : static_cast<std::uint16_t>(nodes.size());
         });
-        add_sorted(of_thread(out, codes, thread), sorted, codes, begin);
+        Stat* hist = of_thread(out, codes, thread);
+        for (Size b = 0; b < nodes.size(); ++b, hist += codes.n_features * kBundleBins) {
+            const auto own = sorted.of(b);
+            for (Size i = 0; i < own.size(); ++i)
+                sorted.values[i] = rows.weights ? weight_steps(rows.weights[begin + own[i]], weight_unit) : 1;
+            add_rows_to(hist, codes, begin, own, sorted.values.data());
+        }
     });
 }
 

@@ -77,7 +77,7 @@ void sum_gradients(std::span<ChunkGradients> out, const BlockRows& rows, const B
 /// Count the importances of the rows.  counts (ImportanceCounts::n_bins,), added to
 void count_importances(std::int64_t* counts, const BlockRows& rows, const BlockLoss& loss, double slope);
 
-/// Sums of the rows that are drawn.  out (n_chunks,)
+/// Draw the rows of a tree, and sum them; to be called before they are quantized.  out (n_chunks,)
 void sum_drawn(std::span<GradientSums> out, const BlockRows& rows, const BlockLoss& loss,
                const BlockDraw& draw, int n_threads);
 

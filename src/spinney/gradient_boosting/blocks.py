@@ -23,7 +23,7 @@ from spinney.native import core
 Floats = NDArray[np.float64]
 Codes = NDArray[np.uint8]
 
-_BLOCK_CHUNKS = 4
+_BLOCK_CHUNKS = 16
 """Chunks of a block."""
 _MAX_STATE = 0.25
 """Part of the memory that the state of the rows may take; a larger one is in a temporary file."""
@@ -124,21 +124,21 @@ class BlockWorker:
         """Keep the logarithm of the sum of exponentials of the scores for the trees of a round."""
         self.rows.update_log_sum_exp(self.n_threads)
 
-    def gradients(self, loss: str, parameter: float, k: int) -> Floats:
+    def gradients(self, loss: str, parameters: Sequence[float], k: int) -> Floats:
         """Sum gradients, hessians and squares of gradients.  -> (n_chunks, 4)"""
-        return self.rows.gradients(loss, parameter, k, self.n_threads)
+        return self.rows.gradients(loss, parameters, k, self.n_threads)
 
-    def importances(self, loss: str, parameter: float, k: int, slope: float) -> tuple[NDArray[np.int64]]:
+    def importances(self, loss: str, parameters: Sequence[float], k: int, slope: float) -> tuple[NDArray[np.int64]]:
         """Count the importances of the rows."""
-        return (self.rows.importances(loss, parameter, k, slope),)
+        return (self.rows.importances(loss, parameters, k, slope),)
 
-    def drawn(self, loss: str, parameter: float, k: int, draw: Draw) -> Floats:
+    def drawn(self, loss: str, parameters: Sequence[float], k: int, draw: Draw) -> Floats:
         """Sum gradients and hessians of the rows that are drawn.  -> (n_chunks, 2)"""
-        return self.rows.drawn(loss, parameter, k, tuple(draw), self.n_threads)
+        return self.rows.drawn(loss, parameters, k, tuple(draw), self.n_threads)
 
-    def quantize(self, loss: str, parameter: float, k: int, draw: Draw) -> tuple[float, float, int, int]:
+    def quantize(self, loss: str, parameters: Sequence[float], k: int, draw: Draw) -> tuple[float, float, int, int]:
         """Quantize gradients, and put all rows into the root."""
-        return self.rows.quantize(loss, parameter, k, tuple(draw), self.n_threads)
+        return self.rows.quantize(loss, parameters, k, tuple(draw), self.n_threads)
 
     def root(self) -> tuple[NDArray[np.int64]]:
         """Sum the histogram of the root.  -> (n_features, 256)"""
@@ -165,10 +165,10 @@ class BlockWorker:
         return (out.sum(axis=0),)
 
     def leaves(
-        self, loss: str, parameter: float, k: int, leaf_of_node: NDArray[np.int32], n_leaves: int, every: bool
+        self, loss: str, parameters: Sequence[float], k: int, leaf_of_node: NDArray[np.int32], n_leaves: int, every: bool
     ) -> Floats:
         """Sum gradients, hessians and weights of the leaves.  -> (n_chunks, n_leaves, 3)"""
-        return self.rows.leaves(loss, parameter, k, leaf_of_node, n_leaves, every, self.n_threads)
+        return self.rows.leaves(loss, parameters, k, leaf_of_node, n_leaves, every, self.n_threads)
 
     def residuals(self, k: int, leaf_of_node: NDArray[np.int32], n_leaves: int, every: bool) -> Any:
         """List residuals and weights by leaf.  -> (n_leaves,), (n, 2)"""
@@ -178,10 +178,10 @@ class BlockWorker:
         """Add the values of the leaves to the scores."""
         self.rows.update(k, leaf_of_node, values, self.n_threads)
 
-    def losses(self, loss: str, parameter: float, weights: Floats | None) -> Floats:
+    def losses(self, loss: str, parameters: Sequence[float], weights: Floats | None) -> Floats:
         """Sum losses and weights.  -> (n_chunks, 2)"""
         own = None if weights is None else np.ascontiguousarray(weights[self.begin : self.end])
-        return self.rows.losses(loss, parameter, own, self.n_threads)
+        return self.rows.losses(loss, parameters, own, self.n_threads)
 
     def given(self, gradient: Floats | None, hessian: Floats | None) -> None:
         """Take gradients and hessians of all rows instead of those of a loss; None: no longer."""
@@ -351,13 +351,13 @@ class BlockBooster:
         """Raw scores of all rows.  (n_rows, n_scores)"""
         return self.engine.scores
 
-    def run(self, loss: str, parameter: float, n_rounds: int) -> list[core.GrownTree]:
+    def run(self, loss: str, parameters: Sequence[float], n_rounds: int) -> list[core.GrownTree]:
         """Boost by a loss of the core; one tree for each score and round."""
         trees = []
         for _ in range(n_rounds):
             if loss == "softmax":
                 self.engine.map_blocks("log_sum_exp")
-            trees += [self._grow(loss, parameter, k) for k in range(self.n_scores)]
+            trees += [self._grow(loss, parameters, k) for k in range(self.n_scores)]
             self.round += 1
         return trees
 
@@ -365,24 +365,24 @@ class BlockBooster:
         """Boost one round by gradients and hessians (n_rows, n_scores), both without row weights."""
         self.engine.map_blocks("given", gradient, hessian)
         try:
-            trees = [self._grow("squared", 0.0, k) for k in range(self.n_scores)]
+            trees = [self._grow("squared", (0.0,), k) for k in range(self.n_scores)]
         finally:
             self.engine.map_blocks("given", None, None)
         self.round += 1
         return trees
 
-    def loss(self, loss: str, parameter: float, weights: Floats | None) -> float:
+    def loss(self, loss: str, parameters: Sequence[float], weights: Floats | None) -> float:
         """Return the mean loss by weight; None: by the weights of training."""
         if loss == "softmax":
             self.engine.map_blocks("log_sum_exp")
-        total, weight = add_in_order(np.concatenate(self.engine.map_blocks("losses", loss, parameter, weights)))
+        total, weight = add_in_order(np.concatenate(self.engine.map_blocks("losses", loss, parameters, weights)))
         return float(total / weight)
 
     # ---- one tree ----
 
-    def _grow(self, loss: str, parameter: float, k: int) -> core.GrownTree:
+    def _grow(self, loss: str, parameters: Sequence[float], k: int) -> core.GrownTree:
         """Grow a tree, and add it to the scores."""
-        of = loss, parameter, k
+        of = loss, parameters, k
         sums = add_in_order(np.concatenate(self.engine.map_blocks("gradients", *of)))
         if not np.isfinite(sums).all():
             raise ValueError(
@@ -400,7 +400,7 @@ class BlockBooster:
         """Number of rows, a row of weight 2 counted twice."""
         return max(self.facts.total, float(self.facts.n_positive))
 
-    def _draw(self, of: tuple[str, float, int], sums: Floats) -> Draw:
+    def _draw(self, of: tuple[str, Sequence[float], int], sums: Floats) -> Draw:
         """Choose the rows of a tree, and the scales of their gradients."""
         options, facts = self.options, self.facts
         draw = Draw(
@@ -428,7 +428,7 @@ class BlockBooster:
         scales = core.gradient_scales(gradient, hessian, slack)
         return draw._replace(gradient_scale=scales[0], hessian_scale=scales[1])
 
-    def _split(self, of: tuple[str, float, int], draw: Draw, noise: float) -> None:
+    def _split(self, of: tuple[str, Sequence[float], int], draw: Draw, noise: float) -> None:
         """Grow the splits of a tree: passes over the codes until the grower needs no more."""
         least, most, n_rows, weight = zip(*self.engine.map_blocks("quantize", *of, draw), strict=True)
         (histogram,) = self._pass("root")
@@ -450,16 +450,16 @@ class BlockBooster:
         self.traffic.bytes_moved += sum(part.nbytes for part in out)
         return out
 
-    def _fit_leaves(self, of: tuple[str, float, int]) -> core.GrownTree:
+    def _fit_leaves(self, of: tuple[str, Sequence[float], int]) -> core.GrownTree:
         """Compute the values of the leaves, and update the scores."""
-        loss, parameter, k = of
+        loss, parameters, k = of
         grower, every = self._grower, self.options.sampling in ("goss", "mvs")
         leaf_of_node, n_leaves = grower.leaf_of_node(), grower.n_leaves
         parts = np.concatenate(self.engine.map_blocks("leaves", *of, leaf_of_node, n_leaves, every))
         sums = np.ascontiguousarray(add_in_order(parts))
         if loss in ("absolute", "quantile", "huber"):
             listed = self.engine.map_blocks("residuals", k, leaf_of_node, n_leaves, every)
-            values = grower.fit_quantiles(*_by_leaf(listed, n_leaves), loss, parameter)
+            values = grower.fit_quantiles(*_by_leaf(listed, n_leaves), loss, parameters, k)
         else:
             values = grower.fit_leaves(sums, loss)
         self.engine.map_blocks("update", k, leaf_of_node, values)
