@@ -7,6 +7,7 @@ NB_MODULE(SPINNEY_MODULE, m) {
     nanobind::register_exception_translator(catch_thread_exit);
     register_core(m);
     register_matrix(m);
+    register_store(m);
     register_tree(m);
     register_grow(m);
     register_boost(m);

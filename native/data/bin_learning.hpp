@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -18,8 +19,27 @@
 
 namespace spinney {
 
-/// Above this many rows, unweighted, edges come from a sample of this size; codes, lo and hi from all rows.
+/// Above this many rows, edges come from a sample of this size; codes, lo and hi from all rows.
 inline constexpr Size edge_sample_rows = 200'000;
+
+/// One row out of each of `n_sample` equal stretches, at a place hashed from the stretch: no period in the
+/// data can fall in step with it, and it depends on nothing but the number of rows.
+inline std::vector<Row> sample_rows(Size n_rows, Size n_sample) {
+    std::vector<Row> rows(n_sample);
+    for (Size i = 0; i < n_sample; ++i) {
+        const std::uint64_t begin = i * n_rows / n_sample, end = (i + 1) * n_rows / n_sample;
+        rows[i] = static_cast<Row>(begin + mix(0, i) % (end - begin));
+    }
+    return rows;
+}
+
+/// The factor, a power of two, by which weights become integers whose sum over n rows is exact in a double:
+/// masses are sums of rounded products, the same in any order of the rows.
+inline double mass_scale(double greatest, Size n_rows) {
+    int exponent = 0;
+    std::frexp(greatest, &exponent);
+    return std::ldexp(1.0, std::min(52 - static_cast<int>(std::bit_width(n_rows)) - exponent, 1000));
+}
 
 namespace detail {
 
@@ -40,19 +60,8 @@ struct EdgeRows {
     Row operator[](Size i) const { return rows.empty() ? static_cast<Row>(i) : rows[i]; }
 };
 
-/// One row out of each of `n_sample` equal stretches, at a place hashed from the stretch: no period in the
-/// data can fall in step with it, and it depends on nothing but the number of rows.
-inline std::vector<Row> sample_rows(Size n_rows, Size n_sample) {
-    std::vector<Row> rows(n_sample);
-    for (Size i = 0; i < n_sample; ++i) {
-        const std::uint64_t begin = i * n_rows / n_sample, end = (i + 1) * n_rows / n_sample;
-        rows[i] = static_cast<Row>(begin + mix(0, i) % (end - begin));
-    }
-    return rows;
-}
-
 inline EdgeRows choose_edge_rows(Size n_rows, const double* weights) {
-    EdgeRows chosen;
+    EdgeRows chosen{.n = n_rows};
     // Equal weights say nothing: they are left out, so that they and no weights give the same codes.
     if (weights && std::any_of(weights, weights + n_rows, [&](double w) { return w != weights[0]; })) {
         chosen.weights = weights;
@@ -60,11 +69,13 @@ inline EdgeRows choose_edge_rows(Size n_rows, const double* weights) {
             if (weights[row] > 0) chosen.rows.push_back(static_cast<Row>(row));
         }
         chosen.n = chosen.rows.size();
-        return chosen;
     }
-    chosen.sampled = n_rows > edge_sample_rows;
-    if (chosen.sampled) chosen.rows = sample_rows(n_rows, edge_sample_rows);
-    chosen.n = chosen.sampled ? edge_sample_rows : n_rows;
+    chosen.sampled = chosen.n > edge_sample_rows;
+    if (!chosen.sampled) return chosen;
+    std::vector<Row> drawn = sample_rows(chosen.n, edge_sample_rows);
+    for (Row& row : drawn) row = chosen[row];
+    chosen.rows = std::move(drawn);
+    chosen.n = edge_sample_rows;
     return chosen;
 }
 

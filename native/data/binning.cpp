@@ -1,6 +1,7 @@
 #include "data/binning.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <numeric>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "core/radix_sort.hpp"
+#include "data/bin_coder.hpp"
 #include "data/bin_edges.hpp"
 #include "data/bin_learning.hpp"
 #include "simd/edge_table.hpp"
@@ -81,24 +83,20 @@ class CodeBuilder {
     }
 
     void share_last_bin(std::vector<std::uint32_t>& bin_of_category, const InputColumn& in) {
+        const double scale = weights_ ? mass_scale(greatest_weight(), matrix_.n_rows) : 1.0;
         std::vector<double> mass(in.n_categories, 0.0);
         for (Size row = 0; row < matrix_.n_rows; ++row) {
             const auto c = static_cast<std::uint32_t>(load_value<std::int32_t>(in, row));
-            if (c < in.n_categories) mass[c] += weights_ ? weights_[row] : 1.0;
+            if (c < in.n_categories) mass[c] += weights_ ? std::nearbyint(weights_[row] * scale) : 1.0;
         }
-        std::vector<std::uint32_t> order = bin_of_category;
-        const auto more = [&](auto a, auto b) { return mass[a] != mass[b] ? mass[a] > mass[b] : a < b; };
-        std::nth_element(order.begin(), order.begin() + (max_category_bins - 1), order.end(), more);
-        std::sort(order.begin(), order.begin() + (max_category_bins - 1));
-        std::fill(bin_of_category.begin(), bin_of_category.end(), max_category_bins - 1);
-        for (std::uint32_t bin = 0; bin < max_category_bins - 1; ++bin) bin_of_category[order[bin]] = bin;
+        bin_of_category = bins_of_categories(mass);
     }
+
+    double greatest_weight() const { return *std::max_element(weights_, weights_ + matrix_.n_rows); }
 
     void learn_numeric_bins(std::uint32_t max_bins) {
         bins_.resize(columns_.size());
-        // Weighted rows are not sampled: of very many, the keys of one column at a time are enough to hold.
-        const Size limit = rows_.n > edge_sample_rows ? 1 : detail::group_columns;
-        const auto groups = detail::group_numeric(columns_, limit);
+        const auto groups = detail::group_numeric(columns_, detail::group_columns);
         parallel(groups.size(), [&](Size g, int thread) {
             const auto [begin, end] = groups[g];
             learn_bins(begin, end - begin, rows_, max_bins, thread);
@@ -122,6 +120,8 @@ class CodeBuilder {
                 auto& set = sets[static_cast<Size>(thread) * candidates.size() + k];
                 if (set.full()) continue;
                 read_values(values, 1, columns_[candidates[k]], begin, n);
+                for (Size i = 0; rows_.weights && i < n; ++i)
+                    if (!(rows_.weights[begin + i] > 0)) values[i] = std::numeric_limits<double>::quiet_NaN();
                 set.add(values, n);
             }
         });
@@ -134,9 +134,26 @@ class CodeBuilder {
         }
         // The sample has seen next to nothing of the others.
         std::erase_if(candidates, [&, k = Size{0}](Size) mutable { return !sets[k++].full(); });
-        const detail::EdgeRows all{.n = matrix_.n_rows};
+        if (candidates.empty()) return;
+        std::vector<double> masses;
+        const detail::EdgeRows all = all_rows(masses);
         parallel(candidates.size(),
                  [&](Size k, int thread) { learn_bins(candidates[k], 1, all, max_bins, thread); });
+    }
+
+    // All rows that count. The masses of weighted ones are integers, so that their sums are exact.
+    detail::EdgeRows all_rows(std::vector<double>& masses) const {
+        detail::EdgeRows all{.n = matrix_.n_rows};
+        if (!rows_.weights) return all;
+        masses.assign(weights_, weights_ + matrix_.n_rows);
+        const double scale = mass_scale(greatest_weight(), matrix_.n_rows);
+        for (Size row = 0; row < matrix_.n_rows; ++row) {
+            if (masses[row] > 0) all.rows.push_back(static_cast<Row>(row));
+            masses[row] = std::nearbyint(masses[row] * scale);
+        }
+        all.weights = masses.data();
+        all.n = all.rows.size();
+        return all;
     }
 
     void learn_bins(Size begin, Size n, const detail::EdgeRows& rows, std::uint32_t max_bins, int thread) {
@@ -186,7 +203,9 @@ class CodeBuilder {
                     std::uint8_t* codes = out.bytes.data() + begin;
                     tables[j].code(codes, values, n, static_cast<std::uint8_t>(out.n_bins));
                     any_missing |= std::memchr(codes, static_cast<int>(out.n_bins), n) != nullptr;
-                    if (rows_.sampled) widen(extents[static_cast<Size>(thread)][j], codes, values, n);
+                    const double* weights = rows_.weights ? rows_.weights + begin : nullptr;
+                    if (rows_.sampled)
+                        widen_bins(extents[static_cast<Size>(thread)][j], codes, values, weights, n);
                 }
             }
         });
@@ -212,25 +231,10 @@ class CodeBuilder {
         });
     }
 
-    // A sample knows the edges, not the least and greatest value of each bin.
-    static void widen(Bins& bins, const std::uint8_t* codes, const double* values, Size n) {
-        for (Size i = 0; i < n; ++i) {
-            if (codes[i] >= bins.size()) continue;
-            double &lo = bins.lo[codes[i]], &hi = bins.hi[codes[i]];
-            if (values[i] < lo) lo = values[i];
-            if (values[i] > hi) hi = values[i];
-        }
-    }
-
     static void publish(CodeColumn& out, Bins&& bins, const std::vector<std::vector<Bins>>& extents, Size j) {
+        for (const auto& extent : extents) merge_bins(bins, extent[j]);
         out.lo = std::move(bins.lo);
         out.hi = std::move(bins.hi);
-        for (const auto& extent : extents) {
-            for (Size b = 0; b < out.lo.size(); ++b) {
-                out.lo[b] = std::min(out.lo[b], extent[j].lo[b] + 0.0);
-                out.hi[b] = std::max(out.hi[b], extent[j].hi[b] + 0.0);
-            }
-        }
     }
 
     // Exact: the code of a number is its rank among the distinct ones.
@@ -281,6 +285,17 @@ class CodeBuilder {
 };
 
 }  // namespace
+
+std::vector<std::uint32_t> bins_of_categories(std::span<const double> mass) {
+    std::vector<std::uint32_t> order(mass.size()), bins(mass.size(), max_category_bins - 1);
+    std::iota(order.begin(), order.end(), 0u);
+    if (mass.size() <= max_category_bins) return order;
+    const auto more = [&](auto a, auto b) { return mass[a] != mass[b] ? mass[a] > mass[b] : a < b; };
+    std::nth_element(order.begin(), order.begin() + (max_category_bins - 1), order.end(), more);
+    std::sort(order.begin(), order.begin() + (max_category_bins - 1));
+    for (std::uint32_t bin = 0; bin < max_category_bins - 1; ++bin) bins[order[bin]] = bin;
+    return bins;
+}
 
 CodeMatrix build_codes(std::span<const InputColumn> columns, Size n_rows, const double* weights,
                        std::uint32_t max_bins, int n_threads, Interrupt& interrupt) {

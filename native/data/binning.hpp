@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "core/thread_pool.hpp"
 #include "core/types.hpp"
@@ -14,6 +15,10 @@ namespace spinney {
 /// A binned categorical column has at most this many bins. With more categories, the most frequent have a bin
 /// each and all others share the last.
 inline constexpr std::uint32_t max_category_bins = 255;
+
+/// The bin of each category by the weight of its rows: the most frequent have their own.  mass
+/// (n_categories,)
+std::vector<std::uint32_t> bins_of_categories(std::span<const double> mass);
 
 /// Code every column. max_bins 2..255: quantile bins of numbers; 0: exact ranks. The codes depend on the data
 /// alone.

@@ -69,6 +69,8 @@ from spinney.perturb import OutputCodeClassifier as OutputCodeClassifier
 from spinney.perturb import OutputFlippingClassifier as OutputFlippingClassifier
 from spinney.perturb import OutputSmearingRegressor as OutputSmearingRegressor
 from spinney.plotting import plot_tree as plot_tree
+from spinney.reporting import Report as Report
+from spinney.reporting import report as report
 from spinney.svm import SVC as SVC
 from spinney.svm import SVR as SVR
 from spinney.svm import OneClassSVM as OneClassSVM

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 import spinney as sp
 from spinney import GradientBoostingClassifier, GradientBoostingRegressor
 from spinney.gradient_boosting import Checkpoint, TrainingLossWarning, defaults
-from spinney.gradient_boosting.defaults import CLASSIC, Facts, choose, refit_rounds
+from spinney.gradient_boosting.defaults import CLASSIC, Facts, MemberPlan, choose, refit_rounds
 from spinney.io import dumps, loads
 from spinney.io.container import decode, encode
 from spinney.losses import Loss
@@ -267,12 +267,78 @@ def test_members_are_averaged(refit):
     assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
-def test_strong_has_several_pairs_of_members():
-    X, y = rows(120)
-    model = GradientBoostingRegressor(preset="strong", n_estimators=10, random_state=0).fit(X, y * 1.0)
-    assert model.chosen_["n_members"] == defaults.N_MEMBERS_STRONG and model.chosen_["growth"] == "mixed"
-    assert 1 <= len(model.chosen_["refit_rounds"]) == len(model.chosen_["members"]) <= 6
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+def test_strong_has_members_of_different_settings(n_classes):
+    X, y = rows(120, max(n_classes, 2))
+    make = GradientBoostingClassifier if n_classes else GradientBoostingRegressor
+    model = make(preset="strong", n_estimators=10, random_state=0)
+    seen = []
+    model.fit(
+        X, y if n_classes else y * 1.0, callbacks=lambda round: seen.append((round.member, round.phase))
+    )
+    n_members = model.chosen_["n_members"]
+    variants = defaults.member_variants("strong", model.chosen_["growth"], 120)
+    assert len(variants) > 2 and n_members == defaults.N_TURNS_SMALL * len(variants)
+    assert {member for member, _ in seen} == set(range(n_members))
+    names = model.chosen_["members"]
+    assert len(names) == len(model.chosen_["refit_rounds"]) <= n_members
+    assert set(names) <= {plan_name(variants, member) for member in range(n_members)}
     assert model.score(X, y) > 0.3
+    assert dumps(loads(dumps(model))) == dumps(model)
+
+
+def test_members_of_strong_are_ordinary_models():
+    X, y = rows(200)
+    parts = {}
+
+    def keep(round):
+        parts[round.member] = round.model()
+
+    settings = {"n_estimators": 30, "max_features": 0.7, "random_state": 4}
+    model = GradientBoostingClassifier(preset="strong", **settings).fit(X, y, callbacks=keep)
+    variants = defaults.SMALL_VARIANTS
+    for member, variant in enumerate(variants):
+        alone = GradientBoostingClassifier(**variant | settings).fit(X, y)
+        assert_array_equal(parts[member].predict_proba(X), alone.predict_proba(X))
+    later = parts[len(variants)]  # the first settings again, on other validation rows
+    assert (later.validation_score_ != parts[0].validation_score_[: len(later.validation_score_)]).any()
+    names = [plan_name(variants, member, "max_features") for member in range(model.chosen_["n_members"])]
+    kept = [parts[i].decision_function(X) for i, name in enumerate(names) if name in model.chosen_["members"]]
+    assert_allclose(model.decision_function(X), np.mean(kept, axis=0), rtol=1e-12)
+
+
+def plan_name(variants, member, *given):
+    variant = variants[member % len(variants)]
+    others = [f"{name}={value}" for name, value in variant.items() if name not in ("growth", *given)]
+    return ", ".join([variant["growth"], *others])
+
+
+def test_settings_of_strong_are_left_out_by_their_mean_loss():
+    settings = {"preset": "strong", "growth": "mixed", "max_depth": None}
+    plan = MemberPlan(settings, ({"growth": "leaf-wise"}, {"growth": "symmetric"}))
+    assert plan.is_kept([1.0, 1.05, 3.0, 3.1]) == [True] * 4  # turns have other rows, and other losses
+    assert plan.is_kept([1.0, 2.0, 3.0, 2.9, 1.0]) == [True, False, True, False, True]
+    assert plan.is_kept([1.0]) == [True]
+    pairs = MemberPlan(settings | {"preset": "auto"}, plan.variants)
+    assert pairs.is_kept([1.0, 1.2]) == [True, False]
+
+
+def test_strong_keeps_to_what_was_set():
+    X, y = rows(120)
+    growth = {"growth": "leaf-wise", "n_estimators": 5, "random_state": 0}
+    model = GradientBoostingClassifier(preset="strong", **growth).fit(X, y)
+    assert all(name.startswith("leaf-wise") for name in model.chosen_["members"])
+    level = GradientBoostingClassifier(preset="strong", **growth | {"growth": "level-wise"}).fit(X, y)
+    assert level.chosen_["n_members"] == defaults.N_TURNS_SMALL and "members" not in level.chosen_
+    few = GradientBoostingClassifier(preset="strong", n_members=2, n_estimators=5, random_state=0).fit(X, y)
+    assert len(few.chosen_["refit_rounds"]) <= 2
+    deep = GradientBoostingClassifier(preset="strong", max_depth=2, n_estimators=5, random_state=0).fit(X, y)
+    assert not any("max_depth" in name for name in deep.chosen_["members"])
+    large = choose(GradientBoostingClassifier(preset="strong").get_params(), Facts(5000, "binary"))
+    assert large["n_members"] == defaults.N_TURNS_LARGE * len(defaults.LARGE_VARIANTS)
+    assert large["n_estimators"] == defaults.MAX_ROUNDS_STRONG > defaults.MAX_ROUNDS
+    constrained = GradientBoostingClassifier(preset="strong", monotonic_cst=[1, 0, 0, 0], n_estimators=5)
+    assert constrained.fit(X, y).chosen_["growth"] == "leaf-wise"
 
 
 @pytest.mark.parametrize("refit", [True, False])

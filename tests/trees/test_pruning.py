@@ -182,17 +182,17 @@ def test_pruning_with_unbranched_categories():
 def test_validation_rows_are_weighted_by_class_like_training_rows(method):
     X, y = noisy(400)
     X_new, y_new = noisy(200, seed=2)
-    by_class = {0: 1.0, 1: 6.0}
-    weighted = DecisionTreeClassifier(pruning=method, class_weight=by_class).fit(
+    by_class = {0: 1.0, 1: 6.0}  # max_bins=None: sample weights choose the bins, class weights do not
+    weighted = DecisionTreeClassifier(max_bins=None, pruning=method, class_weight=by_class).fit(
         X, y, eval_set=(X_new, y_new)
     )
-    by_hand = DecisionTreeClassifier(pruning=method).fit(
+    by_hand = DecisionTreeClassifier(max_bins=None, pruning=method).fit(
         X,
         y,
         np.where(y == 1, 6.0, 1.0),
         eval_set=(X_new, y_new, np.where(y_new == 1, 6.0, 1.0)),
     )
-    unweighted = DecisionTreeClassifier(pruning=method).fit(
+    unweighted = DecisionTreeClassifier(max_bins=None, pruning=method).fit(
         X, y, np.where(y == 1, 6.0, 1.0), eval_set=(X_new, y_new)
     )
     assert same_tree(weighted.tree_, by_hand.tree_)

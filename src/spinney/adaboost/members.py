@@ -118,7 +118,8 @@ class SharedTrees:
 
     def prepare(self, weights: NDArray[np.float64]) -> None:
         """Code the table; bins have about equal initial weight."""
-        self.training = replace(self.training, weights=weights).coded(self.estimator.max_bins)
+        training = replace(self.training, weights=weights, bin_weights=weights)
+        self.training = training.coded(self.estimator.max_bins)
 
     @cached_attribute
     def grower(self) -> Grower:

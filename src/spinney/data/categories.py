@@ -26,11 +26,12 @@ def learn_categories(raw: RawColumn, column: str | int) -> tuple[tuple[Category,
     occurring = np.bincount(codes + 1, minlength=len(levels) + 1)[1:]
     # Levels that no row has are unknown to a model, like any other value it never saw.
     present = dict.fromkeys(level for level, count in zip(levels, occurring, strict=True) if count)
-    categories = tuple(present) if raw.declared else tuple(_sorted(present, column))
+    categories = tuple(present) if raw.declared else tuple(sort_categories(present, column))
     return categories, _recode(levels, codes, {category: code for code, category in enumerate(categories)})
 
 
-def _sorted(values: Mapping[Category, None], column: str | int) -> list[Category]:
+def sort_categories(values: Mapping[Category, None], column: str | int) -> list[Category]:
+    """Return categories in ascending order; raise InputError if text and numbers are mixed."""
     kinds: dict[str, Category] = {}
     for value in values:
         kinds.setdefault(type(value).__name__ if isinstance(value, str | bytes) else "number", value)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NoReturn, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spinney.core.arrays import Floats
 from spinney.core.cached_attribute import cached_attribute
 from spinney.core.errors import InputError, show_value
 from spinney.data.categories import chosen_columns, code_categories, learn_categories
@@ -23,6 +24,7 @@ from spinney.data.columns import (
     open_source,
 )
 from spinney.data.features import Feature, features_from_state, features_to_state
+from spinney.native import core
 
 # float32 or float64 with NaN for missing, or int32 category codes with -1 for missing.
 Column: TypeAlias = NDArray[Any]
@@ -116,6 +118,8 @@ class Schema:
             n_rows, width = X.shape
             if width == self._plain_width and n_rows and X.flags.aligned and not has_infinity(X):
                 return Table(self, n_rows, X)
+        if isinstance(X, CodedRows):
+            return _read_coded(self, X)
         if unseen not in ("missing", "error"):
             raise InputError(f'unseen must be "missing" or "error", not {show_value(unseen)}')
         source = open_source(X, known=True).in_order(self.names)
@@ -267,6 +271,37 @@ class Schema:
         return cls(*features_from_state(state))
 
 
+class CodedRows:
+    """Base class of datasets whose rows are coded already, and have their own target and weights.
+
+    Attributes
+    ----------
+    schema : Schema
+        Description of the columns.
+    target : ndarray or None
+        Labels or values.
+    weights : ndarray of shape (n_rows,) or None
+        Row weights.
+    group : ndarray of shape (n_rows,) or None
+        Groups of rows.
+    """
+
+    schema: Schema
+    target: NDArray[Any] | None
+    weights: Floats | None
+    group: NDArray[np.int64] | None
+
+    def table(self) -> Table:
+        """Return the rows as a table."""
+        raise NotImplementedError
+
+    def code(
+        self, table: Table, weights: Floats | None, max_bins: int | None, n_threads: int
+    ) -> core.CodeMatrix:
+        """Return the codes of a table of these rows, some of whose columns may have been replaced."""
+        raise NotImplementedError
+
+
 class LazyColumns(Sequence[Column]):
     """Columns made at each use, so that a sparse matrix is never dense as a whole.
 
@@ -310,6 +345,8 @@ class Table:
     """
 
     __slots__ = ("_columns", "block", "n_rows", "schema")
+    dataset: CodedRows | None = None
+    """The dataset that the rows come from, with their target, weights and codes."""
 
     def __init__(
         self,
@@ -398,7 +435,7 @@ class Table:
         source = self.columns
         return Table(self.schema, len(rows), None, LazyColumns(self.n_features, lambda j: source[j][rows]))
 
-    def replace(self, schema: Schema, make: Callable[[int], Column]) -> Table:
+    def replace(self, schema: Schema, make: Callable[[int], Column], changed: Collection[int]) -> Table:
         """Return other columns of the same rows, made at each use if the columns of this table are.
 
         Parameters
@@ -407,6 +444,8 @@ class Table:
             Description of the new columns.
         make : function of int
             Returns the column at a position.
+        changed : collection of int
+            Positions of the columns that are not those of this table; those beyond its width always are.
 
         Returns
         -------
@@ -442,6 +481,8 @@ def read_table(X: Any, categorical_features: Any = None) -> Table:
     >>> table.schema.features[0].categories, table.column(0).tolist()
     ((3, 7), [0, 1])
     """
+    if isinstance(X, CodedRows):
+        return _learn_coded(X, categorical_features)
     source = open_source(X)
     check_not_empty(source.shape)
     n_rows, n_features = source.shape
@@ -468,6 +509,40 @@ def read_table(X: Any, categorical_features: Any = None) -> Table:
     if source.lazy or (numeric and not forced):
         return schema.read_source(source, "missing")
     return Table(schema, n_rows, None, columns)
+
+
+def _learn_coded(X: CodedRows, categorical_features: Any) -> Table:
+    """Return the rows of a dataset; the columns that are categories were chosen when it was built."""
+    table = X.table()
+    if categorical_features is not None:
+        names = X.schema.names if X.schema.has_names else None
+        columns = Source((table.n_rows, table.n_features), names, _no_column)
+        for j in chosen_columns(categorical_features, columns):
+            if not X.schema.categorical[j]:
+                raise InputError(
+                    "The dataset was built with numbers, and categorical_features asks for categories",
+                    column=column_label(names, j),
+                    fix="Name the column in categorical_features when the dataset is built.",
+                )
+    return table
+
+
+def _no_column(j: int) -> NoReturn:
+    raise InputError("A dataset has no values to be read.")
+
+
+def _read_coded(schema: Schema, X: CodedRows) -> Table:
+    """Return the rows of a dataset with the columns of a schema."""
+    for name, own, other in zip(schema.names, schema.features, X.schema.features, strict=False):
+        if own.name != other.name or own.kind != other.kind or own.categories != other.categories:
+            raise InputError(
+                "The column of the dataset differs from that of the fit in its name, kind or categories",
+                column=name,
+            )
+    if X.schema.n_features != schema.n_features:
+        n_own, n_other = schema.n_features, X.schema.n_features
+        raise InputError(f"The dataset has {n_other} features, and the fit had {n_own}.")
+    return X.table()
 
 
 def pack_schema(fitted: dict[str, Any]) -> dict[str, Any]:

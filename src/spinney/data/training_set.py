@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
-from spinney.data.schema import LazyColumns, Table
+from spinney.data.schema import CodedRows, LazyColumns, Table
 from spinney.data.splits import folds, hold_out
 from spinney.data.target import encode_classes, encode_like, encode_values, read_target
 from spinney.data.weights import apply_class_weights, check_weights, row_weight
@@ -72,6 +72,9 @@ class TrainingSet:
         The target as it was given; class weights refer to it.
     matrix : CodeMatrix or None
         Bin or rank codes of the table, if `coded` has been called.
+    bin_weights : ndarray of shape (n_rows,) or None
+        Weights by which bins are chosen: the sample weights as they were given. Class weights and rows that
+        are held out do not change the bins.
 
     Examples
     --------
@@ -90,6 +93,7 @@ class TrainingSet:
     labels: NDArray[Any] | None = None
     matrix: core.CodeMatrix | None = None
     row_weight: float = 1.0
+    bin_weights: Floats | None = None
 
     @classmethod
     def read(
@@ -130,6 +134,8 @@ class TrainingSet:
         TrainingSet
             The training set, not coded yet.
         """
+        if table.dataset is not None:
+            y, sample_weight = _own_rows(table.dataset, y, sample_weight)
         labels = read_target(y, table.n_rows)
         classes: tuple[NDArray[Any], ...] = ()
         codes: NDArray[Any]
@@ -138,11 +144,13 @@ class TrainingSet:
             codes, classes = encoded.codes, encoded.classes
         else:
             codes = encode_values(labels, non_negative)
-        weights = None if sample_weight is None else check_weights(sample_weight, table.n_rows)
+        weights = given = None if sample_weight is None else check_weights(sample_weight, table.n_rows)
         if class_weight is not None:
             weights = apply_class_weights(weights, class_weight, labels)
         unit = 1.0 if weights is None else row_weight(weights)
-        return cls(table, codes, classes, weights, seed, n_threads, labels, row_weight=unit)
+        return cls(
+            table, codes, classes, weights, seed, n_threads, labels, row_weight=unit, bin_weights=given
+        )
 
     @property
     def codes(self) -> core.CodeMatrix:
@@ -218,7 +226,7 @@ class TrainingSet:
         TrainingSet
             The same rows with `matrix`.
         """
-        return self.with_matrix(code_table(self.table, self.weights, max_bins, self.n_threads))
+        return self.with_matrix(code_table(self.table, self.bin_weights, max_bins, self.n_threads))
 
     def with_matrix(self, matrix: core.CodeMatrix) -> Self:
         """Return the training set with codes made elsewhere; see `coded`.
@@ -304,6 +312,21 @@ class TrainingSet:
         return values
 
 
+def _own_rows(dataset: CodedRows, y: Any, sample_weight: Any) -> tuple[Any, Any]:
+    """Return the target of a dataset, unless another is given, and its weights."""
+    if sample_weight is not None:
+        raise InputError(
+            "sample_weight is given, but the bins of a dataset depend on its weights",
+            fix="Pass sample_weight to BinnedDataset.build.",
+        )
+    if y is None and dataset.target is None:
+        raise InputError(
+            "The dataset was built without a target, and y is None",
+            fix="Pass target to BinnedDataset.build, or y to fit.",
+        )
+    return dataset.target if y is None else y, dataset.weights
+
+
 def code_table(table: Table, weights: Floats | None, max_bins: int | None, n_threads: int) -> core.CodeMatrix:
     """Code every column of a table.
 
@@ -323,6 +346,8 @@ def code_table(table: Table, weights: Floats | None, max_bins: int | None, n_thr
     CodeMatrix
         The codes.
     """
+    if table.dataset is not None:
+        return table.dataset.code(table, weights, max_bins, n_threads)
     n_categories = [len(f.categories or ()) if f.kind == "categorical" else 0 for f in table.schema.features]
     columns = table.columns
     if table.block is not None or not isinstance(columns, LazyColumns):

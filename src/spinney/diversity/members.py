@@ -116,7 +116,7 @@ def fitted_members(ensemble: Any) -> list[Any]:
 
 def _separate(ensemble: Any, found: Iterable[Any]) -> list[Any]:
     """Leave out dropped members; refuse parts of a sum or of a code, which do not predict by themselves."""
-    divided = _is_one_of(ensemble, _DIVIDING) or hasattr(ensemble, "code_book_")
+    divided = _is_one_of(ensemble, _DIVIDING, ("sklearn.", "spinney.")) or hasattr(ensemble, "code_book_")
     members = [member for member in found if not isinstance(member, str)]
     in_stages = any(isinstance(member, list | np.ndarray) for member in members)
     if divided or in_stages or (is_classifier(ensemble) and not all(map(is_classifier, members))):
@@ -146,11 +146,9 @@ def _plain(X: Any) -> Any:
     return np.asarray(X) if hasattr(X, "columns") else X
 
 
-def _is_one_of(ensemble: Any, names: set[str]) -> bool:
-    """Return whether an ensemble is of one of these classes of scikit-learn, or of a subclass."""
-    return any(
-        base.__name__ in names and base.__module__.startswith("sklearn.") for base in type(ensemble).__mro__
-    )
+def _is_one_of(ensemble: Any, names: set[str], of: str | tuple[str, ...] = "sklearn.") -> bool:
+    """Return whether an ensemble is of one of these classes, or of a subclass; `of` begins their modules."""
+    return any(base.__name__ in names and base.__module__.startswith(of) for base in type(ensemble).__mro__)
 
 
 def _predict_codes(

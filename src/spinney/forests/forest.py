@@ -103,7 +103,7 @@ class BaseForest(
 
     # ---- fitting ----
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Grow a tree on each bootstrap sample of the rows.
 
         Parameters

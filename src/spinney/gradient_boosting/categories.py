@@ -134,7 +134,7 @@ class TargetStatistics(Persistent):
                 return table.column(j)
             return np.ascontiguousarray(encoded(self.features.index(j))[:, 0])
 
-        return table.replace(self.schema(table.schema), make)
+        return table.replace(self.schema(table.schema), make, self.features)
 
     def schema(self, schema: Schema) -> Schema:
         """Return the schema of the encoded table."""
@@ -201,16 +201,17 @@ def code_grouped(
     targets: Floats,
     weights: Floats,
     smoothing: float,
+    bin_weights: Floats | None,
     max_bins: int,
     n_threads: int,
 ) -> core.CodeMatrix:
     """Code a table; levels of the given features share codes with levels of similar mean target.
 
     targets (n_rows, n_targets), weights (n_rows,); ``smoothing`` rows of the overall mean are added to every
-    level.
+    level. ``bin_weights`` (n_rows,) choose the bins of the other columns.
     """
     groups = {j: _groups(table, j, targets, weights, smoothing) for j in features}
-    matrix = code_table(_with_groups(table, groups), weights, max_bins, n_threads)
+    matrix = code_table(_with_groups(table, groups), bin_weights, max_bins, n_threads)
     for j, group in groups.items():
         matrix.group_categories(j, group)
     return matrix
@@ -270,4 +271,4 @@ def _with_groups(table: Table, groups: dict[int, NDArray[np.uint32]]) -> Table:
     features = list(table.schema.features)
     for j, group in groups.items():
         features[j] = replace(features[j], categories=tuple(range(int(group.max()) + 1)))
-    return table.replace(Schema(tuple(features), table.schema.has_names), make)
+    return table.replace(Schema(tuple(features), table.schema.has_names), make, groups)

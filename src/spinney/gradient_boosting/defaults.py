@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
+
+import numpy as np
 
 from spinney.core.errors import InputError, ModelFileError
 
@@ -58,9 +60,25 @@ RANDOM_STRENGTH = 1.0
 GROWTH: dict[Kind, str] = {"binary": "mixed", "multiclass": "symmetric", "regression": "mixed"}
 MIXED_GROWTH = ("leaf-wise", "symmetric")
 SYMMETRIC_GROWTH = ("symmetric", "mixed")
-N_MEMBERS_MIXED, N_MEMBERS_STRONG = 2, 6
+N_MEMBERS_MIXED = 2
 # A member whose validation loss exceeds the least one by more than this fraction is left out.
 MAX_MEMBER_LOSS = 0.05
+
+# The preset "strong" has members of different settings, several times each, every time on other validation
+# rows. Small tables have more of them: there, which rows are held out decides more than anything else.
+_SYMMETRIC: dict[str, Value] = {"growth": "symmetric"}
+_DEEP = _SYMMETRIC | {"max_depth": 8, "max_features": 0.3, "random_strength": 2.0}
+_SHALLOW = _SYMMETRIC | {"max_depth": 4, "max_features": 0.8, "l2_regularization": 3.0}
+_LEAF_WISE: dict[str, Value] = {"growth": "leaf-wise"}
+_FEW_LEAVES = _LEAF_WISE | {"max_leaf_nodes": 8, "max_features": 0.3, "l2_regularization": 3.0}
+SMALL_VARIANTS = (_LEAF_WISE, _SYMMETRIC, _FEW_LEAVES, _SHALLOW, _DEEP)
+LARGE_VARIANTS = (_LEAF_WISE, _SYMMETRIC, _DEEP)
+N_TURNS_SMALL, N_TURNS_LARGE = 3, 2
+# Tables of this many rows are large.
+LARGE_ROWS = 2000
+MAX_ROUNDS_STRONG = 5000
+# Settings whose mean validation loss exceeds the least one by more than this fraction are left out.
+MAX_VARIANT_LOSS = 0.1
 
 # ---- numbers of the preset "classic": the defaults of scikit-learn's HistGradientBoosting ----
 
@@ -150,6 +168,108 @@ def choose(given: Mapping[str, Any], facts: Facts) -> dict[str, Value]:
     return chosen
 
 
+def member_variants(preset: str, growth: object, n_rows: int) -> tuple[Mapping[str, Value], ...]:
+    """Return the settings in which members differ from the model's; they take turns.
+
+    Parameters
+    ----------
+    preset : {"auto", "classic", "strong"}
+        The preset.
+    growth : str
+        How trees grow; variants that grow otherwise are left out, unless it is "mixed".
+    n_rows : int
+        Number of rows with a weight above 0.
+
+    Returns
+    -------
+    tuple of dict
+        Parameter to value, at least one.
+
+    Examples
+    --------
+    >>> member_variants("auto", "mixed", 1000)
+    ({'growth': 'leaf-wise'}, {'growth': 'symmetric'})
+    >>> member_variants("auto", "symmetric", 1000)
+    ({},)
+    """
+    variants: tuple[dict[str, Value], ...] = ({},)
+    if preset == "strong" and n_rows >= MIN_ROWS:
+        variants = SMALL_VARIANTS if n_rows < LARGE_ROWS else LARGE_VARIANTS
+    elif growth == "mixed":
+        variants = tuple({"growth": one} for one in MIXED_GROWTH)
+    return tuple(one for one in variants if growth in ("mixed", one.get("growth", growth))) or ({},)
+
+
+@dataclass(frozen=True)
+class MemberPlan:
+    """The settings of each member.
+
+    Members take turns: those of one turn have the variants of the settings one after the other, the same
+    seed and the same validation rows.
+
+    Attributes
+    ----------
+    settings : mapping
+        Parameters of the model, with the chosen ones instead of "auto".
+    variants : tuple of mapping
+        What the members of one turn have instead.
+
+    Examples
+    --------
+    >>> plan = MemberPlan.of({"preset": "auto", "growth": "mixed", "max_depth": None}, {}, 1000)
+    >>> [(plan.name(member), plan.turn(member)) for member in range(3)]
+    [('leaf-wise', 0), ('symmetric', 0), ('leaf-wise', 1)]
+    """
+
+    settings: Mapping[str, Any]
+    variants: tuple[Mapping[str, Value], ...]
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any], chosen: Mapping[str, Value], n_rows: int) -> Self:
+        """Return the plan of a model; a parameter that the user has set is the same in all members."""
+        free = {"growth", *chosen} | ({"max_depth"} if settings["max_depth"] is None else set())
+        variants = member_variants(settings["preset"], settings["growth"], n_rows)
+        return cls(
+            settings,
+            tuple({name: value for name, value in one.items() if name in free} for one in variants),
+        )
+
+    def _variant(self, member: int) -> Mapping[str, Value]:
+        return self.variants[member % len(self.variants)]
+
+    def turn(self, member: int) -> int:
+        """Return the turn of a member."""
+        return member // len(self.variants)
+
+    def settings_of(self, member: int) -> Mapping[str, Any]:
+        """Return the parameters of a member."""
+        return {**self.settings, **self._variant(member)}
+
+    def name(self, member: int) -> str:
+        """Return how a member grows trees, and what else it has of its own."""
+        variant = self._variant(member)
+        others = [f"{name}={value}" for name, value in variant.items() if name != "growth"]
+        return ", ".join([str(variant.get("growth", self.settings["growth"])), *others])
+
+    def is_kept(self, losses: Sequence[float]) -> list[bool]:
+        """Return whether each member is averaged, by the validation losses of all.
+
+        In the preset "strong" the mean losses of the variants are compared, over turns in which all are.
+        """
+        n, n_variants = len(losses), len(self.variants)
+        if n_variants == 1:
+            return [True] * n
+        if self.settings["preset"] != "strong":
+            least = min(losses)
+            return [loss <= least + MAX_MEMBER_LOSS * abs(least) for loss in losses]
+        n_turns = n // n_variants
+        if n_turns == 0:
+            return [True] * n
+        means = np.reshape(losses[: n_turns * n_variants], (n_turns, n_variants)).mean(axis=0)
+        kept = means <= means.min() + MAX_VARIANT_LOSS * abs(means.min())
+        return [bool(kept[member % n_variants]) for member in range(n)]
+
+
 def check_growth(params: Mapping[str, Any]) -> None:
     """Raise InputError if parameters are set that the trees do not support."""
     if params["growth"] not in SYMMETRIC_GROWTH:
@@ -226,8 +346,11 @@ def _strong(given: Mapping[str, Any], facts: Facts) -> dict[str, Value]:
     values = _auto(given, facts)
     if facts.n_rows < MIN_ROWS:  # without sampling and validation rows all members would be the same
         return values
-    mixed = {} if facts.leaf_wise_only else {"growth": "mixed"}
-    return values | mixed | {"n_members": N_MEMBERS_STRONG}
+    growth = values["growth"] if is_auto(given["growth"]) else given["growth"]
+    n_variants = len(member_variants("strong", growth, facts.n_rows))
+    n_turns = N_TURNS_SMALL if facts.n_rows < LARGE_ROWS else N_TURNS_LARGE
+    rounds: dict[str, Value] = {"n_estimators": MAX_ROUNDS_STRONG} if values["early_stopping"] else {}
+    return values | rounds | {"n_members": n_turns * n_variants}
 
 
 def _rate(n_rounds: Any, facts: Facts) -> float:

@@ -19,7 +19,7 @@ class FitMethods(_BaseGradientBoosting, persistent_name=""):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: ArrayLike | None = None,
         *,
         init_score: ArrayLike | None = None,
@@ -86,7 +86,7 @@ class FitMethods(_BaseGradientBoosting, persistent_name=""):
         cls,
         path: str | os.PathLike[str],
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: ArrayLike | None = None,
         *,
         init_score: ArrayLike | None = None,

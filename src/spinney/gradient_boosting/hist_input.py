@@ -73,4 +73,4 @@ def without_negative_categories(table: Table, columns: Iterable[int]) -> Table:
         codes = table.column(j)
         return np.maximum(codes - np.int32(n_negative[j]), np.int32(-1)) if n_negative[j] else codes
 
-    return table.replace(Schema(tuple(features), table.schema.has_names), column)
+    return table.replace(Schema(tuple(features), table.schema.has_names), column, n_negative)

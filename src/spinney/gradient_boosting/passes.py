@@ -10,12 +10,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from spinney.core.cached_attribute import cached_attribute
 from spinney.core.early_stopping import EarlyStopping
 from spinney.core.errors import InputError, ModelFileError
 from spinney.core.seeds import draw_word
 from spinney.data.schema import Table
 from spinney.gradient_boosting.categories import TargetStatistics, features_to_encode
-from spinney.gradient_boosting.defaults import MAX_MEMBER_LOSS, MIXED_GROWTH, Value, refit_rounds
+from spinney.gradient_boosting.defaults import MemberPlan, Value, refit_rounds
 from spinney.gradient_boosting.evaluation import EvalsResult, Evaluation, is_evals_result
 from spinney.gradient_boosting.ledger import GradientLedger, LedgerBuilder, join_ledgers
 from spinney.gradient_boosting.rounds import (
@@ -322,7 +323,7 @@ class BoostingFit:
 
     def _fit_member(self, at: Position, earlier: TrainedRounds | None) -> tuple[Fitted, bool]:
         """Run the passes of one member; return its fitted attributes, and whether a callback stopped it."""
-        training, settings, n_rounds = self._seeded(at.member), self._member_settings(at.member), at.n_rounds
+        training, settings, n_rounds = self._seeded(at.member), self._plan.settings_of(at.member), at.n_rounds
         if at.phase == "refit" and earlier is not None:
             scores = earlier.train_score, earlier.validation_score
         else:
@@ -360,37 +361,28 @@ class BoostingFit:
             one.n_done, at.n_rounds, self.call, lambda: self.snapshot(fitted(), at), phase, at.member
         )
 
+    @cached_attribute
+    def _plan(self) -> MemberPlan:
+        return MemberPlan.of(self.settings, self.chosen, self.training.n_weighted)
+
     def _seeded(self, member: int) -> BoostingSet:
-        """Return the training rows with the seed of a member; both trees of a mixed pair have the same."""
-        if self._is_mixed:
-            member //= len(MIXED_GROWTH)
-        if member == 0:
+        """Return the training rows with the seed of a member, which chooses its validation rows."""
+        turn = self._plan.turn(member)
+        if turn == 0:
             return self.training
-        return replace(self.training, seed=draw_word(draw_word(self.training.seed, _MEMBER_STREAM), member))
-
-    @property
-    def _is_mixed(self) -> bool:
-        return bool(self.settings["growth"] == "mixed")
-
-    def _member_settings(self, member: int) -> Mapping[str, Any]:
-        """Return the parameters of a member."""
-        if not self._is_mixed:
-            return self.settings
-        return {**self.settings, "growth": MIXED_GROWTH[member % len(MIXED_GROWTH)]}
+        return replace(self.training, seed=draw_word(draw_word(self.training.seed, _MEMBER_STREAM), turn))
 
     def _is_kept(self, members: Sequence[TrainedRounds]) -> list[bool]:
         """Return whether each member is averaged: not if its validation loss is far from the least one."""
-        is_scored = isinstance(self.scorer, LossScorer) and self._is_mixed
+        is_scored = isinstance(self.scorer, LossScorer)
         if not is_scored or any(len(one.validation_score) < 2 for one in members):
             return [True] * len(members)
-        losses = [-float(np.nanmax(one.validation_score[1:])) for one in members]
-        least = min(losses)
-        return [loss <= least + MAX_MEMBER_LOSS * abs(least) for loss in losses]
+        return self._plan.is_kept([-float(np.nanmax(one.validation_score[1:])) for one in members])
 
     def _average(self, last: Fitted, members: Sequence[TrainedRounds]) -> Fitted:
         """Return one model whose raw scores are the mean of those of the members."""
         kept = self._is_kept(members)
-        growth = tuple(self._member_settings(i)["growth"] for i, keep in enumerate(kept) if keep)
+        names = tuple(self._plan.name(i) for i, keep in enumerate(kept) if keep)
         members = [one for one, keep in zip(members, kept, strict=True) if keep]
         first, n = members[0], len(members)
         for one in members:
@@ -407,7 +399,7 @@ class BoostingFit:
         ensemble = reduce(TreeEnsemble.extend, [one.ensemble for one in members])
         rounds = tuple(one.refit_rounds for one in members)
         chosen = self.chosen | ({"refit_rounds": rounds} if any(rounds) else {})
-        chosen |= {"members": growth} if self._is_mixed else {}
+        chosen |= {"members": names} if len(self._plan.variants) > 1 else {}
         ledgers = [one.ledger for one in members if one.ledger is not None]
         return last | {
             "ensemble_": replace(ensemble, value=ensemble.value / n),

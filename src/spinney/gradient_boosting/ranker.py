@@ -58,8 +58,8 @@ class GradientBoostingRanker(_BaseGradientBoosting):
         entropy XE-NDCG (Bruch et al. 2020).
     preset : {"auto", "classic", "strong"}, default="auto"
         Where the values of parameters that are "auto" come from: from the number of rows and the kind of
-        target ("auto"), from those and with an average over several members ("strong"), or from fixed
-        numbers, those of scikit-learn ("classic").
+        target ("auto"), from those and with an average over members of different settings ("strong"), or
+        from fixed numbers, those of scikit-learn ("classic").
     learning_rate : float or "auto", default="auto"
         Shrinkage: the factor of every leaf value. "auto" is min(0.1, exp(A ln n + B)) for n rows, with
         CatBoost's A and B: (0.247, −5.158) for two classes, (0.020, −2.364) for more, (0.157, −4.062) in
@@ -115,7 +115,9 @@ class GradientBoostingRanker(_BaseGradientBoosting):
     n_members : int or "auto", default="auto"
         Number of models whose raw scores are averaged. Each has its own seed and validation rows; with
         ``growth="mixed"`` two of them share both, and a member whose validation loss exceeds the least one by
-        more than 5 % is left out. "auto" is 2 for mixed growth, else 1; 6 with ``preset="strong"``.
+        more than 5 % is left out. "auto" is 2 for mixed growth, else 1. With ``preset="strong"`` five
+        different settings take turns three times, or three of them twice from 2,000 rows on, and settings
+        whose mean validation loss exceeds the least one by more than 10 % are left out.
     verbose : int, default=0
         Show a progress bar if positive.
     random_state : int, RandomState, Generator or None, default=None
@@ -250,7 +252,7 @@ class GradientBoostingRanker(_BaseGradientBoosting):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: ArrayLike | None = None,
         *,
         group: ArrayLike | None = None,
@@ -314,7 +316,7 @@ class GradientBoostingRanker(_BaseGradientBoosting):
         cls,
         path: str | os.PathLike[str],
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: ArrayLike | None = None,
         *,
         group: ArrayLike | None = None,
@@ -444,7 +446,7 @@ class GradientBoostingRanker(_BaseGradientBoosting):
     def score(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: ArrayLike | None = None,
         *,
         group: ArrayLike | None = None,

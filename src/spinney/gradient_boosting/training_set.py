@@ -124,9 +124,9 @@ class BoostingSet(TrainingSet):
         many = many_levels(columns.schema, MAX_GROUPS)
         if many:
             grouping = self.target_columns, self.full_weights, smoothing
-            matrix = code_grouped(columns, many, *grouping, max_bins, self.n_threads)
+            matrix = code_grouped(columns, many, *grouping, self.bin_weights, max_bins, self.n_threads)
         else:
-            matrix = code_table(columns, self.weights, max_bins, self.n_threads)
+            matrix = code_table(columns, self.bin_weights, max_bins, self.n_threads)
         encoded = () if self.statistics is None else self.statistics.features
         has_missing = [
             bool((self.table.column(j) < 0).any()) if j in encoded else matrix.has_missing(j)

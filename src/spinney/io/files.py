@@ -129,7 +129,7 @@ def save(
     """
     data = dumps(model, metadata=metadata, compress=compress)
     if isinstance(path, str | os.PathLike):
-        _replace(Path(path).resolve(), data)
+        replace_file(Path(path).resolve(), data)
     elif hasattr(path, "write"):
         _write(path, data)
     else:
@@ -294,7 +294,7 @@ def _read_up_to(stream: BinaryIO, n: int) -> bytes:
     return b"".join(parts)
 
 
-def _replace(path: Path, data: bytes) -> None:
+def replace_file(path: Path, data: bytes) -> None:
     """Write a file under a temporary name in the same directory and rename it."""
     directory = path.parent
     if not directory.is_dir():

@@ -73,7 +73,7 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: ArrayLike | None = None,
         check_input: bool = True,
         *,
@@ -117,7 +117,7 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
     def read_training_set(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: ArrayLike | None = None,
         *,
         class_weight: Any = None,
