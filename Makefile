@@ -25,10 +25,10 @@ LEVELS ?= all
 export LEVELS
 TESTS ?= tests/smoke tests/core tests/tree tests/trees
 
-.PHONY: demo test test-native agreement drop-in lint format bench sanitize sanitize-threads arm clang fuzz prove wheel smoke matrix build build-all core clean
+.PHONY: demo test test-native agreement drop-in lint format bench sanitize sanitize-threads arm clang fuzz prove docs wheel smoke matrix build build-all core clean
 
 demo: build
-	$(BIN)/python -m spinney.demo
+	$(BIN)/python -m spinney demo
 
 test: $(VENV)/.dev test-native
 	$(BIN)/pytest -n 2
@@ -101,6 +101,11 @@ fuzz: $(VENV)/.dev
 	$(BIN)/cmake --install build/sanitized-module --prefix build/sanitized > build/sanitized.log
 	$(SANITIZED) tests/fuzz/fuzz_model_files.py --n $(FILES) --core-in build/sanitized
 
+# The site in build/site: pages of docs/, API reference, gallery (whose examples are run). A warning or a broken link is an error.
+docs: core $(VENV)/.dev $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --clean --quiet
+	@echo "open build/site/index.html"
+
 # Every long proof, one after the other, and a table of the results.
 prove: $(VENV)/.build
 	$(BIN)/python tests/prove.py sanitize sanitize-threads arm fuzz agreement drop-in
@@ -130,6 +135,11 @@ $(VENV)/.run: $(VENV)/.build
 $(VENV)/.dev: $(VENV)/.build
 	$(REQUIREMENTS) package plot io dev > build/dev.txt
 	$(PIP) -r build/dev.txt
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.build
+	$(REQUIREMENTS) docs > build/docs.txt
+	$(PIP) -r build/docs.txt
 	touch $@
 
 # ONNX Runtime, and the libraries whose models are imported.

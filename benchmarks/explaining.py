@@ -1,4 +1,4 @@
-"""The cases for SHAP values, on one thread: seconds of processor time per row and tree."""
+"""The cases for SHAP values (processor time per row and tree) and partial dependence, on one thread."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from benchmarks.trees import spinney
 
 N_FIT, N_TREES, N_LEAVES = 20_000, 100, 31
 N_ROWS, N_PEER_ROWS, N_PEER_PAIR_ROWS, N_FOREST_ROWS = 2000, 100, 5, 200  # peers are slower
+N_POINTS = 50
 
 
 @cache
@@ -140,7 +141,45 @@ def compare_forest(case: str) -> Comparison:
     return compare(case, runs, note="10 unpruned trees of 5,000 rows, one thread: per row and tree")
 
 
+def compare_dependence(case: str) -> Comparison:
+    """Average the output over rows at the points of one feature; scikit-learn predicts all rows for each."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.inspection import partial_dependence as brute_force
+    from threadpoolctl import threadpool_limits
+
+    from spinney.inspect import partial_dependence
+
+    own, rows = boosted(), problem().X[:N_ROWS]
+    peer = HistGradientBoostingClassifier(max_iter=N_TREES, max_leaf_nodes=N_LEAVES, early_stopping=False)
+    peer.fit(problem().X, problem().y)
+
+    def timed(explain: Callable[[], Any]) -> Callable[[], Timed]:
+        def run() -> Timed:
+            with threadpool_limits(1):
+                start = time.process_time()
+                explain()
+                return Timed(time.process_time() - start, None)
+
+        return run
+
+    runs = [
+        Contender(
+            "Spinney",
+            timed(lambda: partial_dependence(own, rows, 0, max_points=N_POINTS, n_jobs=1)),
+            memory=False,
+        ),
+        Contender(
+            "scikit-learn, brute force",
+            timed(lambda: brute_force(peer, rows, [0], method="brute", grid_resolution=N_POINTS)),
+            memory=False,
+        ),
+    ]
+    note = f"{N_TREES} trees of {N_LEAVES} leaves, {N_ROWS:,} rows, {N_POINTS} points, one thread"
+    return compare(case, runs, note=note)
+
+
 CASES: dict[str, Callable[[], Comparison]] = {
+    "partial-dependence": lambda: compare_dependence("partial-dependence"),
     "shap-boosted": lambda: compare_boosted("shap-boosted", False),
     "shap-interactions": lambda: compare_boosted("shap-interactions", True),
     "shap-deep-forest": lambda: compare_forest("shap-deep-forest"),

@@ -1,5 +1,9 @@
-"""Draw the κ–error diagram of 50 C4.5 trees on tic-tac-toe, by AdaBoost and by bagging.
+"""The κ–error diagram of boosted and bagged trees.
 
+Every pair of fifty C4.5 trees on tic-tac-toe is a point: how alike the two are, and how wrong.
+
+Boosting makes trees that differ more and err more, bagging trees that are more alike and better alone
+(Margineantu and Dietterich 1997).
 Run it as ``python examples/kappa_error.py [picture.png]``; it prints the middle of each cloud.
 """
 
@@ -8,7 +12,6 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from rich.console import Console
 from sklearn.model_selection import train_test_split
 
 import spinney
@@ -49,7 +52,7 @@ def main(path: str = "kappa_error.png") -> None:
     ax.set_title(f"{N_TREES} C4.5 trees on tic-tac-toe, each point a pair")
     ax.figure.savefig(path, dpi=150)
     for name, cloud in points.items():
-        Console().print(f"{name}: mean κ {cloud.mean_kappa:.3f}, mean error {cloud.mean_error:.3f}")
+        print(f"{name}: mean κ {cloud.mean_kappa:.3f}, mean error {cloud.mean_error:.3f}")
 
 
 if __name__ == "__main__":

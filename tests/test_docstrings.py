@@ -32,6 +32,7 @@ PACKAGES = (
     "spinney.io",
     "spinney.linear",
     "spinney.losses",
+    "spinney.model_selection",
     "spinney.multiclass",
     "spinney.online",
     "spinney.perturb",

@@ -4,6 +4,7 @@ from spinney import datasets as datasets
 from spinney import diversity as diversity
 from spinney import export as export
 from spinney import metrics as metrics
+from spinney import model_selection as model_selection
 from spinney import plotting as plotting
 from spinney.adaboost import AdaBoostClassifier as AdaBoostClassifier
 from spinney.adaboost import AdaBoostRegressor as AdaBoostRegressor
@@ -13,6 +14,8 @@ from spinney.bayes import BernoulliNB as BernoulliNB
 from spinney.bayes import CategoricalNB as CategoricalNB
 from spinney.bayes import GaussianNB as GaussianNB
 from spinney.bayes import MultinomialNB as MultinomialNB
+from spinney.data import DateExpander as DateExpander
+from spinney.data import expand_dates as expand_dates
 from spinney.discriminant import LinearDiscriminantAnalysis as LinearDiscriminantAnalysis
 from spinney.ensembles import EnsembleSelectionClassifier as EnsembleSelectionClassifier
 from spinney.ensembles import EnsembleSelectionRegressor as EnsembleSelectionRegressor
@@ -57,6 +60,9 @@ from spinney.linear import MultiTaskElasticNet as MultiTaskElasticNet
 from spinney.linear import MultiTaskLasso as MultiTaskLasso
 from spinney.linear import Ridge as Ridge
 from spinney.linear import RidgeCV as RidgeCV
+from spinney.model_selection import compare as compare
+from spinney.model_selection import cross_validate as cross_validate
+from spinney.model_selection import tune as tune
 from spinney.multiclass import ClassifierChain as ClassifierChain
 from spinney.multiclass import OneVsOneClassifier as OneVsOneClassifier
 from spinney.multiclass import OneVsRestClassifier as OneVsRestClassifier

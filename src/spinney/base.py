@@ -9,6 +9,7 @@ from abc import ABCMeta
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from types import SimpleNamespace
 from typing import Any, ClassVar, Literal, Self, TypeVar, dataclass_transform
 
 import numpy as np
@@ -17,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from spinney.core.errors import InputError, InputTypeError
 from spinney.core.fitted_rules import broken_rule
+from spinney.core.parameter_help import LINK, with_help
 from spinney.core.parameter_names import suggest_parameter
 from spinney.core.parameters import Rule, check_parameters, thread_count
 from spinney.data.matrix import Matrix, read_matrix, read_training_matrix
@@ -157,6 +159,21 @@ class Estimator(BaseEstimator, Persistent, metaclass=_EstimatorType, persistent_
             return str(super().__repr__(N_CHAR_MAX))
         finally:
             _PRINTING.now = False
+
+    def _get_params_html(self, deep: bool = True, doc_link: str = "") -> Any:
+        """Return the table of parameters that notebooks show (scikit-learn 1.7 or newer), with help texts."""
+        return with_help(super()._get_params_html(deep, doc_link or LINK))
+
+    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
+        """Return the table of fitted attributes that notebooks show (scikit-learn 1.9), with help texts.
+
+        Attributes that are computed on access are left out: a notebook shows an estimator after every fit,
+        and the members of a large forest take seconds.
+        """
+        stored = SimpleNamespace(**self._fitted_attributes())
+        table = BaseEstimator._get_fitted_attr_html(stored, doc_link or LINK)  # noqa: SLF001
+        table.estimator_class = type(self)
+        return with_help(table)
 
     def __copy__(self) -> Self:
         """Return a shallow copy, with derived attributes computed anew from the fitted ones."""

@@ -1,12 +1,13 @@
 """A parameter that does not exist is answered with the one that was meant."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import spinney as sp
-from spinney.core.parameter_names import PEER_NAMES
+from spinney.core.parameter_names import PEER_NAMES, PEERS
 
 
 @pytest.mark.parametrize(
@@ -48,11 +49,25 @@ def test_other_errors_of_a_constructor_are_kept() -> None:
         sp.DecisionTreeClassifier(1, 2, 3, 4, 5, 6)
 
 
-def test_the_migration_page_has_the_table() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "migration.md").read_text()
-    rows = [line for line in page.splitlines() if line.startswith("| `")]
+def table_of(page: str) -> list[str]:
+    """Return the rows of the tables of a page that translate parameters."""
+    text = (Path(__file__).parents[2] / "docs" / page).read_text()
+    return re.findall(r"^\| `\w+` \| `\w+`(?: or `\w+`)* \|$", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("page", "names"),
+    [
+        ("migration.md", PEER_NAMES),
+        ("from-scikit-learn.md", PEERS["scikit-learn"]),
+        ("from-lightgbm.md", PEERS["LightGBM"]),
+        ("from-xgboost.md", PEERS["XGBoost"]),
+        ("from-catboost.md", PEERS["CatBoost"]),
+        ("from-weka-and-r.md", PEERS["Weka and R"]),
+    ],
+)
+def test_the_pages_on_other_libraries_have_the_table(page: str, names: Any) -> None:
     expected = [
-        f"| `{name}` | {' or '.join(f'`{one}`' for one in here)} |"
-        for name, here in sorted(PEER_NAMES.items())
+        f"| `{name}` | {' or '.join(f'`{one}`' for one in here)} |" for name, here in sorted(names.items())
     ]
-    assert rows == expected
+    assert table_of(page) == expected

@@ -150,16 +150,15 @@ class _BaseAdaBoost(CopiesEnsemble, Estimator):
 
     def _steps(self, rounds: Rounds) -> Iterator[int]:
         """Make the rounds that are left; yield the number of members that each added, 0 or 1."""
-        title = type(self).__name__
-        bar = ProgressBar(title, self.n_estimators) if self.verbose else nullcontext()
-        with bar as progress:
+        title, n_rounds = type(self).__name__, self.n_estimators
+        with ProgressBar(title, n_rounds, shown=self.verbose) if self.verbose else nullcontext() as bar:
             done = rounds.is_complete()
             while not done and len(rounds.estimators) < self.n_estimators:
                 n_before = len(rounds.estimators)
                 done = not rounds.step()
                 n_done = len(rounds.estimators)
-                if progress is not None:
-                    progress.update(n_done, f"error {rounds.estimator_errors[-1]:.4f}")
+                if bar is not None:
+                    bar.update(n_done, f"error {rounds.estimator_errors[-1]:.4f}")
                 yield n_done - n_before
 
     def _check_rounds(self) -> int:

@@ -74,7 +74,8 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
     tol : float, default=0.0
         Minimum decrease of the validation error that counts as an improvement.
     verbose : int, default=0
-        Show a progress bar on standard error if positive.
+        Above 0, show a progress bar, or messages of the logger ``spinney`` where INFO messages are enabled;
+        a number k above 1 logs one message every k rounds.
     n_jobs : int or None, default=None
         Number of threads. None and −1 use all cores, None within the limits of an active joblib or
         threadpoolctl context. The ensemble is bit-equal for any number.
@@ -504,7 +505,8 @@ class AdaBoostRegressor(RegressorMixin, _BaseAdaBoost):  # type: ignore[misc]
     tol : float, default=0.0
         Minimum decrease of the validation error that counts as an improvement.
     verbose : int, default=0
-        Show a progress bar on standard error if positive.
+        Above 0, show a progress bar, or messages of the logger ``spinney`` where INFO messages are enabled;
+        a number k above 1 logs one message every k rounds.
     n_jobs : int or None, default=None
         Number of threads. None and −1 use all cores, None within the limits of an active joblib or
         threadpoolctl context. The ensemble is bit-equal for any number.

@@ -99,7 +99,7 @@ def raise_temporal(column: str | int | None, row: int | None = None) -> NoReturn
         "Dates, times and durations cannot be features: found one",
         column=column,
         row=row,
-        fix="Convert the column to numbers first, such as days since a date, or year, month and weekday.",
+        fix="Convert the column first: spinney.expand_dates(X) makes numbers and categories of dates.",
     )
 
 

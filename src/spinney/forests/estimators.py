@@ -136,7 +136,8 @@ class RandomForestClassifier(ClassifierForest):
     warm_start : bool, default=False
         Whether ``fit`` keeps the trees of the previous fit and adds more, up to ``n_estimators``.
     verbose : int, default=0
-        Above 0, show a progress bar.
+        Above 0, show a progress bar, or messages of the logger ``spinney`` where INFO messages are enabled;
+        a number k above 1 logs one message every k trees.
     class_weight : {"balanced", "balanced_subsample"}, dict, list of dict or None, default=None
         Weights of the classes; "balanced" makes all classes weigh the same in the training rows,
         "balanced_subsample" in each sample.
@@ -252,7 +253,8 @@ class ExtraTreesClassifier(ClassifierForest):
     warm_start : bool, default=False
         Whether ``fit`` keeps the trees of the previous fit and adds more, up to ``n_estimators``.
     verbose : int, default=0
-        Above 0, show a progress bar.
+        Above 0, show a progress bar, or messages of the logger ``spinney`` where INFO messages are enabled;
+        a number k above 1 logs one message every k trees.
     class_weight : {"balanced", "balanced_subsample"}, dict, list of dict or None, default=None
         Weights of the classes; "balanced" makes all classes weigh the same in the training rows,
         "balanced_subsample" in each sample.
@@ -438,7 +440,8 @@ class RandomForestRegressor(CountsAs, RegressorForest):
     warm_start : bool, default=False
         Whether ``fit`` keeps the trees of the previous fit and adds more, up to ``n_estimators``.
     verbose : int, default=0
-        Above 0, show a progress bar.
+        Above 0, show a progress bar, or messages of the logger ``spinney`` where INFO messages are enabled;
+        a number k above 1 logs one message every k trees.
     keep_targets : bool, default=False
         Whether to keep the training targets of every leaf, for ``predict_quantiles``.
 
@@ -557,7 +560,8 @@ class ExtraTreesRegressor(RegressorForest):
     warm_start : bool, default=False
         Whether ``fit`` keeps the trees of the previous fit and adds more, up to ``n_estimators``.
     verbose : int, default=0
-        Above 0, show a progress bar.
+        Above 0, show a progress bar, or messages of the logger ``spinney`` where INFO messages are enabled;
+        a number k above 1 logs one message every k trees.
     keep_targets : bool, default=False
         Whether to keep the training targets of every leaf, for ``predict_quantiles``.
 

@@ -215,7 +215,8 @@ class BaseForest(
     ) -> TreeEnsemble:
         """Grow the trees of these numbers, and add each to the ensemble as soon as it is grown."""
         builder = EnsembleBuilder(len(numbers))
-        bar = ProgressBar(f"{type(self).__name__}: growing trees", len(numbers)) if self.verbose else None
+        title = f"{type(self).__name__}: growing trees"
+        bar = ProgressBar(title, len(numbers), shown=self.verbose) if self.verbose else None
 
         def add(tree: TreeArrays) -> None:
             builder.add(pruning.cost_complexity(tree, self.ccp_alpha) if self.ccp_alpha > 0 else tree)

@@ -139,7 +139,7 @@ class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
         """Fit; ``warm`` continues the rounds that this model has, those of a checkpoint if it is given."""
         self._check_params()
         called = [] if callbacks is None else check_callbacks(callbacks)
-        called += [Progress()] if self.verbose else []
+        called += [Progress(every=self.verbose)] if self.verbose else []
         training = self._read_training_set(X, y, sample_weight, init_score, warm, queries)
         evals = None if eval_set is None else EvalArguments.read(eval_set)
         evaluation = self._read_evaluation(evals, training, queries)

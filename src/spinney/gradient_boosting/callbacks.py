@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
@@ -128,20 +128,27 @@ class StopAfter:
 
 
 class Progress:
-    """Callback that shows a progress bar with the newest scores on standard error.
+    """Callback that shows the newest scores in a progress bar, or in messages of the logger ``spinney``.
+
+    The bar is drawn on standard error, or in the output of a notebook cell. There are messages instead if the
+    logger is enabled for INFO, such as after ``logging.basicConfig(level="INFO")``.
 
     Parameters
     ----------
     console : rich.console.Console or None, default=None
-        Where to draw; None is standard error.
+        Where to draw; None is standard error, or the notebook.
+    every : int, default=1
+        Number of rounds between two messages; 1 logs ten messages in all.
 
     Examples
     --------
     >>> model.fit(X, y, callbacks=[Progress()])  # doctest: +SKIP
     """
 
-    def __init__(self, console: Console | None = None) -> None:
-        self.console = console
+    def __init__(self, console: Console | None = None, every: int = 1) -> None:
+        if not every > 0:
+            raise InputError(f"every={every!r} of Progress must be a number above 0.")
+        self.console, self.every = console, every
         self._bar: ProgressBar | None = None
         self._pass: tuple[str, int] | None = None
 
@@ -160,7 +167,8 @@ class Progress:
 
     def _start(self, title: str, n_done: int, n_rounds: int) -> None:
         self.end()
-        self._bar = ProgressBar(title, n_rounds, done=n_done, console=self.console).__enter__()
+        bar = ProgressBar(title, n_rounds, shown=self.every, done=n_done, console=self.console)
+        self._bar = bar.__enter__()
 
     def __call__(self, round: Round) -> None:
         """Redraw the bar; every pass has its own."""
@@ -196,6 +204,8 @@ class Checkpoint:
         Save after every ``every`` rounds.
     seconds : float or None, default=None
         Save once this many seconds have passed since the last time. Without either, every 60 seconds.
+    metadata : dict or None, default=None
+        Plain values to store beside the model, see `spinney.save`.
 
     Examples
     --------
@@ -204,12 +214,16 @@ class Checkpoint:
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], every: int | None = None, seconds: float | None = None
+        self,
+        path: str | os.PathLike[str],
+        every: int | None = None,
+        seconds: float | None = None,
+        metadata: Mapping[str, Any] | None = None,
     ) -> None:
         for name, value in (("every", every), ("seconds", seconds)):
             if value is not None and not value > 0:
                 raise InputError(f"The {name} of a Checkpoint is {value!r}; it must be a number above 0.")
-        self.path, self.every = path, every
+        self.path, self.every, self.metadata = path, every, metadata
         self.seconds = 60.0 if every is None and seconds is None else seconds
         self._last = time.monotonic()
 
@@ -236,7 +250,7 @@ class Checkpoint:
         due = self.every is not None and round.number % self.every == 0
         due = due or (self.seconds is not None and time.monotonic() - self._last >= self.seconds)
         if due:
-            save(round.model(), self.path)
+            save(round.model(), self.path, metadata=self.metadata)
             self._last = time.monotonic()
 
 

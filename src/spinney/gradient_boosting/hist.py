@@ -259,7 +259,8 @@ class HistGradientBoostingClassifier(CountsAs, _HistGradientBoosting, GradientBo
     tol : float, default=1e-7
         Minimum increase of the score that counts as an improvement.
     verbose : int, default=0
-        Show a progress bar if positive.
+        Above 0, show a progress bar, or messages of the logger ``spinney`` where INFO messages are enabled;
+        a number k above 1 logs one message every k rounds.
     random_state : int, RandomState, Generator or None, default=None
         Seed of all random draws: features and rows held out.
     class_weight : dict, "balanced" or None, default=None
@@ -368,7 +369,8 @@ class HistGradientBoostingRegressor(CountsAs, _HistGradientBoosting, GradientBoo
     tol : float, default=1e-7
         Minimum increase of the score that counts as an improvement.
     verbose : int, default=0
-        Show a progress bar if positive.
+        Above 0, show a progress bar, or messages of the logger ``spinney`` where INFO messages are enabled;
+        a number k above 1 logs one message every k rounds.
     random_state : int, RandomState, Generator or None, default=None
         Seed of all random draws: features and rows held out.
     quantile : float or None, default=None

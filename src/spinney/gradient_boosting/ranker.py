@@ -119,7 +119,8 @@ class GradientBoostingRanker(_BaseGradientBoosting):
         different settings take turns three times, or three of them twice from 2,000 rows on, and settings
         whose mean validation loss exceeds the least one by more than 10 % are left out.
     verbose : int, default=0
-        Show a progress bar if positive.
+        Above 0, show a progress bar, or messages of the logger ``spinney`` where INFO messages are enabled;
+        a number k above 1 logs one message every k rounds.
     random_state : int, RandomState, Generator or None, default=None
         Seed of all random draws: rows, columns, rows held out, and the order of target statistics.
     growth : {"auto", "leaf-wise", "level-wise", "symmetric", "mixed"}, default="auto"

@@ -9,7 +9,7 @@ from spinney.io.errors import (
     UnsupportedVersion,
     require,
 )
-from spinney.io.files import dumps, from_json, load, loads, save, to_json
+from spinney.io.files import dumps, from_json, load, loads, replace_file, save, to_json
 from spinney.io.state import Persistent
 from spinney.io.summary import ModelFileSummary, inspect_file
 
@@ -27,6 +27,7 @@ __all__ = [
     "inspect_file",
     "load",
     "loads",
+    "replace_file",
     "require",
     "save",
     "to_json",

@@ -129,7 +129,7 @@ def save(
     """
     data = dumps(model, metadata=metadata, compress=compress)
     if isinstance(path, str | os.PathLike):
-        replace_file(Path(path).resolve(), data)
+        replace_file(path, data)
     elif hasattr(path, "write"):
         _write(path, data)
     else:
@@ -294,8 +294,27 @@ def _read_up_to(stream: BinaryIO, n: int) -> bytes:
     return b"".join(parts)
 
 
-def replace_file(path: Path, data: bytes) -> None:
-    """Write a file under a temporary name in the same directory and rename it."""
+def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file that is complete or not there: under a temporary name in the same directory, then renamed.
+
+    A file that was at the path before stays until then.
+
+    Parameters
+    ----------
+    path : str or path
+        Where to write.
+    data : bytes
+        The content.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     replace_file(f"{folder}/a.txt", b"content")
+    ...     Path(f"{folder}/a.txt").read_bytes()
+    b'content'
+    """
+    path = Path(path).resolve()
     directory = path.parent
     if not directory.is_dir():
         raise FileNotFoundError(f"Cannot save to {path}: there is no directory {directory}. Create it first.")

@@ -77,7 +77,7 @@ SOURCES = {
     "glob of Parquet": parquet_files,
     "directory of Feather": arrow_files,
     "list of CSV": csv_files,
-    "pyarrow.dataset": lambda rows, path: pa.dataset.dataset([p for p in pq_list(rows, path)]),
+    "pyarrow.dataset": lambda rows, path: pa.dataset.dataset(pq_list(rows, path)),
     "polars": lambda rows, path: pl.from_pandas(rows),
     "LazyFrame": lambda rows, path: pl.from_pandas(rows).lazy(),
     "scanned files": lambda rows, path: pl.scan_parquet(pq_list(rows, path)),
@@ -130,7 +130,7 @@ def test_arrays_and_sparse_matrices_are_sources(tmp_path):
 
 
 def test_an_iterator_that_ends_is_refused(rows, tmp_path):
-    with pytest.raises(InputTypeError, match="can be read only once.*pass a function"):
+    with pytest.raises(InputTypeError, match=r"can be read only once.*pass a function"):
         build(iter([rows]), tmp_path / "store")
     assert not (tmp_path / "store").exists()
 
@@ -149,11 +149,11 @@ def test_numbers_of_a_csv_column_may_become_fractions_or_text(tmp_path):
 def test_a_type_that_differs_between_files_is_named(frame, tmp_path):
     frame[["a", "y"]].to_parquet(tmp_path / "1.parquet")
     frame[["a", "y"]].astype({"a": str}).to_parquet(tmp_path / "2.parquet")
-    match = r"In file '.*2.parquet': The type of the column differs: .*numbers in file '.*1.parquet' in column 'a'"
+    match = r"In file '.*2.parquet': The type of .* differs: .* in file '.*1.parquet' in column 'a'"
     with pytest.raises(InputError, match=match):
         build(tmp_path / "*.parquet", tmp_path / "store")
     frame[["b", "y"]].to_parquet(tmp_path / "2.parquet")
-    with pytest.raises(ValueError, match="2.parquet.*no column 'a'"):
+    with pytest.raises(ValueError, match=r"2.parquet.*no column 'a'"):
         build(tmp_path / "*.parquet", tmp_path / "store")
 
 
@@ -166,11 +166,11 @@ def test_bad_values_are_named_by_file_column_and_row(frame, tmp_path):
     bad.loc[9, "y"] = None
     with pytest.raises(InputError, match=r"In frame 1: The target is missing.* in column 'y', row 9"):
         build([good, bad], tmp_path / "store")
-    with pytest.raises(InputError, match="no column 'Y', which is the target. Columns: 'e', 'y'"):
+    with pytest.raises(InputError, match=r"no column 'Y', which is the target. Columns: 'e', 'y'"):
         build(good, tmp_path / "store", target="Y")
     weights = np.ones(50)
     weights[3] = -1
-    with pytest.raises(InputError, match="sample_weight contains -1.0 in row 3"):
+    with pytest.raises(InputError, match=r"sample_weight contains -1.0 in row 3"):
         build(good, tmp_path / "store", sample_weight=weights)
     with pytest.raises(InputError, match="at least one non-zero"):
         build(good, tmp_path / "store", sample_weight=np.zeros(50))
