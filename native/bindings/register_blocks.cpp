@@ -409,7 +409,7 @@ class BoundBlockGrower {
 
     /// Quantiles.  sizes (n_leaves,); residuals (sum of sizes, 2): residual and weight
     auto fit_quantiles(const Vector<std::int64_t>& sizes, const Matrix<double>& residuals,
-                       const std::string& loss, const Parameters& parameters) {
+                       const std::string& loss, const Parameters& parameters, Size k) {
         const Loss of = to_loss(loss, parameters);
         if (sizes.size() != n_leaves() || residuals.shape(1) != 2)
             throw nb::value_error("one size for each leaf");

@@ -28,9 +28,11 @@ inline bool fits_quantiles(LossName loss) {
     return loss == LossName::absolute || loss == LossName::quantile || loss == LossName::huber;
 }
 
-/// The Newton step of a leaf. A root that was not split has no step where its hessian is below the minimum.
+/// The Newton step of a leaf. Where the hessian is below the minimum there is none: a root that was not
+/// split, or, without a penalty, a leaf of a symmetric tree, whose level is split as a whole.
 inline double newton_step(const BoostOptions& o, const LeafSums& sums, bool is_root, LossName loss) {
     if (is_root && sums.hessian < o.min_hessian) return 0;
+    if (o.symmetric() && sums.hessian + o.l2_regularization < o.min_hessian) return 0;
     const double step = -sums.gradient / (sums.hessian + o.l2_regularization);
     if (!std::isfinite(step)) return 0;
     return loss == LossName::squared ? step : std::clamp(step, -kMaxStep, kMaxStep);
