@@ -60,7 +60,7 @@ class BatchGrower final : public BlockGrower, private BlockTable, private Chunke
         weights_.clear();
         unweighed_.clear();
         splits_.clear();
-        candidates_.clear();
+        ledger_of_node_.clear();
         parents_ = {-1};
         level_ = {0};
         n_levels_ = 0;
@@ -171,7 +171,7 @@ class BatchGrower final : public BlockGrower, private BlockTable, private Chunke
     /// the ledger are kept by node.
     void search(BoostNode* parent, BoostNode& built, BoostNode* other) {
         merge_and_search(parent, &built, other);
-        for (LedgerRow& row : tree_.fragment.ledger) candidates_[row.node].push_back(row);
+        for (LedgerRow& row : tree_.fragment.ledger) ledger_of_node_[row.node].push_back(row);
         tree_.fragment.ledger.clear();
     }
 
@@ -313,7 +313,7 @@ class BatchGrower final : public BlockGrower, private BlockTable, private Chunke
             if (!is_split[static_cast<Size>(id)]) tree_.leaves.push_back(id);
         };
         const auto write = [&](Node id) {
-            if (const auto found = candidates_.find(id); found != candidates_.end())
+            if (const auto found = ledger_of_node_.find(id); found != ledger_of_node_.end())
                 tree_.fragment.ledger.insert(tree_.fragment.ledger.end(), found->second.begin(),
                                              found->second.end());
         };
@@ -376,7 +376,7 @@ class BatchGrower final : public BlockGrower, private BlockTable, private Chunke
     std::vector<Node> parents_, level_, unweighed_;
     std::vector<std::int32_t> leaf_of_node_;
     std::map<Node, std::vector<Stat>> weights_;
-    std::map<Node, std::vector<LedgerRow>> candidates_;
+    std::map<Node, std::vector<LedgerRow>> ledger_of_node_;
 };
 
 }  // namespace
