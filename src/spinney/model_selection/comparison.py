@@ -241,7 +241,7 @@ def compare(
     used = rows_within(problem, candidates, budget, n_jobs)
     if repeats == "auto":
         repeats = 3 if used.n_rows < 1_000 else 2 if used.n_rows < 3_000 else 1
-    race = Race(used, used.folds(cv, repeats), metrics, candidates, budget, n_jobs, callback)
+    race = Race(used, used.folds(cv, repeats), metrics, candidates, budget, n_jobs, callback, repeats)
     with ProgressBar("learners × folds", race.n_planned, shown=verbose) as bar:
         race.run(bar)
     if not race.results:
@@ -291,19 +291,26 @@ def _candidates(learners: Iterable[Any] | None, problem: Problem) -> list[tuple[
 
 
 def _rank(entries: list[Entry], splits: Sequence[Split], metric: Metric) -> tuple[Entry, ...]:
-    """Order entries by score, those with all folds first, and add the p-values against the best."""
-    n_folds = max(len(entry.scores[metric.name]) for entry in entries)
+    """Order entries by score, and add the p-values against the best.
+
+    Entries with fewer folds than others are compared on the folds that they have; those with fewer than
+    three, where others have more, come last.
+    """
+    scores = {entry.name: entry.scores[metric.name] * metric.sign for entry in entries}
+    n_folds = max(len(own) for own in scores.values())
+    reference = np.max([own for own in scores.values() if len(own) == n_folds], axis=0)
 
     def place(entry: Entry) -> tuple[bool, float, float]:
-        score = entry.score * metric.sign
-        unfinished = len(entry.scores[metric.name]) < n_folds
-        return unfinished, -score if np.isfinite(score) else np.inf, entry.fit_seconds
+        own = scores[entry.name]
+        behind = float(np.mean(reference[: len(own)] - own))
+        return len(own) < min(3, n_folds), behind if np.isfinite(behind) else np.inf, entry.fit_seconds
 
     ordered = sorted(entries, key=place)
-    best = ordered[0].scores[metric.name]
+    best = scores[ordered[0].name]
     ranked = [ordered[0]]
     for entry in ordered[1:]:
-        own = entry.scores[metric.name]
-        p_value = corrected_t_test(best[: len(own)], own, test_share(splits))
+        own = scores[entry.name]
+        n = min(len(own), len(best))
+        p_value = corrected_t_test(best[:n], own[:n], test_share(splits))
         ranked.append(Entry(**(vars(entry) | {"p_value": p_value})))
     return tuple(ranked)
