@@ -143,8 +143,11 @@ def test_entries_with_fewer_folds_are_compared_on_the_folds_that_they_have():
     assert [one.name for one in ranked] == ["a", "b"]
     ranked = _rank([entry("a", [0.8, 0.8, 0.8, 0.5]), entry("b", [0.89, 0.89, 0.89])], splits, metric)
     assert [one.name for one in ranked] == ["b", "a"]
-    ranked = _rank([entry("a", [0.8, 0.8, 0.8, 0.5]), entry("b", [0.99])], splits, metric)
+    # One fold is uncertain: a small lead on it does not count, a large one does.
+    ranked = _rank([entry("a", [0.8, 0.7, 0.9, 0.8]), entry("b", [0.82])], splits, metric)
     assert [one.name for one in ranked] == ["a", "b"] and np.isnan(ranked[1].p_value)
+    ranked = _rank([entry("a", [0.5, 0.45, 0.55, 0.5]), entry("b", [0.95])], splits, metric)
+    assert [one.name for one in ranked] == ["b", "a"]
 
 
 def test_short_of_time_repeats_go_first_then_slow_learners_with_bad_scores(noisy):

@@ -93,11 +93,12 @@ def missing_rows(values: NDArray[Any]) -> NDArray[np.bool_]:
     return np.zeros(len(values), dtype=np.bool_)
 
 
-def recognise(name: str, values: NDArray[Any], kind: str | None = None, check: bool = True) -> Column:
+def recognise(name: str, values: NDArray[Any], kind: str | None = None, typed: bool = False) -> Column:
     """Return a column with its kind, which is recognised unless it is given.
 
     Text that reads as numbers is numeric. Text with nothing but dates (2024-12-31, 2024-12-31 23:59) is a
-    date. Text that differs in nearly all rows is an identifier. Other text is categorical.
+    date. Text that differs in nearly all rows is an identifier. Other text is categorical, and all text of a
+    file with types (``typed``): it has numbers and dates as such.
 
     >>> recognise("day", np.array(["2024-12-31", None], dtype=object)).kind
     'date'
@@ -110,14 +111,15 @@ def recognise(name: str, values: NDArray[Any], kind: str | None = None, check: b
         return Column(name, *_of_typed(values, kind))
     if kind in ("categorical", "identifier"):
         return Column(name, values, kind)
-    numbers = as_numbers(values)
+    has_types = typed and kind is None
+    numbers = None if has_types else as_numbers(values)
     if kind == "numeric" or numbers is not None:
         return Column(name, _require_numbers(name, values) if numbers is None else numbers, "numeric")
-    if kind == "date" or _looks_like_dates(values):
+    if kind == "date" or (not has_types and _looks_like_dates(values)):
         return Column(name, _as_dates(name, values), "date")
     counts = Counter(values.tolist())
     n_known = len(values) - counts.pop(None, 0)
-    if check:
+    if not has_types:
         _check_odd_values(name, values, counts)
     is_identifier = n_known >= _MIN_ROWS_OF_IDENTIFIER and len(counts) > 0.95 * n_known
     return Column(name, values, "identifier" if is_identifier else "categorical")

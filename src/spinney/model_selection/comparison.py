@@ -293,17 +293,21 @@ def _candidates(learners: Iterable[Any] | None, problem: Problem) -> list[tuple[
 def _rank(entries: list[Entry], splits: Sequence[Split], metric: Metric) -> tuple[Entry, ...]:
     """Order entries by score, and add the p-values against the best.
 
-    Entries with fewer folds than others are compared on the folds that they have; those with fewer than
-    three, where others have more, come last.
+    Entries with fewer folds than others are compared on the folds that they have, and lose as much as their
+    mean is less certain: one standard error of the differences between learners on a fold.
     """
     scores = {entry.name: entry.scores[metric.name] * metric.sign for entry in entries}
     n_folds = max(len(own) for own in scores.values())
-    reference = np.max([own for own in scores.values() if len(own) == n_folds], axis=0)
+    complete = [own for own in scores.values() if len(own) == n_folds]
+    reference = np.max(complete, axis=0)
+    spreads = [float(np.std(reference - own)) for own in complete if len(own) > 1]
+    spread = float(np.median(spreads)) if len(spreads) > 2 else float(np.std(reference))
 
-    def place(entry: Entry) -> tuple[bool, float, float]:
+    def place(entry: Entry) -> tuple[float, float]:
         own = scores[entry.name]
         behind = float(np.mean(reference[: len(own)] - own))
-        return len(own) < min(3, n_folds), behind if np.isfinite(behind) else np.inf, entry.fit_seconds
+        behind += spread * (len(own) ** -0.5 - n_folds**-0.5)
+        return behind if np.isfinite(behind) else np.inf, entry.fit_seconds
 
     ordered = sorted(entries, key=place)
     best = scores[ordered[0].name]
