@@ -142,6 +142,12 @@ $(VENV)/.docs: $(VENV)/.build
 	$(PIP) -r build/docs.txt
 	touch $@
 
+# Drives a browser that is installed already; see tests/reporting/test_browser.py.
+$(VENV)/.browser: $(VENV)/.build
+	$(REQUIREMENTS) browser > build/browser.txt
+	$(PIP) -r build/browser.txt
+	touch $@
+
 # ONNX Runtime, and the libraries whose models are imported.
 $(VENV)/.exports: $(VENV)/.build
 	$(REQUIREMENTS) onnx exports > build/exports.txt

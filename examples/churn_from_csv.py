@@ -52,6 +52,7 @@ print(
 first = np.argsort(-p)[:100]
 print(f"of the 100 customers with the highest risk, {(y_test.iloc[first] == 'yes').sum()} left")
 
+spinney.report(model, X_test, y_test).save("churn.html")  # open it in a browser
 spinney.save(model, "churn.spinney")
 again = spinney.load("churn.spinney")
 call = X_test.assign(risk=again.predict_proba(X_test)[:, 1].round(2)).sort_values("risk", ascending=False)

@@ -15,6 +15,8 @@ import gallery
 import reference
 import repository
 
+_HIDDEN = {"index.md": ["navigation"]}
+"""Columns beside a page that are left out; pages with wide code have no table of contents."""
 _GALLERY = repository.ROOT / "build" / "gallery"
 
 
@@ -42,9 +44,10 @@ def on_files(files: Any, config: Any) -> Any:
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """Translate links, and fill in the tables of the page on performance."""
+    path = page.file.src_uri
+    page.meta["hide"] = _HIDDEN.get(path, ["toc"] if path.startswith(("from-", "gallery/")) else [])
     if page.file.generated_by:
         return markdown
-    path = page.file.src_uri
     if path == "performance.md":
         markdown = benchmark_tables.fill(markdown, repository.ROOT / "benchmarks" / "RESULTS.md")
     return repository.translate(markdown, f"docs/{path}", path)

@@ -25,6 +25,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
 
 MODULES = (
     "spinney.datasets",
+    "spinney.model_selection",
     "spinney.inspect",
     "spinney.plotting",
     "spinney.conformal",
@@ -41,6 +42,16 @@ _ROLE = re.compile(r":(?:class|func|meth):`~?([\w.]+)`")
 _LITERAL = re.compile(r"``([^`]+)``")
 _NAME = re.compile(r"(?<![`\w\[])`([\w.]+)`(?!`)")
 _OUTSIDE = {"BaseEstimator", "_MetadataRequester"}
+_FOR_ENSEMBLES = {
+    "fit_training_set",
+    "grow_plan",
+    "read_training_set",
+    "read_training_table",
+    "set_tree",
+    "tree_sum",
+    "weigh_validation_rows",
+}
+"""Methods that Spinney's ensembles call on their members."""
 
 
 def public_names() -> dict[str, Any]:
@@ -52,7 +63,10 @@ def public_names() -> dict[str, Any]:
 def module_names(module: str) -> dict[str, Any]:
     """Return the public objects of a module that `spinney` itself does not have."""
     loaded, known = import_module(module), public_names()
-    return {name: getattr(loaded, name) for name in loaded.__all__ if name not in known}
+    found = {name: getattr(loaded, name) for name in loaded.__all__ if name not in known}
+    return {
+        name: value for name, value in found.items() if inspect.isroutine(value) or inspect.isclass(value)
+    }
 
 
 def pages() -> dict[str, str]:
@@ -83,7 +97,7 @@ def _grouped() -> dict[str, list[str]]:
         ]
         found[heading] = sorted(members)
         rest = {name: value for name, value in rest.items() if name not in members}
-    return found | {"Functions": sorted(rest)}
+    return found | {"Functions and others": sorted(rest)}
 
 
 def _index() -> str:
@@ -100,7 +114,7 @@ def _index() -> str:
 def _module_page(module: str) -> str:
     names = module_names(module)
     lines = [f"# {module}", "", _prose(inspect.getdoc(import_module(module)) or ""), ""]
-    also = sorted(set(import_module(module).__all__) - set(names))
+    also = sorted(set(import_module(module).__all__) & set(public_names()))
     if also:
         lines += ["Also: " + ", ".join(f"[`{name}`]({name}.md)" for name in also) + ".", ""]
     for name, value in names.items():
@@ -116,24 +130,21 @@ def _page(name: str, value: Any) -> str:
 def _describe(name: str, value: Any, level: int) -> Iterator[str]:
     """Yield the lines about a class or a function."""
     yield from ("#" * level + f" {name}", "")
+    yield from _docstring(name, value)
     if not inspect.isclass(value):
-        yield from _signature(name, value)
-        yield from _docstring(value, level + 1)
         return
-    if _has_signature(value):
-        yield from _signature(name, value)
-    yield from _docstring(value, level + 1)
     methods = _methods(value)
     if methods:
         yield from ("#" * (level + 1) + " Methods", "")
         for method, function in methods.items():
             yield from ("#" * (level + 2) + f" {method}", "")
-            yield from _signature(method, function)
-            yield from _docstring(function, level + 3)
+            yield from _docstring(method, function)
 
 
-def _has_signature(cls: type) -> bool:
-    return "__init__" in vars(cls) or hasattr(cls, "get_params") or hasattr(cls, "__dataclass_fields__")
+def _has_signature(value: Any) -> bool:
+    """Return whether users call it: records that functions return are not made by them."""
+    own = "__init__" in getattr(value, "__dict__", {}) or hasattr(value, "get_params")
+    return not inspect.isclass(value) or own or hasattr(value, "__dataclass_fields__")
 
 
 def _methods(cls: type) -> dict[str, Any]:
@@ -142,6 +153,7 @@ def _methods(cls: type) -> dict[str, Any]:
     for name in sorted(dir(cls)):
         owner = next((base for base in cls.__mro__ if name in vars(base)), object)
         ours = owner.__module__.startswith(("spinney", "sklearn")) and owner.__name__ not in _OUTSIDE
+        ours = ours and name not in _FOR_ENSEMBLES and not name.endswith("_request")
         value = inspect.unwrap(getattr(cls, name)) if not name.startswith("_") and ours else None
         if inspect.isfunction(value) or inspect.ismethod(value):
             found[name] = value
@@ -169,23 +181,27 @@ def _signature(name: str, value: Any) -> Iterator[str]:
     yield from ("```py", f"{name}{text}", "```", "")
 
 
-def _docstring(value: Any, level: int) -> Iterator[str]:
-    """Yield the sections of a docstring."""
+def _docstring(name: str, value: Any) -> Iterator[str]:
+    """Yield the summary, the signature, and the other sections of a docstring."""
     text = inspect.getdoc(value) or ""
     sections = griffe.Docstring(text, parser="numpy").parse(warnings=False)
+    if sections and sections[0].kind.value == "text":
+        yield from (_prose(sections.pop(0).value), "")
+    if _has_signature(value):
+        yield from _signature(name, value)
     for section in sections:
         render = _SECTIONS.get(section.kind.value)
         if render is not None:
-            yield from render(section, "#" * level)
+            yield from render(section)
             yield ""
 
 
-def _text_section(section: Any, marks: str) -> Iterator[str]:
+def _text_section(section: Any) -> Iterator[str]:
     yield _prose(section.value)
 
 
-def _entries(title: str, named: bool = True) -> Callable[[Any, str], Iterator[str]]:
-    def render(section: Any, marks: str) -> Iterator[str]:
+def _entries(title: str, named: bool = True) -> Callable[[Any], Iterator[str]]:
+    def render(section: Any) -> Iterator[str]:
         yield from (f"**{title}**", "")
         for entry in section.value:
             name = getattr(entry, "name", "") if named else ""
@@ -204,7 +220,7 @@ def _entries(title: str, named: bool = True) -> Callable[[Any, str], Iterator[st
     return render
 
 
-def _examples(section: Any, marks: str) -> Iterator[str]:
+def _examples(section: Any) -> Iterator[str]:
     yield from ("**Examples**", "")
     for kind, text in section.value:
         if kind.value == "examples":
@@ -214,11 +230,11 @@ def _examples(section: Any, marks: str) -> Iterator[str]:
             yield from (_prose(text), "")
 
 
-def _admonition(section: Any, marks: str) -> Iterator[str]:
+def _admonition(section: Any) -> Iterator[str]:
     yield from (f"**{section.title}**", "", _prose(section.value.contents))
 
 
-_SECTIONS: dict[str, Callable[[Any, str], Iterator[str]]] = {
+_SECTIONS: dict[str, Callable[[Any], Iterator[str]]] = {
     "text": _text_section,
     "parameters": _entries("Parameters"),
     "other parameters": _entries("Other parameters"),

@@ -3,6 +3,11 @@
 import signal
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# No test depends on the clock: other programs may use the same cores.
+settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("no clock")
 
 
 @pytest.fixture(autouse=True, scope="session")

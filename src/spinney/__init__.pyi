@@ -75,6 +75,8 @@ from spinney.perturb import OutputCodeClassifier as OutputCodeClassifier
 from spinney.perturb import OutputFlippingClassifier as OutputFlippingClassifier
 from spinney.perturb import OutputSmearingRegressor as OutputSmearingRegressor
 from spinney.plotting import plot_tree as plot_tree
+from spinney.predictions import predict_batches as predict_batches
+from spinney.predictions import predict_to_parquet as predict_to_parquet
 from spinney.reporting import Report as Report
 from spinney.reporting import report as report
 from spinney.svm import SVC as SVC

@@ -20,7 +20,7 @@ from spinney.base import describe_features
 from spinney.core.cached_attribute import cached_attribute
 from spinney.core.errors import InputError
 from spinney.core.parameters import draw_seed
-from spinney.data.schema import Schema, Table
+from spinney.data.schema import Schema, Table, refuse_coded
 from spinney.data.training_set import TrainingSet
 from spinney.io import require
 from spinney.members.base_estimators import has_own_methods, make_member
@@ -52,6 +52,7 @@ class Task:
 
 def open_members(estimator: Any, X: Any, resample: bool, n_threads: int) -> Members:
     """Choose how to fit members like ``estimator`` to the rows of X."""
+    refuse_coded(X)
     if SharedTrees.supports(estimator):
         return SharedTrees(estimator, X, n_threads)
     if not resample and not takes_weights(estimator):

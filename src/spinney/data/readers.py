@@ -50,6 +50,9 @@ def open_other(X: Any, known: bool) -> Source:
     frame = _as_frame(X)
     if frame is not None:
         return _open_frame(frame, known)
+    from spinney.data.schema import refuse_coded  # of a module that imports this one
+
+    refuse_coded(X)
     array = array_from_nested(X)
     if array.ndim == 1 and nw.dependencies.is_into_series(X):
         raise InputError(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from spinney.core.arrays import Floats
 from spinney.core.cached_attribute import cached_attribute
-from spinney.core.errors import InputError, show_value
+from spinney.core.errors import InputError, InputTypeError, show_value
 from spinney.data.categories import chosen_columns, code_categories, learn_categories
 from spinney.data.columns import (
     Source,
@@ -300,6 +300,15 @@ class CodedRows:
     ) -> core.CodeMatrix:
         """Return the codes of a table of these rows, some of whose columns may have been replaced."""
         raise NotImplementedError
+
+
+def refuse_coded(X: Any) -> None:
+    """Raise InputTypeError if X is a dataset; for estimators that need values, or draw rows themselves."""
+    if isinstance(X, CodedRows):
+        raise InputTypeError(
+            f"X is the bins of a {type(X).__name__}, which this estimator cannot learn from",
+            fix="Pass the table itself, or use a decision tree, a forest or gradient boosting.",
+        )
 
 
 class LazyColumns(Sequence[Column]):

@@ -108,11 +108,11 @@ class BaseForest(
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+        X : array-like, sparse matrix, data frame or BinnedDataset of shape (n_rows, n_features)
             Training rows: an array, a list of lists, a sparse matrix, or a data frame of pandas, polars or
             Arrow. Missing values and columns of text are allowed.
-        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
-            Labels or values.
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs) or None, default=None
+            Labels or values; None if X is a `BinnedDataset`, which has its own.
         sample_weight : array-like of shape (n_rows,) or None, default=None
             Sample weights. Integers count copies of a row. Others are probabilities of being drawn, up to a
             factor; without replacement they are weights in the trees instead.

@@ -36,11 +36,11 @@ class FitMethods(_BaseGradientBoosting, persistent_name=""):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+        X : array-like, sparse matrix, data frame or BinnedDataset of shape (n_rows, n_features)
             Features. Missing values and columns of text are allowed. Data frames may be those of pandas,
             polars or Arrow.
-        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
-            Class labels or target values.
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs) or None, default=None
+            Class labels or target values; None if X is a `BinnedDataset`, which has its own.
         sample_weight : array-like of shape (n_rows,) or None, default=None
             Row weights. Rows of weight 0 are ignored.
         init_score : array-like of shape (n_rows,) or (n_rows, n_classes) or None, default=None

@@ -119,7 +119,7 @@ class _HistGradientBoosting(HistParameters, _BaseGradientBoosting):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: ArrayLike | None = None,
         *,
         X_val: Any = None,
@@ -130,10 +130,10 @@ class _HistGradientBoosting(HistParameters, _BaseGradientBoosting):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+        X : array-like, sparse matrix, data frame or BinnedDataset of shape (n_rows, n_features)
             Features. Missing and infinite values and columns of text are allowed.
-        y : array-like of shape (n_rows,)
-            Class labels or target values.
+        y : array-like of shape (n_rows,) or None, default=None
+            Class labels or target values; None if X is a `BinnedDataset`, which has its own.
         sample_weight : array-like of shape (n_rows,) or None, default=None
             Row weights. Rows of weight 0 are ignored.
         X_val : array-like, sparse matrix or data frame of shape (n_val, n_features) or None, default=None
@@ -173,6 +173,8 @@ class _HistGradientBoosting(HistParameters, _BaseGradientBoosting):
 
     def _learn_table(self, X: Any) -> Table:
         table = super()._learn_table(X)
+        if table.dataset is not None:
+            return table
         return without_negative_categories(table, chosen_columns(self.categorical_features, open_source(X)))
 
     def _read_raw_table(self, X: Any) -> Table:

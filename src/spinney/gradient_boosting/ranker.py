@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spinney.base import parameters
+from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Integer, OneOf, Real, Rule
 from spinney.data.queries import Queries
 from spinney.data.training_set import Task
@@ -271,10 +272,11 @@ class GradientBoostingRanker(_BaseGradientBoosting):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+        X : array-like, sparse matrix, data frame or BinnedDataset of shape (n_rows, n_features)
             Features. Missing values and columns of text are allowed.
-        y : array-like of shape (n_rows,)
-            Relevance of the rows, at least 0; integers with ``gain="exponential"``.
+        y : array-like of shape (n_rows,) or None, default=None
+            Relevance of the rows, at least 0; integers with ``gain="exponential"``. None if X is a
+            `BinnedDataset`, which has its own target and groups.
         sample_weight : array-like of shape (n_rows,) or (n_queries,) or None, default=None
             Weights of the rows, which multiply their gradients, or one weight per query, in the order in
             which queries first occur. Rows of weight 0 are ignored.
@@ -392,6 +394,15 @@ class GradientBoostingRanker(_BaseGradientBoosting):
     ) -> BoostingSet:
         training = super()._read_training_set(X, y, None, init_score, warm, queries)
         given = queries or QueryArguments()
+        dataset = training.table.dataset
+        if dataset is not None and dataset.group is not None:
+            if given.group is not None or given.qid is not None:
+                raise InputError("The dataset has its own groups", fix="Leave out group and qid.")
+            given = given._replace(qid=dataset.group)
+        if dataset is not None and sample_weight is not None:
+            raise InputError(
+                "Weights of a dataset are its own", fix="Pass sample_weight to BinnedDataset.build."
+            )
         read = Queries.read(training.n_rows, given.group, given.qid)
         return RankingSet.make(training, read, sample_weight)
 

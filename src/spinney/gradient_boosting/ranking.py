@@ -104,6 +104,7 @@ class RankingSet(BoostingSet):
             assert weights is not None
             weights = queries.spread(weights) if by_query else weights
             training = training.with_weights(weights, row_weight(weights))
+            training = replace(training, bin_weights=weights)
         known = {field.name: getattr(training, field.name) for field in fields(training)}
         return cls(**known, queries=queries)
 

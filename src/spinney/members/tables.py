@@ -15,6 +15,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 from spinney.core.errors import InputError, InputTypeError
 from spinney.data.arrow import with_plain_types
 from spinney.data.columns import column_label, open_source
+from spinney.data.schema import refuse_coded
 from spinney.data.sparse import checked_sparse
 from spinney.data.target import by_output
 from spinney.io import CorruptModelFile, require
@@ -47,6 +48,7 @@ def count_training_rows(X: Any) -> int:
     >>> count_training_rows([[1.0], [2.0]])
     2
     """
+    refuse_coded(X)
     n_rows = count_rows(X)
     if n_rows == 0:
         raise InputError("Found array with 0 sample(s) while a minimum of 1 is required.")

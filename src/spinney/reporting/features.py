@@ -28,6 +28,7 @@ _MAX_PERMUTED = 20
 _MANY_FEATURES = 60
 _PERMUTATION_ROWS = 400
 _SHAP_ROWS = 300
+_BACKGROUND_ROWS = 100
 _DEPENDENCE_ROWS = 200
 _MAX_GRID = 30
 _MAX_LEVELS = 12
@@ -72,13 +73,21 @@ class Features:
     space: str
 
 
-def explain_rows(model: Any, rows: EvaluationRows, seed: int) -> tuple[ShapValues, EvaluationRows] | None:
-    """Return the SHAP values of some rows, and these rows; None if the model has none."""
+def explain_rows(
+    model: Any, rows: EvaluationRows, train: EvaluationRows | None, seed: int
+) -> tuple[ShapValues, EvaluationRows] | None:
+    """Return the SHAP values of some rows, and these rows; None if the model has none.
+
+    Sums of trees need no background; linear models compare with training rows, or with the reported ones.
+    """
     part = rows.sample(_SHAP_ROWS, seed)
-    try:
-        return shap_values(model, part.X), part
-    except InputError:  # no sum of trees, oblique splits, votes of divided rows, members in another space
-        return None
+    background = (train or rows).sample(_BACKGROUND_ROWS, seed).X
+    for options in ({}, {"background": background}):
+        try:
+            return shap_values(model, part.X, **options), part
+        except InputError:  # neither trees nor linear, oblique splits, votes of divided rows
+            continue
+    return None
 
 
 def describe_features(

@@ -36,6 +36,8 @@ class LearningCurves:
     """Name of the metric, and its lines."""
     chosen: int | None
     n_rounds: int
+    n_members: int = 1
+    """Number of boosted models whose mean is the model; their rounds follow each other in the ledger."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,9 @@ def learning_curves(
         return None
     chosen = getattr(model, "best_iteration_", None)
     n_rounds = max(line.rounds[-1] for lines in kept.values() for line in lines)
-    return LearningCurves(tuple((name, tuple(lines)) for name, lines in kept.items()), chosen, n_rounds)
+    charts_of = tuple((name, tuple(lines)) for name, lines in kept.items())
+    n_members = int(getattr(model, "chosen_", {}).get("n_members", 1))
+    return LearningCurves(charts_of, chosen, n_rounds, n_members)
 
 
 def _add(charts: dict[str, list[Series]], metric: str, name: str, values: Floats, first: int) -> None:

@@ -62,13 +62,8 @@ def describe_provenance(
     given = command or str(facts.pop("command", "")) or _python_command(model)
     return Provenance(
         type(model).__name__,
-        datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        (
-            ("Python", platform.python_version()),
-            *_versions(),
-            ("system", f"{platform.system()} {platform.machine()}"),
-            ("vector level", str(level)),
-        ),
+        now(),
+        tuple(list_versions()),
         show_value(params["random_state"]) if "random_state" in params else "",
         None if summary is None else summary.content_hash,
         None if summary is None else summary.n_bytes,
@@ -82,14 +77,21 @@ def describe_provenance(
     )
 
 
-def _versions() -> list[tuple[str, str]]:
-    found = []
+def now() -> str:
+    """Return date and time, as a report states them."""
+    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def list_versions() -> list[tuple[str, str]]:
+    """Return what a result may depend on: versions of packages, the system and the vector level."""
+    found = [("Python", platform.python_version())]
     for name in _PACKAGES:
         try:
             found.append((name, version(name)))
         except PackageNotFoundError:  # the source tree, not installed
             continue
-    return found
+    system = f"{platform.system()} {platform.machine()}"
+    return [*found, ("system", system), ("vector level", str(level))]
 
 
 def _defaults(cls: type) -> dict[str, Any]:

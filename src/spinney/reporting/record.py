@@ -70,7 +70,7 @@ def compute_record(
     """Compute all sections that apply to a model."""
     task = find_task(model, rows)
     scored = None if task is None else score_rows(model, rows, task, output)
-    explained = explain_rows(model, rows, seed)
+    explained = explain_rows(model, rows, train, seed)
     features = describe_features(model, rows, task, explained, seed)
     important = [] if features is None else [one.name for one in features.importances]
     plane = _plane(rows, important) if replay_features is None else replay_features
@@ -90,7 +90,7 @@ def compute_record(
             compare_groups(scored, rows, one, seed) for one in find_groups(groups, rows, important)
         ),
         features,
-        _trees(model, followed, scored, rows),
+        _trees(model, followed, scored, rows, train),
         replay_rounds(model, rows, train, task, plane, seed),
         describe_members(model, rows, task, seed),
         None if _has_outputs(model) else pruning_path(model, rows, train, task, seed),
@@ -118,7 +118,11 @@ def _followed(scored: Scored | None, rows: EvaluationRows) -> Any:
 
 
 def _trees(
-    model: Any, followed: EvaluationRows | None, scored: Scored | None, rows: EvaluationRows
+    model: Any,
+    followed: EvaluationRows | None,
+    scored: Scored | None,
+    rows: EvaluationRows,
+    train: EvaluationRows | None,
 ) -> Trees | None:
     """Return the trees, with predictions and SHAP values of the rows to follow."""
     if followed is None:
@@ -132,5 +136,5 @@ def _trees(
             None if scored.score is None else scored.score[at],
             scored.classes, scored.query,
         )  # fmt: skip
-    found = explain_rows(model, followed, 0)
+    found = explain_rows(model, followed, train or rows, 0)
     return describe_trees(model, followed, part, None if found is None else found[0])

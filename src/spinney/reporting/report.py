@@ -13,7 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from spinney.core.errors import InputError
 from spinney.io.files import replace_file
+from spinney.reporting.drawing.leaderboard import draw_leaderboard
 from spinney.reporting.drawing.page import draw_page
+from spinney.reporting.leaderboard import Leaderboard, describe_comparison, is_comparison
 from spinney.reporting.record import ReportRecord, compute_record
 from spinney.reporting.rows import read_rows
 
@@ -34,7 +36,7 @@ class Report:
     ----------
     html : str
         The document.
-    record : ReportRecord or None
+    record : ReportRecord, Leaderboard or None
         What the page shows, as plain values.
 
     Examples
@@ -46,7 +48,7 @@ class Report:
     '<!DOCTYPE html>'
     """
 
-    def __init__(self, html: str, record: ReportRecord | None = None) -> None:
+    def __init__(self, html: str, record: ReportRecord | Leaderboard | None = None) -> None:
         self.html, self.record = html, record
 
     def __repr__(self) -> str:
@@ -83,7 +85,7 @@ class Report:
 
 def report(
     model: Any,
-    X: Any,
+    X: Any = None,
     y: Any = None,
     *,
     X_train: Any = None,
@@ -111,9 +113,10 @@ def report(
 
     Parameters
     ----------
-    model : estimator
-        A fitted model, Spinney's or another one with scikit-learn's interface.
-    X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+    model : estimator or Comparison
+        A fitted model, Spinney's or another one with scikit-learn's interface; or a leaderboard from
+        `spinney.compare`, which has a page of its own and takes no rows, only `title` and `command`.
+    X : array-like, sparse matrix or data frame of shape (n_rows, n_features) or None, default=None
         Rows to report on.
     y : array-like of shape (n_rows,) or (n_rows, n_outputs) or None, default=None
         Their labels or values; None leaves out everything that compares predictions with them.
@@ -165,7 +168,12 @@ def report(
     >>> page.record.verdict.headline
     'ROC AUC'
     """
+    if is_comparison(model):
+        board = describe_comparison(model, title, command)
+        return Report(draw_leaderboard(board), board)
     check_is_fitted(model)
+    if X is None:
+        raise InputError("There are no rows to report on", fix="Pass X, and y if there is one.")
     if (y is None or y_train is None) and X_train is not None and (y is None) != (y_train is None):
         raise InputError("X_train is given without y_train", fix="Pass both.")
     if X_train is None and y_train is not None:

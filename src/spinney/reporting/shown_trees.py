@@ -72,6 +72,8 @@ class FollowedRow:
     paths: tuple[tuple[int, ...], ...]
     contributions: tuple[tuple[str, str, float], ...]
     base_value: float | None
+    output: str
+    """What the contributions sum to, with the base value."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,6 @@ class Trees:
     trees: tuple[TreeRecord, ...]
     n_trees: int
     followed: tuple[FollowedRow, ...]
-    explained: str
     rules: tuple[tuple[str, str, float], ...]
     n_rules: int
     has_ledger: bool
@@ -120,7 +121,6 @@ def describe_trees(
         tuple(records),
         n_trees,
         tuple(rows),
-        "" if explained is None else {"raw": "raw score"}.get(explained.space, explained.space),
         tuple((rule.condition, rule.conclusion, rule.share) for rule in stated[:_MAX_RULES]),
         len(stated),
         any(record.candidates for record in records),
@@ -227,9 +227,11 @@ def _follow(
             paths[i].append(tuple(np.sort(nodes).tolist()))
     found = []
     for i in range(rows.n_rows):
-        contributions, base = _contributions(explained, i, scored)
+        contributions, base, output = _contributions(explained, i, scored)
         label = f"row {int(rows.position[i])}"
-        found.append(FollowedRow(label, describe_outcome(scored, i), tuple(paths[i]), contributions, base))
+        found.append(
+            FollowedRow(label, describe_outcome(scored, i), tuple(paths[i]), contributions, base, output)
+        )
     return found
 
 
@@ -246,14 +248,20 @@ def describe_outcome(scored: Scored | None, row: int) -> str:
 
 def _contributions(
     explained: ShapValues | None, row: int, scored: Scored | None
-) -> tuple[tuple[tuple[str, str, float], ...], float | None]:
-    """Return the largest contributions (feature, value, contribution) to the output of a row."""
+) -> tuple[tuple[tuple[str, str, float], ...], float | None, str]:
+    """Return the largest contributions (feature, value, contribution) to an output, its base and its name."""
     if explained is None:
-        return (), None
+        return (), None, ""
+    space = {"raw": "raw score", "value": "predicted value"}.get(explained.space, explained.space)
+    if scored is not None and len(scored.classes) == 2:
+        space += f" of {printable(str(scored.classes[1]))}"
     if explained.output_names:
         chosen = 0
         if scored is not None and len(explained.output_names) == len(scored.classes):
-            chosen = int(scored.predicted[row])
+            # With two classes the contributions are opposite; show those of the second.
+            chosen = 1 if len(scored.classes) == 2 else int(scored.predicted[row])
+        if scored is None or len(scored.classes) != 2:
+            space += f" of {printable(explained.output_names[chosen])}"
         explained = explained.select(chosen)
     values = explained.values[row]
     largest = np.argsort(-np.abs(values), kind="stable")[:_MAX_CONTRIBUTIONS]
@@ -263,4 +271,4 @@ def _contributions(
         is_number = isinstance(value, float | np.floating)
         shown = format_number(float(value)) if is_number else printable(str(value))
         found.append((printable(explained.feature_names[j]), shown, float(values[j])))
-    return tuple(found), float(explained.base_values[row])
+    return tuple(found), float(explained.base_values[row]), space

@@ -97,11 +97,14 @@ def build_store(source: Any, path: Path, options: BuildOptions, *, overwrite: bo
     path.mkdir(parents=True, exist_ok=True)
     with _locked(path), batches.opened():
         try:
+            roles, has_weights = _resolved(batches, roles)
             if earlier is None:
                 _clear(path)
-                earlier = _survey(batches, roles, path, options, fingerprint)
+                facts = _measure(batches, roles, has_weights)
+                survey = _survey(batches, roles, facts, path, options)
+                earlier = _describe(survey, options, fingerprint)
                 write_manifest(earlier, path)
-            _write(batches, _resolved(batches, roles), path, earlier, options)
+            _write(batches, roles, path, earlier, options)
         except BaseException:
             _forget_unless_resumable(path, fingerprint)
             raise
@@ -120,6 +123,22 @@ def _open(source: Any, path: Path, options: BuildOptions) -> tuple[BatchSource, 
             fix="Name a column of the source instead.",
         )
     return opened, roles
+
+
+def open_source_batches(source: Any) -> BatchSource:
+    """Open the rows of any source; a stream that can be read only once is kept in the temporary directory.
+
+    Parameters
+    ----------
+    source : object
+        See `BinnedDataset.build`.
+
+    Returns
+    -------
+    BatchSource
+        The rows.
+    """
+    return _open(source, Path(tempfile.gettempdir()), BuildOptions())[0]
 
 
 def _check_directory(path: Path) -> None:
@@ -215,20 +234,18 @@ def _locked(path: Path) -> Iterator[None]:
 # ---- the passes ----
 
 
-def _resolved(source: BatchSource, roles: Roles) -> Roles:
-    """Return the roles with the names of the features."""
+def _resolved(source: BatchSource, roles: Roles) -> tuple[Roles, bool]:
+    """Return the roles with the names of the features, and whether there are weights."""
     first = next(iter(source.batches()), None)
     if first is None:
         raise InputError("Found array with 0 sample(s): the source has no rows.")
-    return roles.resolve(first)
+    return roles.resolve(first), roles.weights is not None or first.weights is not None
 
 
 def _survey(
-    source: BatchSource, roles: Roles, path: Path, options: BuildOptions, fingerprint: list[Any] | None
-) -> Manifest:
-    """Read the source for the first time, and describe the store that is to be written."""
-    roles = _resolved(source, roles)
-    facts = _measure(source, roles)
+    source: BatchSource, roles: Roles, facts: WeightFacts, path: Path, options: BuildOptions
+) -> Survey:
+    """Read the source for the first time."""
     surveyor = Surveyor(
         facts, options.max_bins, options.categorical_features, options.n_threads, _allocator(path)
     )
@@ -239,15 +256,13 @@ def _survey(
             surveyor.add(rows)
             done += rows.n_rows
             bar.update(done)
-    survey = surveyor.finish(lambda columns: map(roles.split, source.batches(roles.columns)))
-    return _describe(survey, options, fingerprint)
+    return surveyor.finish(lambda columns: map(roles.split, source.batches(roles.columns)))
 
 
-def _measure(source: BatchSource, roles: Roles) -> WeightFacts:
+def _measure(source: BatchSource, roles: Roles, has_weights: bool) -> WeightFacts:
     """Count the rows and look at the weights; read only what is needed for that."""
-    first = roles.split(next(iter(source.batches(roles.columns))))
     n_rows = source.n_rows
-    if n_rows is not None and first.weights is None:
+    if n_rows is not None and not has_weights:
         return WeightFacts(n_rows, n_rows)
     if roles.weights is None or roles.features is None:
         return WeightFacts.measure(map(roles.split, source.batches(roles.columns)))

@@ -523,6 +523,8 @@ class BinnedDataset(StoredRows):
         return _with_rows(self, chosen if self._rows is None else self._rows[chosen])
 
     def __getitem__(self, rows: Any) -> BinnedDataset:
+        if isinstance(rows, tuple) and len(rows) == 2 and rows[1] in (Ellipsis, slice(None)):
+            rows = rows[0]  # as scikit-learn takes the rows of an array
         return self.subset(np.arange(self.n_rows)[rows] if isinstance(rows, slice) else rows)
 
     def __repr__(self) -> str:

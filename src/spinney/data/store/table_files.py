@@ -221,7 +221,7 @@ def _read_parquet(path: Path, columns: Sequence[str] | None) -> Iterator[Any]:
     import pyarrow as pa
     from pyarrow import parquet
 
-    with parquet.ParquetFile(path, memory_map=True) as file:
+    with parquet.ParquetFile(path) as file:
         chosen = _present(columns, file.schema_arrow.names)
         for batch in file.iter_batches(BATCH_ROWS, columns=chosen):
             yield pa.Table.from_batches([batch])
@@ -230,7 +230,7 @@ def _read_parquet(path: Path, columns: Sequence[str] | None) -> Iterator[Any]:
 def _count_arrow(path: Path) -> int:
     import pyarrow as pa
 
-    with pa.memory_map(str(path)) as file:
+    with pa.OSFile(str(path)) as file:  # a mapped file that is cut short would end the process
         reader = pa.ipc.open_file(file)
         return sum(reader.get_batch(i).num_rows for i in range(reader.num_record_batches))
 
@@ -238,7 +238,7 @@ def _count_arrow(path: Path) -> int:
 def _read_arrow(path: Path, columns: Sequence[str] | None) -> Iterator[Any]:
     import pyarrow as pa
 
-    with pa.memory_map(str(path)) as file:
+    with pa.OSFile(str(path)) as file:  # a mapped file that is cut short would end the process
         reader = pa.ipc.open_file(file)
         for i in range(reader.num_record_batches):
             table = pa.Table.from_batches([reader.get_batch(i)])

@@ -6,7 +6,7 @@ import math
 
 from spinney.plotting.picture import shorten
 from spinney.reporting.drawing.charts import Chart, Scale
-from spinney.reporting.drawing.markup import details, figure, number, table, text
+from spinney.reporting.drawing.markup import details, figure, gallery, number, table, text
 from spinney.reporting.ensemble import Members
 from spinney.reporting.features import FeatureEffect, Features
 
@@ -167,4 +167,4 @@ def draw_members(found: Members) -> str:
         numeric=[0, 2, 3],
         sortable=True,
     )
-    return f'<div class="grid">{"".join(figures)}</div>{measures}{details("Members", members)}'
+    return f"{gallery(figures)}{measures}{details('Members', members)}"

@@ -102,6 +102,12 @@ def figure(chart: str, caption: str, more: str = "", wide: bool = False) -> str:
     return f"<figure{kind}>{chart}<figcaption>{caption}</figcaption>{more}</figure>"
 
 
+def gallery(figures: Sequence[str]) -> str:
+    """Return figures side by side: two in a row if they are two or four, else three."""
+    kind = "grid two" if len(figures) in (1, 2, 4) else "grid"
+    return f'<div class="{kind}">{"".join(figures)}</div>'
+
+
 def details(summary: str, content: str) -> str:
     """Return content that is folded until it is asked for."""
     return f"<details><summary>{summary}</summary>{content}</details>"

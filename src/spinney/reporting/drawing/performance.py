@@ -6,7 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from spinney.reporting.drawing.charts import Chart, Scale
-from spinney.reporting.drawing.markup import data, details, figure, metric, number, percent, table, text
+from spinney.reporting.drawing.markup import (
+    data,
+    details,
+    figure,
+    gallery,
+    metric,
+    number,
+    percent,
+    table,
+    text,
+)
 from spinney.reporting.learning import LearningCurves, PruningPath
 from spinney.reporting.mistakes import Mistakes
 from spinney.reporting.performance import ClassPerformance, Curve, GroupMetrics, ValuePerformance
@@ -49,7 +59,7 @@ def _classes(found: ClassPerformance) -> str:
         figures.append(figure(recall.svg("pr"), f"Precision and recall. Average precision: {area}"))
     if found.calibration:
         figures.append(_calibration(found))
-    return f'<div class="grid two">{"".join(figures)}</div>'
+    return gallery(figures)
 
 
 def _curves(curves: Sequence[Curve], label: str, x_label: str, y_label: str, area: str) -> Chart | None:
@@ -232,7 +242,7 @@ def _values(found: ValuePerformance) -> str:
         figure(bands.svg(), "Residuals by predicted value: median, middle half and 90 %", more),
         figure(bars.svg(), "Residuals; the ends hold the rest"),
     ]
-    return f'<div class="grid two">{"".join(figures)}</div>'
+    return gallery(figures)
 
 
 # ---- groups ----
@@ -279,13 +289,19 @@ def draw_learning(curves: LearningCurves | None, path: PruningPath | None) -> st
             )  # fmt: skip
             for k, one in enumerate(lines):
                 chart.line(zip(one.rounds, one.values, strict=True), f"c{k % 8}", one.name)
-            if curves.chosen is not None:
+            if curves.chosen is not None and curves.chosen <= chart.x.high:
                 chart.upright(curves.chosen, f"chosen: {curves.chosen}")
             ends = ", ".join(f"{text(one.name, 30)} {number(one.values[-1])}" for one in lines)
             figures.append(figure(chart.svg(), f"{text(metric)} by round. At the end: {ends}"))
     if path is not None and len(path.steps) > 1:
         figures += _pruning(path)
-    return f'<div class="grid two">{"".join(figures)}</div>'
+    note = ""
+    if curves is not None and curves.n_members > 1:
+        note = (
+            f'<p class="faint">The model is the mean of {curves.n_members} members, whose rounds follow each '
+            "other: a loss that jumps back belongs to the next member.</p>"
+        )
+    return note + gallery(figures)
 
 
 def _pruning(path: PruningPath) -> list[str]:
@@ -346,7 +362,7 @@ def _pruning(path: PruningPath) -> list[str]:
 
 def draw_mistakes(found: Mistakes) -> str:
     """Return the worst rows and the regions of high loss."""
-    parts = [f"<p>Mean {text(found.loss)}: <b>{number(found.mean_loss)}</b>.</p>"]
+    parts = [f"<p>Mean {text(found.loss)}: <b>{metric(found.mean_loss)}</b></p>"]
     if found.regions:
         rows = [
             [

@@ -21,7 +21,9 @@ def draw_provenance(found: Provenance) -> str:
         *((text(name), text(value)) for name, value in found.metadata),
     ]
     versions = table(
-        ["", ""], [[f"<b>{a}</b>", b] for a, b in facts], caption="Origin of the model and this report"
+        ["Fact", "Value"],
+        [[f"<b>{a}</b>", b] for a, b in facts],
+        caption="Origin of the model and this report",
     )
     changed = [(name, value) for name, value, is_default in found.parameters if not is_default]
     same = [(name, value) for name, value, is_default in found.parameters if is_default]

@@ -113,16 +113,65 @@
     const fit = svg => {
       const room = svg.parentElement.clientWidth - 4, natural = svg.viewBox.baseVal.width;
       if (room > 40) svg.setAttribute("width", Math.round(Math.min(natural, Math.max(room, natural * 0.45))));
-      svg.parentElement.scrollLeft = (svg.parentElement.scrollWidth - svg.parentElement.clientWidth) / 2;
+      const root = one("[data-node='0'] rect", svg).getBoundingClientRect(), frame = svg.parentElement.getBoundingClientRect();
+      svg.parentElement.scrollLeft += root.left + root.width / 2 - frame.left - frame.width / 2;
     };
     const fitted = new Set();
-    fitTree = () => { if (!fitted.has(current())) { fitted.add(current()); fit(picture()); } };
+    fitTree = () => {
+      const k = current();
+      if (fitted.has(k)) return;
+      fitted.add(k);
+      if (forest.trees[k].d) { folded[k] = below(k, 2); redraw(k); }
+      fit(picture());
+    };
+    const below = (k, depth) => {
+      const { p } = forest.trees[k], deep = p.map(() => 0), found = new Set();
+      p.forEach((parent, node) => { if (node) { deep[node] = deep[parent] + 1; if (deep[parent] >= depth) found.add(parent); } });
+      return found;
+    };
+    // Moves the nodes that are left together, by the outlines of their subtrees (Reingold and Tilford).
+    const arrange = (k, gone) => {
+      const { p, x, y, b, w } = forest.trees[k], children = p.map(() => []), shift = p.map(() => 0);
+      p.forEach((parent, node) => { if (node && !gone.has(node)) children[parent].push(node); });
+      const outline = node => {
+        const left = [], right = [], at = [];
+        for (const child of children[node]) {
+          const part = outline(child);
+          let by = right.length ? -Infinity : 0;
+          for (let d = 0; d < Math.min(right.length, part.left.length); d++) by = Math.max(by, right[d] - part.left[d] + 14);
+          at.push(by);
+          part.left.forEach((edge, d) => { if (d >= left.length) left.push(edge + by); });
+          part.right.forEach((edge, d) => { right[d] = edge + by; });
+        }
+        const middle = at.length ? (at[0] + at.at(-1)) / 2 : 0;
+        children[node].forEach((child, i) => { shift[child] = at[i] - middle; });
+        return { left: [-w[node] / 2, ...left.map(edge => edge - middle)], right: [w[node] / 2, ...right.map(edge => edge - middle)] };
+      };
+      const { left, right } = outline(0), place = [12 - Math.min(...left)], svg = one("svg.treepic", boxes[k]);
+      p.forEach((parent, node) => { if (node) place[node] = place[parent] + shift[node]; });
+      for (const group of all("[data-node]", svg)) {
+        const node = +group.dataset.node;
+        group.setAttribute("transform", `translate(${Math.round(place[node] - x[node])} 0)`);
+      }
+      for (const edge of all("[data-edge]", svg)) {
+        const node = +edge.dataset.edge, from = place[p[node]], to = place[node], top = b[p[node]], end = y[node] - 22;
+        const bend = (top + end) / 2, label = one("text", edge);
+        one("path", edge).setAttribute("d", `M${from} ${top}C${from} ${bend} ${to} ${bend} ${to} ${end}V${y[node]}`);
+        if (label) label.setAttribute("x", to);
+      }
+      const box = svg.viewBox.baseVal, scale = parseFloat(svg.getAttribute("width")) / box.width;
+      const shown = p.map((_, node) => node).filter(node => !gone.has(node));
+      box.width = Math.max(place[0] + Math.max(...right) + 12, svg.dataset.legend || 0);
+      box.height = Math.max(...shown.map(node => b[node])) + 20;
+      svg.setAttribute("width", Math.round(box.width * scale));
+    };
     const redraw = k => {
       const { p } = forest.trees[k], gone = new Set();
       p.forEach((parent, node) => { if (node && (folded[k].has(parent) || gone.has(parent))) gone.add(node); });
       for (const element of all("[data-node],[data-edge]", boxes[k])) {
         element.classList.toggle("gone", gone.has(+(element.dataset.node ?? element.dataset.edge)));
       }
+      arrange(k, gone);
       for (const fold of all(".fold", boxes[k])) {
         fold.setAttribute("aria-expanded", !folded[k].has(+fold.parentElement.dataset.node));
       }
@@ -154,6 +203,10 @@
       boxes.forEach((box, k) => {
         const svg = one("svg.treepic", box), nodes = row ? new Set(row.p[k]) : new Set();
         svg.classList.toggle("following", !!row);
+        if (row && row.p[k].some(node => folded[k].has(node))) {
+          row.p[k].forEach(node => folded[k].delete(node));
+          redraw(k);
+        }
         for (const element of all("[data-node],[data-edge]", box)) {
           element.classList.toggle("path", nodes.has(+(element.dataset.node ?? element.dataset.edge)));
         }
@@ -162,7 +215,7 @@
       if (!row) return;
       panel.replaceChildren(make("h4", row.l), make("div", row.o));
       if (row.c.length) {
-        panel.append(make("p", `Contributions (SHAP) to the ${forest.space}, on top of the mean ${row.b}:`, "faint"));
+        panel.append(make("p", `Contributions (SHAP) to the ${row.s}, on top of the mean ${row.b}:`, "faint"));
         const top = Math.max(...row.c.map(entry => Math.abs(entry[2])), 1e-12);
         for (const [name, value, size, shown] of row.c) {
           const line = make("div", undefined, "contribution"), bar = make("i", undefined, size < 0 ? "less" : "");
@@ -202,9 +255,10 @@
       kind === "fit" ? fit(picture()) : zoom(picture(), kind === "in" ? 1.25 : 0.8);
     }));
     all("[data-fold]").forEach(button => button.addEventListener("click", () => {
-      const k = current(), { p } = forest.trees[k];
-      folded[k] = new Set(button.dataset.fold === "all" ? p.slice(1).filter(parent => parent > 0) : []);
+      const k = current();
+      folded[k] = button.dataset.fold === "all" ? below(k, 1) : new Set();
       redraw(k);
+      fit(picture());
     }));
   }
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from spinney.plotting.picture import BAR, FONT, LINE_HEIGHT, Box, Edge
+from spinney.plotting.picture import BAR, FONT, LINE_HEIGHT, Box, Edge, text_width
 from spinney.reporting.drawing.markup import clean, data, details, number, percent, table, text
 from spinney.reporting.shown_trees import TreeRecord, Trees
 
 _THINNEST = 1.5  # pixels of a class in the bar of a node
+_MANY_NODES = 31  # a tree of more nodes is shown folded
 
 
 def draw_trees(found: Trees) -> str:
@@ -73,7 +74,8 @@ def _tree(k: int, one: TreeRecord) -> str:
     return (
         f'<div class="tree" data-tree="{k}"{hidden}><p class="faint">{text(label)}</p>'
         f'<div class="scroll canvas" tabindex="0" role="group" aria-label="{text(label)}">'
-        f'<svg class="treepic" width="{picture.width:.0f}" viewBox="0 0 {picture.width:.0f} '
+        f'<svg class="treepic" data-legend="{_legend_width(one):.0f}" width="{picture.width:.0f}" '
+        f'viewBox="0 0 {picture.width:.0f} '
         f'{picture.height:.0f}" '
         f'font-size="{FONT:g}" role="group" '
         f'aria-label="{text(one.title)}">{legend}{"".join(marks)}{nodes}</svg></div></div>'
@@ -129,13 +131,18 @@ def _payload(found: Trees) -> dict[str, Any]:
     trees = [
         {
             "p": one.parents,
+            "x": [round(box.x) for box in one.picture.boxes],
+            "y": [round(box.y) for box in one.picture.boxes],
+            "b": [round(box.y + box.height) for box in one.picture.boxes],
+            "w": [round(max(box.width, label)) for box, label in zip(one.picture.boxes, labels, strict=True)],
+            "d": len(one.parents) > _MANY_NODES,
             "h": [clean(box.hint, 400) for box in one.picture.boxes],
             "c": {
                 str(node): [[clean(c.split), number(c.score), number(c.gain), int(c.chosen)] for c in several]
                 for node, several in one.candidates.items()
             },
         }
-        for one in found.trees
+        for one, labels in ((one, _label_widths(one)) for one in found.trees)
     ]
     rows = [
         {
@@ -144,10 +151,21 @@ def _payload(found: Trees) -> dict[str, Any]:
             "p": one.paths,
             "c": [[clean(f, 60), clean(v, 40), round(x, 6), number(x, 3)] for f, v, x in one.contributions],
             "b": number(one.base_value),
+            "s": clean(one.output, 80),
         }
         for one in found.followed
     ]
-    return {"trees": trees, "rows": rows, "space": found.explained}
+    return {"trees": trees, "rows": rows}
+
+
+def _legend_width(one: TreeRecord) -> float:
+    """Return where the legend of a tree ends."""
+    return max((x + LINE_HEIGHT + 16 + text_width(name) for x, _, _, name in one.picture.legend), default=0.0)
+
+
+def _label_widths(one: TreeRecord) -> list[float]:
+    """Return the widths of the labels of the edges to the nodes; the root has none."""
+    return [0.0, *(text_width(edge.label) + 4 for edge in one.picture.edges)]
 
 
 def _rules(found: Trees) -> str:
