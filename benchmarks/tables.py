@@ -16,6 +16,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -113,12 +114,14 @@ def cases(folder: Path | None, n_drawn: int, n_real: int, seed: int, names: str)
 def _choose_real(folder: Path, n_real: int, wanted: set[str]) -> dict[str, tuple[Path, str]]:
     """Choose as many of either half, by another hash of their names than the one that divides them."""
     tables = list_tables(folder, "all")
+    index = (folder / "INDEX.md").read_text()
+    n_rows = {name: int(n) for name, n in re.findall(r"^\| (\w+) \| *(\d+) \|", index, re.MULTILINE)}
     if wanted:
         return {name: tables[name] for name in tables if name in wanted}
     out = {}
     for half in ("development", "sealed"):
         names = sorted(
-            (name for name in tables if half_of(name) == half),
+            (name for name in tables if half_of(name) == half and n_rows[name] >= MIN_REAL_ROWS),
             key=lambda name: sha256(f"speed {name}".encode()).digest(),
         )
         out |= {name: tables[name] for name in names[: n_real // 2]}
@@ -406,12 +409,13 @@ def _show(row: dict[str, Any]) -> None:
 @main.command("page")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @click.option("--write", is_flag=True, help="Write TABLES.md instead of printing it.")
-def page_command(paths: tuple[Path, ...], write: bool) -> None:
+@click.option("--note", default="", help="What a reader has to know about this run.")
+def page_command(paths: tuple[Path, ...], write: bool, note: str = "") -> None:
     """Report median, quartiles and the worst ratio, and every table's own."""
     from benchmarks.tables_page import PAGE, make_page
 
     rows = [json.loads(line) for path in paths for line in path.read_text().splitlines()]
-    page = make_page(rows)
+    page = make_page(rows, note)
     if write:
         PAGE.write_text(page)
     else:

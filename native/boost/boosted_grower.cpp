@@ -58,6 +58,12 @@ class ChunkedGrower final : public BoostedGrower {
         LevelSearch level;
     };
 
+    /// The largest gain on a feature.
+    struct FeatureGain {
+        double gain;
+        std::uint32_t feature;
+    };
+
     static constexpr std::uint64_t kNoiseDraws = 1;
     static constexpr Size kManyBundles = 64;  // so many are searched by all threads, with any number of rows
 
@@ -217,13 +223,14 @@ class ChunkedGrower final : public BoostedGrower {
             LevelSearch& search = scratch(thread).level;
             for (const std::uint32_t f : bundle.features) {
                 if (!allowed_[0][f]) continue;
-                const auto bins = [&](const Stat* histogram) {
-                    return histograms_.column_bins(histogram, f, thread);
+                const auto bins = [&](const Stat* histogram, Stat total) {
+                    return histograms_.column_bins(histogram, total, f, thread);
                 };
                 const CodeColumn& column = table_.x.columns[f];
-                search.start(bins(level_histogram_.get()), column.n_bins,
+                search.start(bins(level_histogram_.get(), node(0).total), column.n_bins,
                              column.kind == ColumnKind::categorical, facts);
-                for (const Node id : level) search.add(bins(node(id).histogram.get()), node(id).total);
+                for (const Node id : level)
+                    search.add(bins(node(id).histogram.get(), node(id).total), node(id).total);
                 const LevelSplit best = search.best(noise, mix(mix(place.address, kNoiseDraws), f));
                 found_[0][f] = best.split;
                 level_scores_[f] = best.score;
@@ -263,8 +270,8 @@ class ChunkedGrower final : public BoostedGrower {
         const bool categorical = column.kind == ColumnKind::categorical;
         std::vector<Node> next;
         for (const Node id : level) {
-            const Stat* bins =
-                histograms_.column_bins(node(id).histogram.get(), static_cast<std::uint32_t>(f), 0);
+            const Stat* bins = histograms_.column_bins(node(id).histogram.get(), node(id).total,
+                                                       static_cast<std::uint32_t>(f), 0);
             const Stat left = LevelSearch::left_sum(cut, bins, column.n_bins, categorical);
             if (left == 0 || left == node(id).total) {
                 next.push_back(id);
@@ -323,58 +330,69 @@ class ChunkedGrower final : public BoostedGrower {
         out.bounded = !o_.monotonic_cst.empty();
         out.lower = n.lower / u.value();
         out.upper = n.upper / u.value();
+        out.base = NewtonSearch::base_quality(out, out.l2);
         return out;
     }
 
     void search_bundle(Size child, const BoostNode& n, const NewtonNode& facts, Size s, int thread) {
         for (const std::uint32_t f : table_.bundles.bundles[s].features)
             if (allowed_[child][f])
-                found_[child][f] = search_feature(f, histograms_.column_bins(n.histogram.get(), f, thread),
-                                                  nullptr, facts, thread);
+                search_feature(found_[child][f], f,
+                               histograms_.column_bins(n.histogram.get(), n.total, f, thread), nullptr, facts,
+                               thread);
     }
 
-    NewtonSplit search_feature(std::uint32_t f, const Stat* bins, const Stat* weights, NewtonNode facts,
-                               int thread) {
+    void search_feature(NewtonSplit& out, std::uint32_t f, const Stat* bins, const Stat* weights,
+                        const NewtonNode& facts, int thread) {
         const CodeColumn& column = table_.x.columns[f];
-        if (!o_.monotonic_cst.empty()) facts.direction = o_.monotonic_cst[f];
         NewtonSearch& search = scratch(thread).search;
-        return column.kind == ColumnKind::numeric ? search.numeric(bins, column.n_bins, weights, facts)
-                                                  : search.categorical(bins, column.n_bins, weights, facts);
+        const auto with = [&](const NewtonNode& own) {
+            if (column.kind == ColumnKind::numeric)
+                search.numeric(out, bins, column.n_bins, weights, own);
+            else
+                search.categorical(out, bins, column.n_bins, weights, own);
+        };
+        if (o_.monotonic_cst.empty()) return with(facts);
+        NewtonNode own = facts;
+        own.direction = o_.monotonic_cst[f];
+        with(own);
     }
 
     /// Choose among the features. Row weights are summed only for a split that would win and whose hessians
     /// do not tell whether both children are heavy enough.
     void choose_split(Size child, BoostNode& n, const NewtonNode& facts) {
         auto& found = found_[child];
-        const double unit = rows_->units.gain();
-        const auto weigh = [&](std::uint32_t f) { found[f] = search_with_weights(n, f, facts); };
-        if (o_.ledger)
-            for (const std::uint32_t f : columns_.drawn())
-                if (allowed_[child][f] && !found[f].sure) weigh(f);
-        for (;;) {
-            std::int32_t best = -1;
-            for (const std::uint32_t f : columns_.drawn()) {
-                if (!allowed_[child][f] || !found[f].found()) continue;
-                const auto better = [&](std::int32_t b) {
-                    return replaces(found[f].gain, found[static_cast<Size>(b)].gain, [&] {
-                        return mix(n.path, f) < mix(n.path, static_cast<std::uint64_t>(b));
-                    });
-                };
-                if (best < 0 || better(best)) best = static_cast<std::int32_t>(f);
-            }
-            if (best < 0) break;
-            const NewtonSplit& cut = found[static_cast<Size>(best)];
+        candidates_.clear();
+        for (const std::uint32_t f : columns_.drawn()) {
+            if (!allowed_[child][f]) continue;
+            if (o_.ledger && !found[f].sure) search_with_weights(found[f], n, f, facts);
+            if (found[f].found()) candidates_.push_back({found[f].gain, f});
+        }
+        while (FeatureGain* best = best_candidate(n.path)) {
+            NewtonSplit& cut = found[best->feature];
             if (!cut.sure) {
-                weigh(static_cast<std::uint32_t>(best));
+                search_with_weights(cut, n, best->feature, facts);
+                best->gain = cut.gain;
                 continue;
             }
             if (!worth(cut, facts)) break;
             n.best = cut;
-            n.feature = best;
-            n.gain = cut.gain * unit;
+            n.feature = static_cast<std::int32_t>(best->feature);
+            n.gain = cut.gain * rows_->units.gain();
             break;
         }
-        if (o_.ledger) write_ledger(child, n, unit);
+        if (o_.ledger) write_ledger(child, n, rows_->units.gain());
+    }
+
+    /// The candidate of largest gain, ties by a hash of the node's path; null: none is left.
+    FeatureGain* best_candidate(std::uint64_t path) {
+        FeatureGain* best = nullptr;
+        for (FeatureGain& c : candidates_) {
+            if (c.gain == kImpossible) continue;
+            const auto first = [&] { return mix(path, c.feature) < mix(path, best->feature); };
+            if (!best || replaces(c.gain, best->gain, first)) best = &c;
+        }
+        return best;
     }
 
     /// Whether the gain exceeds min_gain (γ) and rounding noise.
@@ -384,10 +402,10 @@ class ChunkedGrower final : public BoostedGrower {
         return cut.gain > 1e-12 * (g * g / h) && cut.gain * rows_->units.gain() > o_.min_gain && cut.gain > 0;
     }
 
-    NewtonSplit search_with_weights(const BoostNode& n, std::uint32_t f, const NewtonNode& facts) {
-        const Stat* bins = histograms_.column_bins(n.histogram.get(), f, 0);
+    void search_with_weights(NewtonSplit& out, const BoostNode& n, std::uint32_t f, const NewtonNode& facts) {
+        const Stat* bins = histograms_.column_bins(n.histogram.get(), n.total, f, 0);
         const auto weights = histograms_.sum_weights(n, ranges(n.id), *rows_, f);
-        return search_feature(f, bins, weights.data(), facts, 0);
+        search_feature(out, f, bins, weights.data(), facts, 0);
     }
 
     void write_ledger(Size child, const BoostNode& n, double unit) {
@@ -538,6 +556,7 @@ class ChunkedGrower final : public BoostedGrower {
     ColumnSampler columns_;
     ChunkPartition partition_;
     std::array<std::vector<NewtonSplit>, 2> found_;
+    std::vector<FeatureGain> candidates_;
     std::array<std::vector<std::uint8_t>, 2> allowed_;
     BoostRows* rows_ = nullptr;
     BoostedTree tree_;

@@ -23,7 +23,7 @@ bool NodeHistograms::fit_in_memory(Size max_leaf_nodes) const {
 }
 
 void NodeHistograms::build(BoostNode& node, const ChunkRange* range, BoostRows& rows) {
-    node.histogram = pool_.acquire();
+    node.histogram = cleared_histogram();
     const Size n_chunks = table_.n_chunks();
     const int n_threads = threads_for(node.n_rows);
     const Size n_parts = n_threads == 1 ? 1 : std::min<Size>(n_chunks, 8 * static_cast<Size>(n_threads));
@@ -42,6 +42,13 @@ void NodeHistograms::build(BoostNode& node, const ChunkRange* range, BoostRows& 
         }
         buffer.flush(hist, table_.rows);
     });
+}
+
+std::unique_ptr<Stat[]> NodeHistograms::cleared_histogram() {
+    std::unique_ptr<Stat[]> out = pool_.acquire_as_left();
+    for (Size s = 0; s < table_.bundles.bundles.size(); ++s)
+        std::fill_n(out.get() + s * kBundleBins, table_.bundles.bundles[s].n_bins, 0);
+    return out;
 }
 
 Stat* NodeHistograms::own_histogram(int thread) {
@@ -75,7 +82,7 @@ void NodeHistograms::finish(BoostNode& built, BoostNode* other) {
 }
 
 std::unique_ptr<Stat[]> NodeHistograms::copy(const BoostNode& root) {
-    std::unique_ptr<Stat[]> out = pool_.acquire();
+    std::unique_ptr<Stat[]> out = pool_.acquire_as_left();
     std::copy_n(root.histogram.get(), table_.histogram_size(), out.get());
     return out;
 }

@@ -47,14 +47,15 @@ class NodeHistograms {
     /// The histogram of all rows, which is that of the nodes of any level together.
     std::unique_ptr<Stat[]> copy(const BoostNode& root);
 
-    /// Bins of one column, out of those of its bundle; valid until the thread's next call.
-    const Stat* column_bins(const Stat* histogram, std::uint32_t feature, int thread) {
+    /// Bins of one column, out of those of its bundle; valid until the thread's next call.  total: of the
+    /// node
+    const Stat* column_bins(const Stat* histogram, Stat total, std::uint32_t feature, int thread) {
         const auto [s, place] = table_.bundles.place_of[feature];
         const Bundle& bundle = table_.bundles.bundles[s];
         const Stat* bins = histogram + s * kBundleBins;
         if (!bundle.shared()) return bins;
         std::array<Stat, kBundleBins>& out = threads_[static_cast<Size>(thread)].column;
-        unpack(out.data(), table_.x.columns[feature].n_bins + 1, bundle, place, bins);
+        unpack(out.data(), table_.x.columns[feature].n_bins + 1, bundle.columns[place], bins, total);
         return out.data();
     }
 
@@ -71,6 +72,9 @@ class NodeHistograms {
 
     int threads_for(Size n_rows) const { return n_rows < kFewRows ? 1 : static_cast<int>(threads_.size()); }
     Stat* own_histogram(int thread);
+
+    /// A histogram whose bins in use are 0.
+    std::unique_ptr<Stat[]> cleared_histogram();
 
     const BoostTable& table_;
     std::vector<Thread> threads_;

@@ -19,11 +19,21 @@ namespace spinney {
 
 inline constexpr Size kBundleBins = 256;
 
+/// A column of a shared bundle. Its histogram is summed over the combinations of every code but the one with
+/// the most combinations, whose sum is what the others leave of the node's total.
+struct SharedColumn {
+    struct Run {
+        std::uint8_t code, end;  // the code's combinations are those from the run before to `end`, exclusive
+    };
+    std::uint8_t common = 0;                 // the code that is left out
+    std::vector<std::uint8_t> combinations;  // by code
+    std::vector<Run> runs;                   // ascending codes
+};
+
 struct Bundle {
     std::vector<std::uint32_t> features;  // ascending; one: the bundle's code is the column's
-    // shared: the columns' codes in each combination  (n_combinations, features.size())
-    std::vector<std::uint8_t> codes_of;
-    Size n_bins = 0;  // codes in use: missing included
+    std::vector<SharedColumn> columns;    // (features.size(),) if shared, else empty
+    Size n_bins = 0;                      // codes in use: missing included
 
     bool shared() const { return features.size() > 1; }
 };
@@ -44,12 +54,18 @@ struct Bundles {
 /// Give every column a bundle, shared where possible with neighbours among the columns of few values.
 Bundles make_bundles(const CodeMatrix& x);
 
-/// A column's own histogram from that of its shared bundle.  out (n_bins + 1,), cleared here
-inline void unpack(Stat* out, Size n_out, const Bundle& bundle, Size place, const Stat* bins) {
+/// A column's own histogram from that of its shared bundle.  out (n_out,), cleared here; total: of the node
+inline void unpack(Stat* out, Size n_out, const SharedColumn& column, const Stat* bins, Stat total) {
     std::fill_n(out, n_out, 0);
-    const Size step = bundle.features.size();
-    const std::uint8_t* code = bundle.codes_of.data() + place;
-    for (Size i = 0; i < bundle.n_bins; ++i) out[code[i * step]] += bins[i];
+    const std::uint8_t* combination = column.combinations.data();
+    Size i = 0;
+    for (const SharedColumn::Run& run : column.runs) {
+        Stat sum = 0;
+        for (; i < run.end; ++i) sum += bins[combination[i]];
+        out[run.code] = sum;
+        total -= sum;
+    }
+    out[column.common] = total;
 }
 
 }  // namespace spinney

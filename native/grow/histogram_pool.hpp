@@ -16,14 +16,15 @@ class HistogramPool {
     explicit HistogramPool(Size size) : size_(size) {}
     /// A histogram of zeros.
     std::unique_ptr<Stat[]> acquire() {
-        std::unique_ptr<Stat[]> out;
-        if (free_.empty()) {
-            out.reset(new Stat[size_]);
-        } else {
-            out = std::move(free_.back());
-            free_.pop_back();
-        }
+        std::unique_ptr<Stat[]> out = acquire_as_left();
         std::fill_n(out.get(), size_, 0);
+        return out;
+    }
+    /// A histogram with the sums that its last owner left; a new one has zeros.
+    std::unique_ptr<Stat[]> acquire_as_left() {
+        if (free_.empty()) return std::unique_ptr<Stat[]>(new Stat[size_]());
+        std::unique_ptr<Stat[]> out = std::move(free_.back());
+        free_.pop_back();
         return out;
     }
     void release(std::unique_ptr<Stat[]> histogram) {

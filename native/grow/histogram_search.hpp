@@ -237,14 +237,11 @@ class HistogramSearch final : public NodeSearch {
             varied = true;
             const std::span<RandomThreshold> all(drawn.data(), n);
             for (const RandomThreshold& t : all) last_left[t.column] = static_cast<std::uint8_t>(t.last_left);
-            const bool in_lanes = L == Layout::packed && small_weights_;
-            if (in_lanes)
-                TileLanes::left_sums(all, tile, rows_, last_left, data_.rows.stats,
-                                     static_cast<Stat>(c_.s.max_weight));
+            const bool in_lanes = sum_left_in_lanes(all, tile, last_left);
             for (Size begin = 0; begin < n; begin += kRegister) {
                 const auto some = all.subspan(begin, std::min(kRegister, n - begin));
                 if (in_lanes)
-                    for (Size i = 0; i < some.size(); ++i) sums_[i] = some[i].packed;
+                    read_lanes(some);
                 else
                     sum_left(tile, some);
                 score_thresholds(tile, some);
@@ -256,6 +253,36 @@ class HistogramSearch final : public NodeSearch {
     RandomThreshold draw(std::uint32_t column, Size f, Code smallest, Code largest) const {
         const double drawn = draw_threshold(c_.x.columns[f], smallest, largest, address_of(f));
         return {column, c_.starts[f].last_below(drawn), drawn, 0};
+    }
+
+    /// Compute the left sums of all thresholds in bytes, where weights are small whole numbers.
+    bool sum_left_in_lanes(std::span<RandomThreshold> all, const Tile& tile,
+                           const TileLanes::Bytes& last_left) {
+        const auto max_weight = static_cast<Stat>(c_.s.max_weight);
+        if constexpr (L == Layout::packed) {
+            if (!small_weights_) return false;
+            TileLanes::left_sums(all, tile, rows_, last_left, data_.rows.stats, max_weight);
+            return true;
+        } else if constexpr (L == Layout::by_class) {
+            if (!small_weights_ || c_.s.weight_unit != 1.0 || c_.s.row_width != 1) return false;
+            class_sums_.resize(width_ * kWideTileFeatures);
+            class_counts_.resize(width_);
+            TileLanes::left_sums_by_class(class_sums_, class_counts_, tile, rows_, last_left, data_.rows,
+                                          max_weight);
+            return true;
+        }
+        return false;
+    }
+
+    /// Copy the left sums of up to kRegister thresholds into sums_.
+    void read_lanes(std::span<const RandomThreshold> thresholds) {
+        for (Size i = 0; i < thresholds.size(); ++i) {
+            if constexpr (L == Layout::packed)
+                sums_[i] = thresholds[i].packed;
+            else
+                for (Size w = 0; w < width_; ++w)
+                    sums_[w * kRegister + i] = class_sums_[w * kWideTileFeatures + thresholds[i].column];
+        }
     }
 
     /// Compute the left sums of up to kRegister thresholds into sums_.
@@ -445,8 +472,10 @@ class HistogramSearch final : public NodeSearch {
     std::vector<std::uint32_t> swaps_, drawn_, left_out_;
     SmallNodeSearch<L> small_;
     BinSearch bin_search_;
-    std::vector<Stat> left_;  // of a split just found
-    std::vector<Stat> sums_;  // (width, kRegister) of random thresholds
+    std::vector<Stat> left_;                      // of a split just found
+    std::vector<Stat> sums_;                      // (width, kRegister) of random thresholds
+    std::vector<Stat> class_sums_;                // (width, kWideTileFeatures)
+    std::vector<TileLanes::Bytes> class_counts_;  // (width,)
     CategorySums groups_;
 };
 

@@ -23,7 +23,7 @@ CodeSet filled_bins(const Stat* bins, Size n_bins) {
     CodeSet out;
     for (Size first = 0; first < n_bins; first += 64) {
         std::uint64_t word = 0;
-        for (Size i = 0; i < 64; i += kRegister) {
+        for (Size i = 0; i < std::min<Size>(64, n_bins - first); i += kRegister) {
             StatRegister some;
             std::memcpy(&some, bins + first + i, sizeof some);
             word |= nonzero_lanes(some) << i;
@@ -37,25 +37,54 @@ CodeSet filled_bins(const Stat* bins, Size n_bins) {
 
 }  // namespace
 
-NewtonSplit NewtonSearch::numeric(const Stat* bins, Size n_bins, const Stat* weights,
-                                  const NewtonNode& node) {
-    NewtonSplit out;
+double NewtonSearch::base_quality(const NewtonNode& node, double l2) {
+    const double g = static_cast<double>(gradient_of(node.total)),
+                 h = static_cast<double>(hessian_of(node.total)) + l2;
+    return node.bounded ? newton_quality<true>(g, h, node) : newton_quality<false>(g, h, node);
+}
+
+void NewtonSearch::numeric(NewtonSplit& out, const Stat* bins, Size n_bins, const Stat* weights,
+                           const NewtonNode& node) {
+    out.gain = kImpossible;
     const Stat missing = bins[n_bins];
+    if (n_bins <= 2 && missing == 0 && !weights && !node.bounded) {
+        if (n_bins == 2) try_one(out, bins[0], node);
+        return;
+    }
     const Size n = accumulate(bins, n_bins, weights);
     const Stat missing_weight = weights ? weights[n_bins] : 0;
-    try_all(out, n, 0, 0, missing ? 1 : -1, node.l2, weights != nullptr, node);
-    if (missing) try_all(out, n, missing, missing_weight, 0, node.l2, weights != nullptr, node);
-    if (!out.found()) return out;
+    try_all(out, n, 0, 0, missing ? 1 : -1, node.l2, node.base, weights != nullptr, node);
+    if (missing) try_all(out, n, missing, missing_weight, 0, node.l2, node.base, weights != nullptr, node);
+    if (!out.found()) return;
     // The threshold is in the middle of the bins that are empty in this node.
     const Size at = static_cast<Size>(out.threshold_bin);
     out.last = at + 1 == n;
     out.threshold_bin =
         out.last ? static_cast<std::int32_t>(n_bins) - 1 : (bins_[at] + bins_[at + 1] - 1) / 2;
-    return out;
 }
 
-NewtonSplit NewtonSearch::categorical(const Stat* bins, Size n_bins, const Stat* weights,
-                                      const NewtonNode& node) {
+/// The only split of a column with two codes, as try_all would find it.
+void NewtonSearch::try_one(NewtonSplit& out, Stat left, const NewtonNode& node) {
+    const Stat right = node.total - left;
+    if (std::min(hessian_of(left), hessian_of(right)) < node.min_hessian) return;
+    const double gl = static_cast<double>(gradient_of(left)),
+                 gr = static_cast<double>(gradient_of(node.total)) - gl,
+                 hl = static_cast<double>(hessian_of(left)),
+                 hr = static_cast<double>(hessian_of(node.total)) - hl;
+    const double dl = hl + node.l2, dr = hr + node.l2;
+    const double gain = (gl * gl * dr + gr * gr * dl) / (dl * dr) - node.base;
+    if (!(gain > kImpossible)) return;
+    out.gain = gain;
+    out.threshold_bin = 0;
+    out.last = false;
+    out.missing = -1;
+    out.left = left;
+    out.sure = std::min(hessian_of(left), hessian_of(right)) >= node.sure_hessian;
+}
+
+void NewtonSearch::categorical(NewtonSplit& out, const Stat* bins, Size n_bins, const Stat* weights,
+                               const NewtonNode& node) {
+    out.gain = kImpossible;
     Size n = 0;
     for (Size code = 0; code <= n_bins; ++code) {
         if (bins[code] == 0) continue;
@@ -63,15 +92,17 @@ NewtonSplit NewtonSearch::categorical(const Stat* bins, Size n_bins, const Stat*
                            (static_cast<double>(hessian_of(bins[code])) + node.category_smoothing),
                        static_cast<std::int32_t>(code)};
     }
-    NewtonSplit out;
-    if (n < 2) return out;
+    if (n < 2) return;
     const bool subset = node.categories == CategorySplit::subset && n > 2;
     const double l2 = node.l2 + (subset ? node.category_l2 : 0.0);
     if (subset) std::sort(order_.begin(), order_.begin() + static_cast<long>(n));
     gather(sums_, bins, n, subset);
     if (weights) gather(weights_, weights, n, subset);
-    try_all(out, n, 0, 0, -1, l2, weights != nullptr, node);
-    if (!out.found()) return out;
+    const double base = subset && node.category_l2 != 0 ? base_quality(node, l2) : node.base;
+    try_all(out, n, 0, 0, -1, l2, base, weights != nullptr, node);
+    if (!out.found()) return;
+    out.last = false;
+    out.set = out.seen = {};
     const Size at = static_cast<Size>(out.threshold_bin);
     for (Size i = subset ? 0 : at; i <= at; ++i) out.set.put(static_cast<Code>(order_[i].second));
     for (Size i = 0; i < n; ++i) out.seen.put(static_cast<Code>(order_[i].second));
@@ -83,7 +114,6 @@ NewtonSplit NewtonSearch::categorical(const Stat* bins, Size n_bins, const Stat*
         out.left = node.total - out.left;
         out.missing = 1;
     }
-    return out;
 }
 
 /// Prefix sums at each bin that is not empty; small nodes have few. Returns their number.
@@ -120,7 +150,7 @@ void NewtonSearch::gather(std::array<Stat, padded>& out, const Stat* bins, Size 
 
 /// Try sums_[0..n) + extra as left sides.
 void NewtonSearch::try_all(NewtonSplit& out, Size n, Stat extra, Stat extra_weight, std::int32_t missing,
-                           double l2, bool weighted, const NewtonNode& node) {
+                           double l2, double base, bool weighted, const NewtonNode& node) {
     // Unused lanes have an empty left side, which is not allowed.
     std::fill_n(sums_.begin() + static_cast<long>(n), kRegister, -extra);
     const auto with = [&]<bool Bounded>() {
@@ -131,10 +161,7 @@ void NewtonSearch::try_all(NewtonSplit& out, Size n, Stat extra, Stat extra_weig
         node.bounded ? with.template operator()<true>() : with.template operator()<false>();
     const auto [quality, index] = best.first();
     if (quality == kImpossible) return;
-    const double g = static_cast<double>(gradient_of(node.total)),
-                 h = static_cast<double>(hessian_of(node.total)) + l2;
-    const double gain =
-        quality - (node.bounded ? newton_quality<true>(g, h, node) : newton_quality<false>(g, h, node));
+    const double gain = quality - base;
     if (!(gain > out.gain)) return;
     out.gain = gain;
     out.threshold_bin = static_cast<std::int32_t>(index);

@@ -43,6 +43,7 @@ struct NewtonNode {
     bool bounded = false;   // values are clipped to [lower, upper]
     double lower = kImpossible, upper = -kImpossible;
     int direction = 0;  // monotonic constraint of the feature: +1 increasing, −1 decreasing
+    double base = 0;    // what the gain of a split with l2 exceeds, from base_quality
 };
 
 /// Best split on one feature.
@@ -61,11 +62,17 @@ struct NewtonSplit {
 /// Searches the histogram of one feature; owns memory that a thread reuses.
 class NewtonSearch {
   public:
-    /// bins (n_bins + 1,) of 256: the last is the missing bin; weights: row weights per bin, or null
-    NewtonSplit numeric(const Stat* bins, Size n_bins, const Stat* weights, const NewtonNode& node);
+    /// The quality of a node that is not split, which `NewtonNode::base` must be.
+    static double base_quality(const NewtonNode& node, double l2);
+
+    /// out: the sets are left as they were; bins (n_bins + 1,) of 256: the last is the missing bin; weights:
+    /// row weights per bin, or null
+    void numeric(NewtonSplit& out, const Stat* bins, Size n_bins, const Stat* weights,
+                 const NewtonNode& node);
 
     /// Missing values are one more category.
-    NewtonSplit categorical(const Stat* bins, Size n_bins, const Stat* weights, const NewtonNode& node);
+    void categorical(NewtonSplit& out, const Stat* bins, Size n_bins, const Stat* weights,
+                     const NewtonNode& node);
 
   private:
     static constexpr Size capacity = 256, padded = capacity + kRegister;
@@ -73,7 +80,8 @@ class NewtonSearch {
     Size accumulate(const Stat* bins, Size n_bins, const Stat* weights);
     void gather(std::array<Stat, padded>& out, const Stat* bins, Size n, bool prefix) const;
     void try_all(NewtonSplit& out, Size n, Stat extra, Stat extra_weight, std::int32_t missing, double l2,
-                 bool weighted, const NewtonNode& node);
+                 double base, bool weighted, const NewtonNode& node);
+    static void try_one(NewtonSplit& out, Stat left, const NewtonNode& node);
     template <bool Bounded, bool Weighted>
     BestLanes best_of(Size n, Stat extra, Stat extra_weight, double l2, const NewtonNode& node) const;
 

@@ -293,6 +293,24 @@ class TileLanes {
         }
     }
 
+    /// Left sums of each threshold by class.  sums (n_classes, kWideTileFeatures), cleared here; counts
+    /// (n_classes,), memory for it; weights (n_rows,): up to max_weight < 256
+    static void left_sums_by_class(std::span<Stat> sums, std::span<Bytes> counts, const Tile& tile,
+                                   std::span<const Row> rows, const Bytes& last_left, const RowStats& of,
+                                   Stat max_weight) {
+        std::fill(sums.begin(), sums.end(), 0);
+        const Size chunk = 255 / static_cast<Size>(max_weight);
+        for (Size begin = 0; begin < rows.size(); begin += chunk) {
+            std::fill(counts.begin(), counts.end(), Bytes{});
+            for (Size i = begin; i < std::min(rows.size(), begin + chunk); ++i) {
+                const auto goes_left = std::bit_cast<Bytes>(load(tile, rows[i]) <= last_left);
+                counts[of.class_code[rows[i]]] += goes_left & static_cast<std::uint8_t>(of.stats[rows[i]]);
+            }
+            for (Size k = 0; k < counts.size(); ++k)
+                for (Size j = 0; j < kWideTileFeatures; ++j) sums[k * kWideTileFeatures + j] += counts[k][j];
+        }
+    }
+
   private:
     static Bytes load(const Tile& tile, Row row) {
         Bytes out;

@@ -152,6 +152,37 @@ TEST(random_thresholds_of_a_tile_have_the_sums_of_single_ones) {
     }
 }
 
+TEST(random_thresholds_of_a_tile_have_the_sums_of_every_class) {
+    std::mt19937_64 g(5);
+    for (const int max_weight : {1, 7, 255}) {
+        const Size n = 700, n_features = 17, n_classes = 5;
+        std::vector<Stat> weights(n);
+        std::vector<std::uint16_t> classes(n);
+        std::vector<Row> rows;
+        for (Size r = 0; r < n; ++r) {
+            weights[r] = static_cast<Stat>(1 + g() % static_cast<Size>(max_weight));
+            classes[r] = static_cast<std::uint16_t>(g() % n_classes);
+            if (r % 3 != 0) rows.push_back(static_cast<Row>(r));
+        }
+        Tile tile{0, n_features, std::vector<std::uint8_t>(n * n_features + kWideTileFeatures)};
+        for (auto& code : tile.codes) code = static_cast<std::uint8_t>(g());
+        TileLanes::Bytes last_left{};
+        for (Size f = 0; f < n_features; ++f) last_left[f] = static_cast<std::uint8_t>(g());
+        std::vector<Stat> sums(n_classes * kWideTileFeatures, 99);
+        std::vector<TileLanes::Bytes> counts(n_classes);
+        TileLanes::left_sums_by_class(sums, counts, tile, rows, last_left, {weights.data(), classes.data()},
+                                      max_weight);
+        std::vector<Stat> expected(n_classes * n_features, 0);
+        for (const Row r : rows)
+            for (Size f = 0; f < n_features; ++f)
+                if (tile.codes[r * n_features + f] <= last_left[f])
+                    expected[classes[r] * n_features + f] += weights[r];
+        for (Size k = 0; k < n_classes; ++k)
+            for (Size f = 0; f < n_features; ++f)
+                CHECK_EQUAL(sums[k * kWideTileFeatures + f], expected[k * n_features + f]);
+    }
+}
+
 TEST(the_code_of_a_value_is_the_last_that_begins_at_or_below_it) {
     std::mt19937_64 g(4);
     std::normal_distribution<double> z(0.0, 1e3);
