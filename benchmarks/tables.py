@@ -409,12 +409,13 @@ def _show(row: dict[str, Any]) -> None:
 @main.command("page")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @click.option("--write", is_flag=True, help="Write TABLES.md instead of printing it.")
-def page_command(paths: tuple[Path, ...], write: bool) -> None:
+@click.option("--note", default="", help="What a reader has to know about this run.")
+def page_command(paths: tuple[Path, ...], write: bool, note: str = "") -> None:
     """Report median, quartiles and the worst ratio, and every table's own."""
     from benchmarks.tables_page import PAGE, make_page
 
     rows = [json.loads(line) for path in paths for line in path.read_text().splitlines()]
-    page = make_page(rows)
+    page = make_page(rows, note)
     if write:
         PAGE.write_text(page)
     else:

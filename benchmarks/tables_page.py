@@ -48,8 +48,8 @@ def _ratios(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield facts | {"peer": "fastest peer", "ratio": min(seconds.values()) / own, "own": own}
 
 
-def make_page(rows: list[dict[str, Any]]) -> str:
-    """Write the page."""
+def make_page(rows: list[dict[str, Any]], note: str = "") -> str:
+    """Write the page; the note says what is special about the run."""
     frame = ratios_of(rows)
     lines = [
         "# Speed over many tables",
@@ -59,6 +59,7 @@ def make_page(rows: list[dict[str, Any]]) -> str:
         "A ratio is the peer's time over Spinney's: above 1 Spinney is faster. One thread: processor time; "
         "more threads: elapsed time. Medians of alternating runs, reading the table and binning included. "
         "Drawn tables come from a seed, real ones from a folder; no choice was made on the sealed half.",
+        *([note] if note else []),
         "",
         "| learner | threads | vectors | tables | peer | n | median | quartiles | worst | on | goal |",
         "|---|--:|---|---|---|--:|--:|---|--:|---|---|",

@@ -14,7 +14,7 @@ from spinney import IsolationForest
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 benign = np.flatnonzero(y == 1)
-model = IsolationForest(n_estimators=200, random_state=0).fit(X.iloc[benign[:200]])
+model = IsolationForest(n_estimators=100, random_state=0).fit(X.iloc[benign[:200]])
 
 rest = X.drop(index=X.index[benign[:200]])
 malignant = (y.loc[rest.index] == 0).to_numpy()

@@ -26,8 +26,8 @@ folds = StratifiedKFold(3, shuffle=True, random_state=0)
 learners = {
     "C4.5": C45Classifier(),
     "C4.5, unpruned": C45Classifier(pruning=None),
-    "15 bagged C4.5 trees": BaggingClassifier(C45Classifier(), n_estimators=15, random_state=0),
-    "15 boosted C4.5 trees": AdaBoostClassifier(C45Classifier(), n_estimators=15, random_state=0),
+    "10 bagged C4.5 trees": BaggingClassifier(C45Classifier(), n_estimators=10, random_state=0),
+    "10 boosted C4.5 trees": AdaBoostClassifier(C45Classifier(), n_estimators=10, random_state=0),
     "100 boosted stumps": AdaBoostClassifier(n_estimators=100),
     "gradient boosting": GradientBoostingClassifier(n_estimators=60, early_stopping=False, random_state=0),
 }

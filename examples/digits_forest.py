@@ -18,7 +18,7 @@ X, y = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
 
 tree = DecisionTreeClassifier().fit(X_train, y_train)
-forest = RandomForestClassifier(200, oob_score=True, random_state=0).fit(X_train, y_train)
+forest = RandomForestClassifier(100, oob_score=True, random_state=0).fit(X_train, y_train)
 print(f"one tree {tree.score(X_test, y_test):.3f}")
 print(f"forest   {forest.score(X_test, y_test):.3f}, out of bag {forest.oob_score_:.3f}")
 

@@ -18,7 +18,7 @@ x = rng.uniform(0, 10, 1500)
 y = np.sin(x) * 3 + rng.normal(0, 0.2 + 0.15 * x)
 X, fit, calibrate, test = x[:, None], slice(0, 600), slice(600, 1000), slice(1000, 1500)
 
-forest = RandomForestRegressor(100, min_samples_leaf=5, random_state=0).fit(X[fit], y[fit])
+forest = RandomForestRegressor(60, min_samples_leaf=5, random_state=0).fit(X[fit], y[fit])
 constant = calibrate_intervals(forest, X[calibrate], y[calibrate])
 
 low, high = (

@@ -29,7 +29,7 @@ members = [
     ("tree", DecisionTreeClassifier(max_depth=4)),
     ("naive Bayes", GaussianNB()),
     ("logistic", make_pipeline(StandardScaler(), LogisticRegression())),
-    ("forest", RandomForestClassifier(30, random_state=0)),
+    ("forest", RandomForestClassifier(15, random_state=0)),
 ]
 models = dict(members) | {
     "learned soft vote": VotingClassifier(members, voting="soft", weights="learned", cv=3, random_state=0),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
-import os
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
+import contextlib
+import io
+import runpy
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
+
+import matplotlib as mpl
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -52,14 +54,10 @@ def examples() -> list[Example]:
 def run(example: Example, folder: Path) -> str:
     """Run an example in a folder of its own, and return what it prints."""
     folder.mkdir(parents=True, exist_ok=True)
-    environment = os.environ | {"MPLBACKEND": "agg", "COLUMNS": "100", "PYTHONIOENCODING": "utf-8"}
-    done = subprocess.run(
-        [sys.executable, str(EXAMPLES / f"{example.name}.py")],
-        cwd=folder, env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    if done.returncode != 0:
-        raise RuntimeError(f"examples/{example.name}.py failed:\n{done.stderr}")
-    return done.stdout
+    program, printed = str(EXAMPLES / f"{example.name}.py"), io.StringIO()
+    with contextlib.chdir(folder), contextlib.redirect_stdout(printed), mock.patch("sys.argv", [program]):
+        runpy.run_path(program, run_name="__main__")
+    return printed.getvalue()
 
 
 def pages(folder: Path) -> tuple[dict[str, str], dict[str, Path]]:
@@ -78,8 +76,8 @@ def pages(folder: Path) -> tuple[dict[str, str], dict[str, Path]]:
         Files by path in the site.
     """
     found = examples()
-    with ThreadPoolExecutor(2) as pool:
-        printed = list(pool.map(lambda one: run(one, folder / one.name), found))
+    mpl.use("agg")
+    printed = [run(one, folder / one.name) for one in found]
     texts, pictures, cards = {}, {}, []
     for example, output in zip(found, printed, strict=True):
         drawn = sorted(path for path in (folder / example.name).glob("*") if path.suffix in {".png", ".svg"})

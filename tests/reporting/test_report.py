@@ -225,6 +225,12 @@ def test_replay_of_chosen_features():
     model = sp.AdaBoostClassifier(n_estimators=5).fit(X, y)
     found = sp.report(model, X, y, replay_features=["history", "age"]).record.replay
     assert [axis.name for axis in found.axes] == ["history", "age"]
+    X["region"] = np.resize(["a", "b", "c", "d", "e"], 200)
+    model.fit(X, y)
+    found = sp.report(model, X, y, replay_features=["region", "history"]).record.replay
+    row = {axis.name: axis.levels for axis in found.axes}
+    places = {(row["region"][int(a)], row["history"][int(b)]) for a, b, _ in found.points}
+    assert places <= set(zip(X.region, X.history, strict=True))
     with pytest.raises(InputError, match="no feature 'ages'"):
         sp.report(model, X, y, replay_features=["ages", "income"])
 

@@ -326,7 +326,7 @@ def _places(
         if axis.levels:
             categories = [printable(str(one)) for one in part.table.schema.features[j].categories]
             place = [float(axis.levels.index(one)) if one in axis.levels else np.nan for one in categories]
-            columns.append([*place, np.nan][code] for code in column.tolist())
+            columns.append([[*place, np.nan][code] for code in column.tolist()])
         else:
             low, high = axis.values[0], axis.values[-1]
             columns.append(np.clip(np.asarray(column, np.float64), low, high).tolist())
