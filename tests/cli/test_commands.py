@@ -214,7 +214,7 @@ def test_exit_codes_and_messages(run, churn, model):
         (["fit", churn, "-t", "churn", "-l", "cart", "--set", "max_depth"], 2, "name=value"),
         (["fit", churn, "-t", "churn", "-l", "cart", "--set", "max_depth=-1", "--no-score"], 4, "max_depth"),
         (["fit", churn, "-t", "churn", "--metric", "acuracy"], 2, "Did you mean 'accuracy'"),
-        (["fit", churn, "-t", "spend"], 4, "missing in"),
+        (["fit", churn, "-t", "spend"], 4, "target is missing"),
         (["predict", churn, churn], 5, "not a Spinney model file"),
         (["predict", "no.spinney", churn], 3, "no model file"),
         (["prdict", model, churn], 2, "Did you mean 'predict'"),

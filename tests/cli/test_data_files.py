@@ -87,6 +87,16 @@ def test_typed_files(tmp_path):
         assert found.columns["b"].values.tolist() == ["True", None, "False"]
 
 
+def test_text_of_files_with_types_stays_text(tmp_path):
+    parquet.write_table(
+        pa.table({"zip": ["501", "544"], "day": ["2024-01-01", "2024-01-02"]}), tmp_path / "p"
+    )
+    found = read_data_file(str(tmp_path / "p")).columns
+    assert [column.kind for column in found.values()] == ["categorical", "categorical"]
+    options = ReadOptions(kinds={"zip": "numeric", "day": "date"})
+    assert read_data_file(str(tmp_path / "p"), options).columns["zip"].values.tolist() == [501, 544]
+
+
 def test_zstd(tmp_path):
     with pa.CompressedOutputStream(str(tmp_path / "data.csv.zst"), "zstd") as stream:
         stream.write(TEXT.encode())
@@ -96,8 +106,8 @@ def test_zstd(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("a,b\n1,2\n3\n4,5\n", r"line 3 .*has 1 fields, the header has 2.*--skip-ragged"),
-        ("a,b\n1,2,3\n", r"line 2 .*has 3 fields"),
+        ("a,b\n1,2\n3\n4,5\n", r"Line 3 .*has 1 fields, the header has 2.*--skip-ragged"),
+        ("a,b\n1,2,3\n", r"Line 2 .*has 3 fields"),
         ("", "is empty"),
         ("\n\n", "is empty"),
         ("a,b\n", "no rows"),

@@ -107,7 +107,7 @@ def test_random_strength_adds_noise_that_fades_to_the_scores(first_round):
         )
         booster = core.Booster(codes, options)
         booster.set_rows(y, None, np.zeros((120, 1)))
-        booster.run("squared", 0.0, 1)
+        booster.run("squared", [0.0], 1)
         rest = 120 * np.exp(-rate * first_round)
         deviation = strength * np.sqrt((y**2).mean()) * rest / (1 + rest)
         leaf = noisy_leaves(X, -y, 3, l2, deviation, mix(mix(seed, first_round), 0))

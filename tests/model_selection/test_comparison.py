@@ -1,4 +1,5 @@
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,8 +11,10 @@ from spinney.datasets import make_box
 from spinney.io import dumps, loads
 from spinney.model_selection import LEARNERS
 from spinney.model_selection.budget import Budget, rows_within
+from spinney.model_selection.comparison import _rank
+from spinney.model_selection.metrics import find_metric
 from spinney.model_selection.problem import read_problem
-from spinney.model_selection.race import ENSEMBLE
+from spinney.model_selection.race import ENSEMBLE, Entry, Race
 
 QUICK = ["cart", "naive-bayes", "linear"]
 
@@ -125,3 +128,43 @@ def test_every_learner_of_the_table_fits_mixed_columns_and_is_saved(learner, tas
     assert (loads(dumps(model)).predict(X) == model.predict(X)).all()
     inner = learner.make(task).get_params()
     assert all(n in inner or f"estimator__{n}" in inner or task == "regression" for n in learner.space)
+
+
+def entry(name, scores):
+    values = np.array(scores)
+    return Entry(name, "", float(values.mean()), 0.0, 1.0, np.nan, {"accuracy": values}, 0.1, 0.1, "", None)
+
+
+def test_entries_with_fewer_folds_are_compared_on_the_folds_that_they_have():
+    metric = find_metric("accuracy", "classification")
+    splits = [(np.arange(3), np.arange(1))] * 4
+    # The last fold is hard: a plain mean would put the second entry first.
+    ranked = _rank([entry("a", [0.9, 0.9, 0.9, 0.5]), entry("b", [0.89, 0.89, 0.89])], splits, metric)
+    assert [one.name for one in ranked] == ["a", "b"]
+    ranked = _rank([entry("a", [0.8, 0.8, 0.8, 0.5]), entry("b", [0.89, 0.89, 0.89])], splits, metric)
+    assert [one.name for one in ranked] == ["b", "a"]
+    # One fold is uncertain: a small lead on it does not count, a large one does.
+    ranked = _rank([entry("a", [0.8, 0.7, 0.9, 0.8]), entry("b", [0.82])], splits, metric)
+    assert [one.name for one in ranked] == ["a", "b"] and np.isnan(ranked[1].p_value)
+    ranked = _rank([entry("a", [0.5, 0.45, 0.55, 0.5]), entry("b", [0.95])], splits, metric)
+    assert [one.name for one in ranked] == ["b", "a"]
+
+
+def test_short_of_time_repeats_go_first_then_slow_learners_with_bad_scores(noisy):
+    problem = read_problem(*noisy)
+    names = {"good and slow": (0.9, 3.0), "bad and slow": (0.6, 3.0), "bad and quick": (0.5, 0.01)}
+    candidates = [(None, name, None) for name in names]
+    metric = find_metric("accuracy", "classification")
+
+    def race(seconds):
+        made = Race(problem, problem.folds(5, 3), [metric], candidates, Budget(seconds), None, None, 3)
+        for name, (score, needed) in names.items():
+            made.results[name] = [SimpleNamespace(scores={"accuracy": score})]
+            made.budget.note(name, needed)
+        kept = [name for _, name, _ in made._keep(candidates, 1)]
+        return kept, len(made.splits)
+
+    assert race(1000) == (list(names), 15)
+    assert race(30) == (list(names), 5)
+    assert race(15) == (["good and slow", "bad and quick"], 5)
+    assert race(2) == (["good and slow", "bad and quick"], 5)

@@ -68,6 +68,13 @@ def test_a_class_that_a_fold_lacks_does_not_end_it():
     assert np.isfinite(found.scores["accuracy"]).all() and np.isfinite(found.scores["log_loss"]).all()
 
 
+def test_text_that_no_training_row_of_a_fold_has_does_not_end_it():
+    X = {"a": np.arange(12.0), "rare": np.array(["Y"] + [None] * 11, dtype=object)}
+    pairs = [(np.arange(1, 12), np.arange(1)), (np.arange(8), np.arange(8, 12))]
+    found = spinney.cross_validate("cart", X, X["a"] * 2.5, cv=pairs)
+    assert np.isfinite(found.scores["rmse"]).all()
+
+
 def test_shared_early_stopping_has_one_round_for_all_folds(box):
     X, y = box
     model = spinney.GradientBoostingClassifier(learning_rate=0.3, growth="leaf-wise", random_state=1)

@@ -241,7 +241,7 @@ def test_trees_of_the_core_are_joined_as_if_one_by_one():
     options = core.BoostOptions(max_leaf_nodes=4, min_samples_leaf=5, learning_rate=0.5, max_features=1)
     booster = core.Booster(codes, options)
     booster.set_rows(3.0 * (number > 0) + np.sin(3 * number) + 2.0 * (city % 2), None, np.zeros((300, 1)))
-    grown = booster.run("squared", 0.0, 8)
+    grown = booster.run("squared", [0.0], 8)
     has_sets = [len(tree.set_bits) > 0 for tree in grown]
     assert any(has_sets) and not all(has_sets)
     one_by_one = TreeEnsemble.from_trees(map(TreeArrays.from_grown, grown))

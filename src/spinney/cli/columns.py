@@ -93,11 +93,12 @@ def missing_rows(values: NDArray[Any]) -> NDArray[np.bool_]:
     return np.zeros(len(values), dtype=np.bool_)
 
 
-def recognise(name: str, values: NDArray[Any], kind: str | None = None, check: bool = True) -> Column:
+def recognise(name: str, values: NDArray[Any], kind: str | None = None, typed: bool = False) -> Column:
     """Return a column with its kind, which is recognised unless it is given.
 
     Text that reads as numbers is numeric. Text with nothing but dates (2024-12-31, 2024-12-31 23:59) is a
-    date. Text that differs in nearly all rows is an identifier. Other text is categorical.
+    date. Text that differs in nearly all rows is an identifier. Other text is categorical, and all text of a
+    file with types (``typed``): it has numbers and dates as such.
 
     >>> recognise("day", np.array(["2024-12-31", None], dtype=object)).kind
     'date'
@@ -110,14 +111,15 @@ def recognise(name: str, values: NDArray[Any], kind: str | None = None, check: b
         return Column(name, *_of_typed(values, kind))
     if kind in ("categorical", "identifier"):
         return Column(name, values, kind)
-    numbers = as_numbers(values)
+    has_types = typed and kind is None
+    numbers = None if has_types else as_numbers(values)
     if kind == "numeric" or numbers is not None:
         return Column(name, _require_numbers(name, values) if numbers is None else numbers, "numeric")
-    if kind == "date" or _looks_like_dates(values):
+    if kind == "date" or (not has_types and _looks_like_dates(values)):
         return Column(name, _as_dates(name, values), "date")
     counts = Counter(values.tolist())
     n_known = len(values) - counts.pop(None, 0)
-    if check:
+    if not has_types:
         _check_odd_values(name, values, counts)
     is_identifier = n_known >= _MIN_ROWS_OF_IDENTIFIER and len(counts) > 0.95 * n_known
     return Column(name, values, "identifier" if is_identifier else "categorical")
@@ -223,35 +225,33 @@ def _as_dates(name: str, values: NDArray[Any]) -> NDArray[np.datetime64]:
     return dates
 
 
-def expand_date(
-    name: str, dates: NDArray[np.datetime64], with_hour: bool = False
-) -> dict[str, NDArray[np.float64]]:
-    """Return year, month, day, weekday (Monday is 0), days since 1970, and the hour if there are times.
+def expand_date(name: str, dates: NDArray[np.datetime64], with_time: bool = False) -> dict[str, NDArray[Any]]:
+    """Return the parts of a date as `expand_dates` makes them, hour and minute only if there are times.
 
-    >>> parts = expand_date("d", np.array(["2024-12-31"], dtype="datetime64[s]"))
-    >>> {part: values.tolist() for part, values in parts.items()}
-    {'d_year': [2024.0], 'd_month': [12.0], 'd_day': [31.0], 'd_weekday': [1.0], 'd_days': [20088.0]}
+    >>> list(expand_date("d", np.array(["2024-12-31"], dtype="datetime64[s]")))
+    ['d_year', 'd_month', 'd_day', 'd_day_of_week', 'd_elapsed']
     """
-    seconds = dates.astype("datetime64[s]")
-    days, months, years = (seconds.astype(f"datetime64[{unit}]") for unit in "DMY")
-    parts = {
-        "year": years.astype(np.int64) + 1970,
-        "month": (months - years).astype(np.int64) + 1,
-        "day": (days - months).astype(np.int64) + 1,
-        "weekday": (days.astype(np.int64) + 3) % 7,
-        "days": days.astype(np.int64),
-    }
-    hours = (seconds - days).astype(np.int64) / 3600
-    known = ~np.isnat(seconds)
-    if with_hour or (hours[known] != 0).any():
-        parts["hour"] = hours
-    return {f"{name}_{part}": np.where(known, values, np.nan) for part, values in parts.items()}
+    from spinney.core.frames import to_frame
+    from spinney.data.dates import DEFAULT_PARTS, expand_dates
+
+    known = dates[~np.isnat(dates)]
+    has_time = with_time or bool((known != known.astype("datetime64[D]")).any())
+    parts = [part for part in DEFAULT_PARTS if has_time or part not in ("hour", "minute")]
+    frame = expand_dates(to_frame({name: dates}), columns=[name], parts=parts)  # type: ignore[dict-item]
+    return {str(part): _plain_part(np.asarray(frame[part])) for part in frame.columns}
+
+
+def _plain_part(values: NDArray[Any]) -> NDArray[Any]:
+    """Return a part of dates as numbers, or as texts with None."""
+    if values.dtype.kind in "fiu":
+        return values.astype(np.float64)
+    return np.array([value if isinstance(value, str) else None for value in values.tolist()], dtype=object)
 
 
 # ---- features ----
 
 
-def features_of(columns: Sequence[Column], with_hour: bool = False) -> dict[str, NDArray[Any]]:
+def features_of(columns: Sequence[Column], with_time: bool = False) -> dict[str, NDArray[Any]]:
     """Return the features as a dict of columns: identifiers left out, dates expanded.
 
     >>> features_of([Column("size", np.array([1.0]), "numeric")])
@@ -260,7 +260,7 @@ def features_of(columns: Sequence[Column], with_hour: bool = False) -> dict[str,
     found: dict[str, NDArray[Any]] = {}
     for column in columns:
         if column.kind == "date":
-            found |= expand_date(column.name, column.values, with_hour)
+            found |= expand_date(column.name, column.values, with_time)
         elif column.kind != "identifier":
             found[column.name] = column.values
     return found

@@ -135,9 +135,9 @@ class _Utf8Stream(io.RawIOBase):
             text = self._decoder.decode(raw, not raw)
         except UnicodeDecodeError as error:
             line = self._n_lines + error.object.count(b"\n", 0, error.start) + 1
-            byte = error.object[error.start]
+            byte, shown = error.object[error.start], self._encoding.removesuffix("-sig")
             raise DataError(
-                f"{self._name} is not text in {self._encoding}: line {line} has the byte 0x{byte:02x}",
+                f"{self._name} is not text in {shown}: line {line} has the byte 0x{byte:02x}",
                 fix="Try --encoding latin-1 (Western Europe), cp1252 (Windows) or gb18030 (Chinese).",
             ) from None
         self._n_lines += raw.count(b"\n")
@@ -200,11 +200,11 @@ def _is_plain_number(text: str) -> bool:
 
 
 def _ragged(file: str, line: int | None, found: int, expected: int, text: str, n: int) -> DataError:
-    where = f"line {line} of {file}" if line else f"a line of {file}"
+    where = f"Line {line} of {file}" if line else f"A line of {file}"
     more = f", and {n - 1:,} more lines do not fit either" if n > 1 else ""
     start = text.strip()[:40]
     return DataError(
-        f"The {where} has {found} fields, the header has {expected}{more}: {start!r}",
+        f"{where} has {found} fields, the header has {expected}{more}: {start!r}",
         fix="Correct it, name the separator by --delimiter, or leave such lines out by --skip-ragged.",
     )
 

@@ -131,7 +131,7 @@ def read_data_file(path: str, options: ReadOptions | None = None) -> DataFile:
         else:
             values = _read_arrow(metered, kind, name, options.n_rows)
     shown = kind + (f" ({compression})" if compression else "")
-    return DataFile(name, shown, _columns(values, options, name), _count(values))
+    return DataFile(name, shown, _columns(values, options, name, kind != "CSV"), _count(values))
 
 
 def _open(path: str) -> Any:
@@ -276,7 +276,9 @@ def _kept_as_text(kinds: Mapping[str, str]) -> set[str]:
     return {name for name, kind in kinds.items() if kind in ("categorical", "identifier", "date")}
 
 
-def _columns(values: Mapping[str, NDArray[Any]], options: ReadOptions, name: str) -> dict[str, Column]:
+def _columns(
+    values: Mapping[str, NDArray[Any]], options: ReadOptions, name: str, typed: bool
+) -> dict[str, Column]:
     for what, given in (("--type", options.kinds), ("--drop", options.drop)):
         for one in given:
             if one not in values:
@@ -287,7 +289,7 @@ def _columns(values: Mapping[str, NDArray[Any]], options: ReadOptions, name: str
     if not _count(values):
         raise DataError(f"{name} has columns, but no rows.")
     return {
-        key: recognise(key, column, options.kinds.get(key))
+        key: recognise(key, column, options.kinds.get(key), typed)
         for key, column in values.items()
         if key not in options.drop
     }

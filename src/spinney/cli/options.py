@@ -203,7 +203,7 @@ def target_values(column: Column) -> NDArray[Any]:
     missing = missing_rows(column.values)
     if missing.any():
         raise DataError(
-            f"The target is missing in {int(missing.sum()):,} rows, first",
+            f"The target is missing ({int(missing.sum()):,} rows in all)",
             column=column.name, row=int(np.argmax(missing)), fix="Remove the rows whose target is not known.",
         )  # fmt: skip
     return np.asarray(column.values) if column.values.dtype.kind != "M" else as_texts(column.values)

@@ -68,7 +68,8 @@ class Output:
             What to show.
         """
         if self.interactive:
-            self.console.print(*parts)
+            for part in parts:
+                self.console.print(part)
 
     def note(self, text: str, style: str = "dim") -> None:
         """Show a line of text that is wrapped at the width of the terminal.

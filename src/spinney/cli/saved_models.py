@@ -75,7 +75,7 @@ def read_rows(saved: SavedModel, data: str, values: dict[str, Any]) -> tuple[dic
     options = read_options(values)
     file = _read_with(data, options, kinds)
     names = feature_names(saved.model)
-    found = features_of(list(file.columns.values()), with_hour=True)
+    found = features_of(list(file.columns.values()), with_time=True)
     if names is None:
         return found, file
     for name in names:

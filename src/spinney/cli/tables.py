@@ -66,6 +66,7 @@ def data_table(data: TrainingData, recognised: bool) -> Iterator[RenderableType]
     )
     yield head
     table = make_table("column", "kind", "missing", "values", numbers=("missing",))
+    table.columns[3].no_wrap, table.columns[3].overflow = True, "ellipsis"
     for column in data.features[:_MAX_COLUMNS]:
         share = column.n_missing / file.n_rows
         missing = f"{share:.1%}" if column.n_missing else ""
@@ -123,7 +124,7 @@ def leaderboard(found: Comparison, width: int = 100) -> Iterator[RenderableType]
         # Not significantly worse than the best: as good a choice.
         close = rank == 1 or entry.p_value > 0.05
         style = "bold green" if rank == 1 else "" if close else "dim"
-        half = show_score((entry.high - entry.low) / 2)
+        half = show_score((entry.high - entry.low) / 2) if isfinite(entry.low) else "1 fold"
         p_value = "" if rank == 1 else "–" if isnan(entry.p_value) else f"{entry.p_value:.3f}"
         size = 16 if wide else 8
         family = [Text(entry.family, "dim")] if wide else []
@@ -140,12 +141,22 @@ def leaderboard(found: Comparison, width: int = 100) -> Iterator[RenderableType]
         "for overlapping folds. Dim: significantly worse.",
         "dim",
     )
-    for entry in found.entries:
-        if entry.note:
-            yield Text.assemble((entry.name, "bold"), f": {entry.note}")
-    for name, why in found.skipped.items():
-        yield Text(f"not fitted: {name}, {why}", "dim")
+    yield from _notes(found)
     yield ""
+
+
+def _notes(found: Comparison) -> Iterator[RenderableType]:
+    """Yield the members of the ensemble, and which learners were fitted to fewer folds, or to none."""
+    groups: dict[str, list[str]] = {}
+    for entry in found.entries:
+        if entry.note and entry.family == "ensembles":
+            yield Text.assemble((entry.name, "bold"), f": {entry.note}")
+        elif entry.note:
+            groups.setdefault(entry.note, []).append(entry.name)
+    for name, why in found.skipped.items():
+        groups.setdefault(f"not fitted, {why}", []).append(name)
+    for why, names in groups.items():
+        yield Text(f"{why}: {', '.join(names)}", "dim")
 
 
 def confusion_table(y: Any, labels: Any, classes: Sequence[Any]) -> Table:

@@ -241,7 +241,7 @@ def compare(
     used = rows_within(problem, candidates, budget, n_jobs)
     if repeats == "auto":
         repeats = 3 if used.n_rows < 1_000 else 2 if used.n_rows < 3_000 else 1
-    race = Race(used, used.folds(cv, repeats), metrics, candidates, budget, n_jobs, callback)
+    race = Race(used, used.folds(cv, repeats), metrics, candidates, budget, n_jobs, callback, repeats)
     with ProgressBar("learners × folds", race.n_planned, shown=verbose) as bar:
         race.run(bar)
     if not race.results:
@@ -291,19 +291,30 @@ def _candidates(learners: Iterable[Any] | None, problem: Problem) -> list[tuple[
 
 
 def _rank(entries: list[Entry], splits: Sequence[Split], metric: Metric) -> tuple[Entry, ...]:
-    """Order entries by score, those with all folds first, and add the p-values against the best."""
-    n_folds = max(len(entry.scores[metric.name]) for entry in entries)
+    """Order entries by score, and add the p-values against the best.
 
-    def place(entry: Entry) -> tuple[bool, float, float]:
-        score = entry.score * metric.sign
-        unfinished = len(entry.scores[metric.name]) < n_folds
-        return unfinished, -score if np.isfinite(score) else np.inf, entry.fit_seconds
+    Entries with fewer folds than others are compared on the folds that they have, and lose as much as their
+    mean is less certain: one standard error of the differences between learners on a fold.
+    """
+    scores = {entry.name: entry.scores[metric.name] * metric.sign for entry in entries}
+    n_folds = max(len(own) for own in scores.values())
+    complete = [own for own in scores.values() if len(own) == n_folds]
+    reference = np.max(complete, axis=0)
+    spreads = [float(np.std(reference - own)) for own in complete if len(own) > 1]
+    spread = float(np.median(spreads)) if len(spreads) > 2 else float(np.std(reference))
+
+    def place(entry: Entry) -> tuple[float, float]:
+        own = scores[entry.name]
+        behind = float(np.mean(reference[: len(own)] - own))
+        behind += spread * (len(own) ** -0.5 - n_folds**-0.5)
+        return behind if np.isfinite(behind) else np.inf, entry.fit_seconds
 
     ordered = sorted(entries, key=place)
-    best = ordered[0].scores[metric.name]
+    best = scores[ordered[0].name]
     ranked = [ordered[0]]
     for entry in ordered[1:]:
-        own = entry.scores[metric.name]
-        p_value = corrected_t_test(best[: len(own)], own, test_share(splits))
+        own = scores[entry.name]
+        n = min(len(own), len(best))
+        p_value = corrected_t_test(best[:n], own[:n], test_share(splits))
         ranked.append(Entry(**(vars(entry) | {"p_value": p_value})))
     return tuple(ranked)

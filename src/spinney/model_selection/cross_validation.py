@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from time import perf_counter
@@ -163,15 +163,33 @@ def fit_fold(
 ) -> FoldResult:
     """Fit a copy of an estimator to the training rows of a split, and score the rows held out."""
     train, test = split
-    X, y = take_rows(problem.X, train), problem.y[train]
+    X, X_test = _known_columns(take_rows(problem.X, train), take_rows(problem.X, test))
+    y = problem.y[train]
     weights = None if problem.weights is None else problem.weights[train]
     begin = perf_counter()
     model = fit_member(seeded_copy(estimator, seed, n_jobs), X, y, weights, **fit_arguments)
     middle = perf_counter()
-    predictions = predict_all(model, take_rows(problem.X, test), problem.classes)
+    predictions = predict_all(model, X_test, problem.classes)
     end = perf_counter()
     scores = _scores(problem, test, predictions, metrics)
     return FoldResult(scores, middle - begin, end - middle, predictions, model)
+
+
+def _known_columns(train: Any, test: Any) -> tuple[Any, Any]:
+    """Return the rows without columns of text that have no value in the training rows.
+
+    Nothing tells that they are text, so that values in the test rows would be an error. Other tables than
+    dicts of columns have types.
+    """
+    if not isinstance(train, Mapping):
+        return train, test
+    empty = {
+        name
+        for name, column in train.items()
+        if getattr(getattr(column, "dtype", None), "kind", "") == "O"
+        and all(value is None for value in column.tolist())
+    }
+    return tuple({k: v for k, v in rows.items() if k not in empty} for rows in (train, test))  # type: ignore[return-value]
 
 
 def _scores(

@@ -57,8 +57,8 @@ class Learner:
         Whether `compare` tries it.
     max_rows : int or None, default=None
         Most rows that `compare` fits it to; for learners whose time grows faster than the rows.
-    growth : float, default=1.0
-        Exponent of the number of rows in the fitting time.
+    is_slow : bool, default=False
+        Whether `compare` fits it after all others only, if a third of the time is left.
     space : dict, default={}
         Search space of `tune`.
 
@@ -76,7 +76,7 @@ class Learner:
     encoded: bool = False
     compared: bool = True
     max_rows: int | None = None
-    growth: float = 1.0
+    is_slow: bool = False
     space: Mapping[str, Distribution] = field(default_factory=dict)
 
     def supports(self, task: Task) -> bool:
@@ -219,9 +219,7 @@ LEARNERS: tuple[Learner, ...] = (
         space={"max_samples": Uniform(0.3, 1.0), "max_features": Uniform(0.3, 1.0)},
     ),
     Learner("naive-bayes", "naive Bayes", GaussianNB, None, encoded=True),
-    Learner(
-        "discriminant", "discriminant analysis", LinearDiscriminantAnalysis, None, encoded=True, growth=1.0
-    ),
+    Learner("discriminant", "discriminant analysis", LinearDiscriminantAnalysis, None, encoded=True),
     Learner(
         "svm",
         "support vector machines",
@@ -230,7 +228,6 @@ LEARNERS: tuple[Learner, ...] = (
         {"probability": True},
         encoded=True,
         max_rows=8_000,
-        growth=2.0,
         space={"C": Uniform(0.01, 100.0, log=True), "gamma": Uniform(1e-4, 1.0, log=True)},
     ),
     Learner(
@@ -240,6 +237,7 @@ LEARNERS: tuple[Learner, ...] = (
         NegativeCorrelationRegressor,
         {"n_estimators": 5, "max_iter": 100},
         max_rows=20_000,
+        is_slow=True,
         space={
             "hidden_size": Integers(4, 64, log=True),
             "penalty": Uniform(0.0, 0.9),
@@ -255,6 +253,7 @@ LEARNERS: tuple[Learner, ...] = (
         GradientBoostingClassifier,
         GradientBoostingRegressor,
         {"preset": "strong"},
+        is_slow=True,
         space=_BOOSTING_SPACE,
     ),
     Learner("id3", "trees", ID3Classifier, None, compared=False, space=_TREE_SPACE),

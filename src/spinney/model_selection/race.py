@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -22,9 +22,15 @@ from spinney.model_selection.metrics import Metric, Predictions
 from spinney.model_selection.problem import Problem
 from spinney.model_selection.statistics import confidence_interval
 
+Candidate: TypeAlias = tuple[Learner | None, str, Any]
+"""Learner of the table or None, name, and estimator."""
 ENSEMBLE = "ensemble"
 """Name of the ensemble of the best."""
 _MAX_MEMBERS = 5
+_SHARE_OF_SLOW = 1 / 3
+"""Share of the time that must be left for slow learners."""
+_SLOW = 0.1
+"""Share of the longest time from which dropping a learner saves some."""
 _TIMES = ("fit_seconds", "predict_seconds")
 
 
@@ -85,17 +91,19 @@ class Race:
         problem: Problem,
         splits: list[Split],
         metrics: Sequence[Metric],
-        candidates: list[tuple[Learner | None, str, Any]],
+        candidates: list[Candidate],
         budget: Budget,
         n_jobs: int | None,
         callback: Callable[[str, int, int, float], object] | None,
+        repeats: int = 1,
     ) -> None:
         self.problem, self.splits, self.metrics = problem, splits, metrics
+        self._n_folds = len(splits) // repeats
         self.candidates, self.budget = candidates, budget
         self.results: dict[str, list[FoldResult]] = {}
         self.skipped: dict[str, str] = {}
         self.notes: dict[str, str] = {}
-        self._n_jobs, self._callback = n_jobs, callback
+        self._n_jobs, self._callback, self._n_done = n_jobs, callback, 0
 
     @property
     def n_planned(self) -> int:
@@ -103,17 +111,28 @@ class Race:
         return len(self.candidates) * len(self.splits)
 
     def run(self, bar: ProgressBar) -> None:
-        """Fit everything that the budget allows."""
-        running, done = list(self.candidates), 0
+        """Fit everything that the budget allows, slow learners after the others."""
+        slow = [one for one in self.candidates if one[0] is not None and one[0].is_slow]
+        first = [one for one in self.candidates if one not in slow] or slow
+        self._run_folds(first, bar)
+        if slow is not first and self.budget.left >= self.budget.seconds * _SHARE_OF_SLOW:
+            self._run_folds(slow, bar)
+        elif slow is not first:
+            self.skipped |= {name: "no time left" for _, name, _ in slow}
+
+    def _run_folds(self, running: list[Candidate], bar: ProgressBar) -> None:
+        running = list(running)
         for fold in range(len(self.splits)):
+            if fold >= len(self.splits):  # folds were given up
+                break
             for candidate in list(running):
                 if not self._fit(candidate, fold):
                     running.remove(candidate)
-                done += 1
-                bar.update(done, candidate[1])
+                self._n_done += 1
+                bar.update(self._n_done, candidate[1])
             running = self._keep(running, fold + 1)
 
-    def _fit(self, candidate: tuple[Learner | None, str, Any], fold: int) -> bool:
+    def _fit(self, candidate: Candidate, fold: int) -> bool:
         """Fit one learner to one fold; False if it is out of the race."""
         learner, name, estimator = candidate
         train = self.splits[fold][0]
@@ -146,16 +165,24 @@ class Race:
             self._callback(name, fold + 1, len(self.splits), mean)
         return True
 
-    def _keep(self, running: list[Any], n_done: int) -> list[Any]:
-        """Return the learners whose remaining folds fit the budget, without the worst ones."""
-        n_left = len(self.splits) - n_done
+    def _keep(self, running: list[Candidate], n_done: int) -> list[Candidate]:
+        """Return the learners whose remaining folds fit the budget.
+
+        First the repeats are given up, then the worst of the learners that take long, then further folds.
+        """
         ordered = sorted(running, key=lambda one: -self._mean(one[1]) * self.metrics[0].sign)
-        while len(ordered) > 1 and n_left:
-            needed = n_left * sum(self.budget.last(name) for _, name, _ in ordered)
-            if needed <= self.budget.left:
+        while ordered and len(self.splits) > n_done:
+            times = [self.budget.last(name) for _, name, _ in ordered]
+            if (len(self.splits) - n_done) * sum(times) <= self.budget.left:
                 break
-            _, name, _ = ordered.pop()
-            self.notes[name] = f"{n_done} of {len(self.splits)} folds: no time left"
+            slow = [place for place in range(1, len(ordered)) if times[place] >= _SLOW * max(times)]
+            if len(self.splits) > max(self._n_folds, n_done):
+                del self.splits[max(self._n_folds, n_done) :]
+            elif slow:
+                _, name, _ = ordered.pop(slow[-1])
+                self.notes[name] = f"{n_done} of {len(self.splits)} folds: no time left"
+            else:
+                break  # as many folds as the time allows
         return [one for one in running if one in ordered]
 
     def _mean(self, name: str) -> float:
@@ -191,16 +218,18 @@ class Race:
 
     def ensemble(self, entries: list[Entry]) -> list[Entry]:
         """Return the entry of the ensemble of the best, none if fewer than two learners can join."""
-        n_folds = max(len(self.results[entry.name]) for entry in entries)
+        n_folds = sorted(len(self.results[entry.name]) for entry in entries)[-min(3, len(entries))]
+        if n_folds < 2:
+            return []
         sign = self.metrics[0].sign
         complete = sorted(
-            (entry for entry in entries if len(self.results[entry.name]) == n_folds),
-            key=lambda entry: -entry.score * sign,
+            (entry for entry in entries if len(self.results[entry.name]) >= n_folds),
+            key=lambda entry: -float(np.mean(entry.scores[self.metrics[0].name][:n_folds])) * sign,
         )
         splits = self.splits[:n_folds]
         members: list[tuple[Entry, Predictions]] = []
         for entry in complete:
-            whole = gather(self.problem, splits, self.results[entry.name])
+            whole = gather(self.problem, splits, self.results[entry.name][:n_folds])
             if ensemble_of_best.usable(self.problem, whole) and len(members) < _MAX_MEMBERS:
                 members.append((entry, whole))
         if len(members) < 2:

@@ -196,3 +196,8 @@ def test_pandas_is_read_in_slices(frame, tmp_path, monkeypatch):
     assert build(frame[["e", "y"]], tmp_path / "small").content_hash
     shuffled = frame[["e", "y"]].set_index(pd.Index(range(len(frame), 0, -1)))
     assert build(shuffled, tmp_path / "index").content_hash == BinnedDataset(tmp_path / "small").content_hash
+
+
+def test_a_dask_frame_gives_the_same_store(rows, expected, tmp_path):
+    dask = pytest.importorskip("dask.dataframe")
+    assert build(dask.from_pandas(rows, npartitions=3), tmp_path / "store").content_hash == expected
