@@ -11,6 +11,7 @@ NB_MODULE(SPINNEY_MODULE, m) {
     register_tree(m);
     register_grow(m);
     register_boost(m);
+    register_blocks(m);
     register_ranking(m);
     register_predict(m);
     register_explain(m);

@@ -11,6 +11,7 @@ void register_store(nanobind::module_& m);
 void register_tree(nanobind::module_& m);
 void register_grow(nanobind::module_& m);
 void register_boost(nanobind::module_& m);
+void register_blocks(nanobind::module_& m);
 void register_ranking(nanobind::module_& m);
 void register_predict(nanobind::module_& m);
 void register_explain(nanobind::module_& m);

@@ -21,6 +21,10 @@ struct BoostTable {
     BoostTable(const CodeMatrix& matrix, int n_threads)
         : x(matrix), bundles(make_bundles(matrix)), rows(matrix, bundles, n_threads) {}
 
+    /// A table whose rows are elsewhere: of `matrix` only the description of its columns is read.
+    explicit BoostTable(const CodeMatrix& matrix)
+        : x(matrix), bundles(bundle_each(matrix)), rows(matrix, bundles, 1) {}
+
     Size n_chunks() const { return (x.n_rows + kChunkRows - 1) / kChunkRows; }
     Size chunk_size(Size chunk) const { return std::min(kChunkRows, x.n_rows - chunk * kChunkRows); }
     Size histogram_size() const { return bundles.bundles.size() * kBundleBins; }
@@ -39,6 +43,13 @@ struct BoostTarget {
 
     /// Number of rows, a row of weight 2 counted twice; weights with a mean below 1 are proportions.
     double n_counted() const { return std::max(total_weight, static_cast<double>(n_weighted)); }
+
+    /// What rounding may add to a sum of packed gradients: half a step per row to gradients, and up to one to
+    /// hessians, which are at least 1.
+    double rounding_slack(Size n_rows) const {
+        const auto n = static_cast<double>(n_rows);
+        return integer_weights ? std::max(total_weight, n) : n;
+    }
 
     /// values (n_outputs, n); row_weights (n,) or null
     void set(const double* values, Size n_outputs, const double* row_weights, Size n);

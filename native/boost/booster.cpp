@@ -8,7 +8,7 @@
 #include "boost/boosted_grower.hpp"
 #include "boost/gradient_quantizer.hpp"
 #include "boost/leaf_quantiles.hpp"
-#include "core/exponential.hpp"
+#include "boost/leaf_values.hpp"
 #include "core/random.hpp"
 
 namespace spinney {
@@ -32,6 +32,8 @@ class TreeBooster final : public Booster {
         scores_.assign(n_scores, std::vector<double>(n));
         for (Size r = 0; r < n; ++r)
             for (Size k = 0; k < n_scores; ++k) scores_[k][r] = scores[r * n_scores + k];
+        score_columns_.clear();
+        for (const auto& column : scores_) score_columns_.push_back(column.data());
         gradient_.resize(n);
         hessian_.resize(n);
         ready_ = true;
@@ -98,11 +100,6 @@ class TreeBooster final : public Booster {
     Size n_rows() const override { return table_.x.n_rows; }
 
   private:
-    /// Sums over the rows of a leaf, as real numbers.
-    struct LeafSums {
-        double gradient = 0, hessian = 0, weight = 0;
-    };
-
     void require_rows() const {
         if (!ready_) throw std::invalid_argument("call set_rows first; an interrupted booster has no rows");
     }
@@ -115,7 +112,7 @@ class TreeBooster final : public Booster {
     LossRows loss_rows() const {
         return {target_.y.data(), target_.y.size() / table_.x.n_rows,
                 table_.x.n_rows,  target_.weights_or_null(),
-                scores_,          log_sum_exp_.data()};
+                score_columns_,   log_sum_exp_.data()};
     }
 
     /// Sum over chunks in their order, for any number of threads.
@@ -142,7 +139,7 @@ class TreeBooster final : public Booster {
         log_sum_exp_.resize(table_.x.n_rows);
         Pool::shared().parallel_for(o_.n_threads, table_.n_chunks(), [&](Size c, int) {
             const Size begin = c * kChunkRows;
-            compute_log_sum_exp(log_sum_exp_.data(), scores_, begin, begin + table_.chunk_size(c));
+            compute_log_sum_exp(log_sum_exp_.data(), score_columns_, begin, begin + table_.chunk_size(c));
         });
     }
 
@@ -175,9 +172,6 @@ class TreeBooster final : public Booster {
         });
     }
 
-    /// The deviation of the noise on split scores: random_strength times that of the gradients. As in
-    /// CatBoost it fades once the sum of the learning rates of the rounds exceeds the logarithm of the number
-    /// of rows.
     double score_noise() {
         const GradientSums sums = sum_chunks([&](Size begin, Size end) {
             GradientSums out;
@@ -188,19 +182,13 @@ class TreeBooster final : public Booster {
             }
             return out;
         });
-        const double shrinkage = exp_same_bits(-o_.learning_rate * static_cast<double>(round_));
-        const double rest = target_.n_counted() * shrinkage;
-        return o_.random_strength * std::sqrt(sums.gradient / sums.hessian) * rest / (1 + rest);
+        return noise_deviation(o_, round_, target_.n_counted(), sums.gradient, sums.hessian);
     }
-
-    /// With GOSS and MVS, which draw large gradients more often, a leaf is fitted to all rows: the sample
-    /// served to find the splits.
-    bool fits_all_rows() const { return o_.sampling == Sampling::goss || o_.sampling == Sampling::mvs; }
 
     /// Sum unscaled gradients and hessians per leaf, in row order.  -> (n_leaves,)
     std::vector<LeafSums> sum_leaves(const BoostedTree& tree, const BoostRows& rows) {
         const Size n_leaves = tree.leaves.size(), n_chunks = table_.n_chunks();
-        const bool all = fits_all_rows();
+        const bool all = fits_all_rows(o_);
         std::vector<LeafSums> parts(n_chunks * n_leaves), out(n_leaves);
         Pool::shared().parallel_for(o_.n_threads, n_chunks, [&](Size c, int) {
             const LocalRow* ids = rows.ids.data() + c * kChunkRows;
@@ -238,31 +226,15 @@ class TreeBooster final : public Booster {
         }
     }
 
-    /// Bound of a Newton step in the raw score, for losses whose hessian depends on it: a few rows with
-    /// hessians near zero (a rare class of a softmax, the tail of a gamma loss) would otherwise make a leaf
-    /// of any size.
-    static constexpr double kMaxStep = 4;
-
-    /// The Newton step of a leaf. Where the hessian is below the minimum there is none: a root that was not
-    /// split, or, without a penalty, a leaf of a symmetric tree, whose level is split as a whole.
-    double newton_step(const LeafSums& sums, bool is_root, LossName loss) const {
-        if (is_root && sums.hessian < o_.min_hessian) return 0;
-        if (o_.symmetric() && sums.hessian + o_.l2_regularization < o_.min_hessian) return 0;
-        const double step = -sums.gradient / (sums.hessian + o_.l2_regularization);
-        if (!std::isfinite(step)) return 0;
-        return loss == LossName::squared ? step : std::clamp(step, -kMaxStep, kMaxStep);
-    }
-
     /// Leaf values, learning rate included: a Newton step, or a quantile of the residuals.  -> (n_leaves,)
     std::vector<double> fit_leaves(const BoostedTree& tree, const BoostRows& rows,
                                    const std::vector<LeafSums>& sums, Size k, const Loss& loss) {
         std::vector<double> out(tree.leaves.size());
-        const bool by_quantile = loss.name == LossName::absolute || loss.name == LossName::quantile ||
-                                 loss.name == LossName::huber;
+        const bool by_quantile = fits_quantiles(loss.name);
         Pool::shared().parallel_for(by_quantile ? o_.n_threads : 1, out.size(), [&](Size i, int) {
             const BoostNode& leaf = tree.nodes[static_cast<Size>(tree.leaves[i])];
             const double value = by_quantile ? fit_quantile(tree, rows, leaf, k, loss)
-                                             : newton_step(sums[i], out.size() == 1, loss.name);
+                                             : newton_step(o_, sums[i], out.size() == 1, loss.name);
             out[i] = o_.learning_rate * std::clamp(value, leaf.lower, leaf.upper);
         });
         return out;
@@ -283,7 +255,7 @@ class TreeBooster final : public Booster {
                 }
             };
             add(range.begin, range.end);
-            if (fits_all_rows()) add(range.out_begin, range.out_end);
+            if (fits_all_rows(o_)) add(range.out_begin, range.out_end);
         }
         if (loss.name == LossName::huber) return huber_step(residuals, loss.parameter(k));
         return weighted_quantile(residuals, loss.name == LossName::absolute ? 0.5 : loss.parameter(k));
@@ -303,33 +275,6 @@ class TreeBooster final : public Booster {
         });
     }
 
-    /// The value of an inner node is the weighted mean of its leaves; its impurity is the gain of its split.
-    static FlatTree flatten(BoostedTree& tree, const std::vector<LeafSums>& sums,
-                            const std::vector<double>& values) {
-        std::vector<double> value(tree.nodes.size(), 0.0), weight(tree.nodes.size(), 0.0);
-        for (Size i = 0; i < values.size(); ++i) {
-            value[static_cast<Size>(tree.leaves[i])] = values[i];
-            weight[static_cast<Size>(tree.leaves[i])] = sums[i].weight;
-        }
-        // Children come after their parents.
-        for (Size i = tree.nodes.size(); i-- > 0;) {
-            GrownNode& n = tree.fragment.nodes[i];
-            n.n_samples = static_cast<std::int64_t>(tree.nodes[i].n_rows);
-            if (n.n_children == 0) continue;
-            const Size a = static_cast<Size>(n.first_child), b = a + 1;
-            weight[i] = weight[a] + weight[b];
-            value[i] = weight[i] > 0 ? value[a] + (value[b] - value[a]) * (weight[b] / weight[i]) : value[a];
-        }
-        FlatTree out;
-        for (const NodeRef& place : lay_out(out, std::vector<Fragment>{std::move(tree.fragment)})) {
-            const auto i = static_cast<Size>(place.node);
-            out.value.push_back(value[i]);
-            out.weight.push_back(weight[i]);
-            out.impurity.push_back(out.kind[out.impurity.size()] ? tree.nodes[i].gain : 0.0);
-        }
-        return out;
-    }
-
     BoostOptions o_;
     PhaseTimes times_;
     BoostTable table_;
@@ -339,6 +284,7 @@ class TreeBooster final : public Booster {
     std::uint64_t round_;
     bool ready_ = false;
     std::vector<std::vector<double>> scores_;  // (n_scores,) of (n_rows,)
+    std::vector<const double*> score_columns_;
     std::vector<double> gradient_, hessian_, log_sum_exp_;
 };
 

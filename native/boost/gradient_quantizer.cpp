@@ -85,18 +85,17 @@ BoostRows& GradientQuantizer::quantize(const double* gradient, const double* hes
     return rows_;
 }
 
-/// Choose the finest powers of two for which no sum overflows its 32 bits.
-void GradientQuantizer::set_units(const GradientSums& sums) {
+GradientScales choose_scales(const GradientSums& sums, double slack) {
     const auto fit = [](double sum, double max) {
         if (!(sum > 0)) return 1.0;
         return std::ldexp(1.0, std::clamp(std::ilogb(max / sum), -1000, 1000));
     };
-    // Rounding adds up to half a unit per row to gradients, and up to one to hessians, which are at least 1.
-    const auto n_rows = static_cast<double>(table_.x.n_rows);
-    const double slack = target_.integer_weights ? std::max(target_.total_weight, n_rows) : n_rows;
-    gradient_scale_ = fit(sums.gradient, 0x1.0p31 - 2 - slack);
-    hessian_scale_ = fit(sums.hessian, 0x1.0p32 - 2 - slack);
-    rows_.units = {1 / gradient_scale_, 1 / hessian_scale_};
+    return {fit(sums.gradient, 0x1.0p31 - 2 - slack), fit(sums.hessian, 0x1.0p32 - 2 - slack)};
+}
+
+void GradientQuantizer::set_units(const GradientSums& sums) {
+    scale_ = choose_scales(sums, target_.rounding_slack(table_.x.n_rows));
+    rows_.units = {1 / scale_.gradient, 1 / scale_.hessian};
 }
 
 /// Quantize a chunk in which every row counts once.
@@ -108,8 +107,8 @@ GradientQuantizer::Ratios GradientQuantizer::quantize_all(Size chunk) {
     for_registers(begin, begin + n, [&](Size r, Size m, Size) {
         // Adding 1.5 · 2^52 rounds to an integer, which is then in the low bits.
         constexpr double rounder = 0x1.8p52;
-        const Register g = load_register(gradient_ + r, m) * gradient_scale_ + rounder;
-        Register h = load_register(hessian_ + r, m) * hessian_scale_ + rounder;
+        const Register g = load_register(gradient_ + r, m) * scale_.gradient + rounder;
+        Register h = load_register(hessian_ + r, m) * scale_.hessian + rounder;
         h = where(h < rounder + 1, every<Register>(rounder + 1), h);
         const StatRegister zero = detail::bits_of(every<Register>(rounder));
         store_register(rows_.packed.data() + r,
@@ -138,8 +137,8 @@ GradientQuantizer::Ratios GradientQuantizer::quantize_some(Size chunk) {
         const bool repeated = target_.integer_weights && m == 1.0;
         const double inside = repeated ? 1.0 : w * m;
         const Stat outside = repeated ? static_cast<Stat>(w) : 1;
-        const Stat g = outside * std::llrint(inside * gradient_[r] * gradient_scale_);
-        const Stat h = outside * std::max<Stat>(1, std::llrint(inside * hessian_[r] * hessian_scale_));
+        const Stat g = outside * std::llrint(inside * gradient_[r] * scale_.gradient);
+        const Stat h = outside * std::max<Stat>(1, std::llrint(inside * hessian_[r] * scale_.hessian));
         rows_.packed[r] = pack(g, h);
         out.add(static_cast<double>(h) /
                 (rows_.weights.empty() ? 1.0 : static_cast<double>(rows_.weights[r])));

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "boost/boosted_tree.hpp"
+#include "boost/gradient_scales.hpp"
 #include "boost/row_sampling.hpp"
 
 namespace spinney {
@@ -34,7 +35,7 @@ class GradientQuantizer {
     const BoostOptions& o_;
     const BoostTarget& target_;
     const double *gradient_ = nullptr, *hessian_ = nullptr;
-    double gradient_scale_ = 1, hessian_scale_ = 1;
+    GradientScales scale_;
     std::vector<double>
         multiplier_;  // (n_rows,) when rows are drawn: 0 not drawn, else how many it stands for
     BoostRows rows_;

@@ -158,7 +158,7 @@ GradientSums write_gradients(const LossRows& rows, Size begin, Size end, double*
 
 GradientSums compute_gradients(const Loss& loss, const LossRows& rows, Size k, Size begin, Size end,
                                double* gradient, double* hessian) {
-    const double *y = rows.output(k), *s = rows.scores[k].data(), *z = rows.log_sum_exp;
+    const double *y = rows.output(k), *s = rows.scores[k], *z = rows.log_sum_exp;
     if (loss.name == LossName::softmax) {
         const SoftmaxLoss softmax{static_cast<double>(k)};
         return write_gradients(rows, begin, end, gradient, hessian, [=](Size r, Size n) {
@@ -173,14 +173,14 @@ GradientSums compute_gradients(const Loss& loss, const LossRows& rows, Size k, S
     });
 }
 
-void compute_log_sum_exp(double* out, std::span<const std::vector<double>> scores, Size begin, Size end) {
+void compute_log_sum_exp(double* out, std::span<const double* const> scores, Size begin, Size end) {
     for_registers(begin, end, [&](Size r, Size n, Size) {
-        Register max = load_register(scores[0].data() + r, n), sum{};
-        for (const auto& one : scores) {
-            const Register s = load_register(one.data() + r, n);
+        Register max = load_register(scores[0] + r, n), sum{};
+        for (const double* one : scores) {
+            const Register s = load_register(one + r, n);
             max = where(s > max, s, max);
         }
-        for (const auto& one : scores) sum += exp_same_bits(load_register(one.data() + r, n) - max);
+        for (const double* one : scores) sum += exp_same_bits(load_register(one + r, n) - max);
         store_register(out + r, max + log_same_bits(sum), n);
     });
 }

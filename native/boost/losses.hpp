@@ -41,16 +41,21 @@ struct GradientSums {
     double gradient = 0, hessian = 0;
 };
 
+/// Sums over the rows of a leaf, as real numbers.
+struct LeafSums {
+    double gradient = 0, hessian = 0, weight = 0;
+};
+
 /// Smaller hessians are raised to this: every row has one.
 inline constexpr double kMinHessian = 1e-16;
 
 /// Targets, weights and raw scores, borrowed.
 struct LossRows {
-    const double* y;                              // (n_outputs, n_rows)
-    Size n_outputs, n_rows;                       // 1 output, or one per score
-    const double* weights;                        // (n_rows,), null: all ones
-    std::span<const std::vector<double>> scores;  // (n_scores,) of (n_rows,)
-    const double* log_sum_exp;                    // (n_rows,), softmax only
+    const double* y;                        // (n_outputs, n_rows)
+    Size n_outputs, n_rows;                 // 1 output, or one per score
+    const double* weights;                  // (n_rows,), null: all ones
+    std::span<const double* const> scores;  // (n_scores,) of (n_rows,)
+    const double* log_sum_exp;              // (n_rows,), softmax only
 
     const double* output(Size k) const { return n_outputs == 1 ? y : y + k * n_rows; }
 };
@@ -61,7 +66,7 @@ GradientSums compute_gradients(const Loss& loss, const LossRows& rows, Size k, S
                                double* gradient, double* hessian);
 
 /// Write ln Σ e^score of rows [begin, end).  out (n_rows,)
-void compute_log_sum_exp(double* out, std::span<const std::vector<double>> scores, Size begin, Size end);
+void compute_log_sum_exp(double* out, std::span<const double* const> scores, Size begin, Size end);
 
 /// The loss of one row, without its weight; the mean over several outputs.
 double loss_of_row(const Loss& loss, const LossRows& rows, Size row);

@@ -81,9 +81,9 @@ void NodeHistograms::finish(BoostNode& built, BoostNode* other) {
     set_finished();
 }
 
-std::unique_ptr<Stat[]> NodeHistograms::copy(const BoostNode& root) {
+std::unique_ptr<Stat[]> NodeHistograms::copy(const Stat* histogram) {
     std::unique_ptr<Stat[]> out = pool_.acquire_as_left();
-    std::copy_n(root.histogram.get(), table_.histogram_size(), out.get());
+    std::copy_n(histogram, table_.histogram_size(), out.get());
     return out;
 }
 

@@ -44,8 +44,8 @@ class NodeHistograms {
     /// All threads' parts are merged.
     void set_finished() { in_parts_ = false; }
 
-    /// The histogram of all rows, which is that of the nodes of any level together.
-    std::unique_ptr<Stat[]> copy(const BoostNode& root);
+    /// A copy of a histogram, such as that of all rows, which is that of the nodes of any level together.
+    std::unique_ptr<Stat[]> copy(const Stat* histogram);
 
     /// Bins of one column, out of those of its bundle; valid until the thread's next call.  total: of the
     /// node

@@ -31,6 +31,9 @@ class ChunkPartition {
     void split(ChunkRange* left, ChunkRange* right, const ChunkRange* from, Size n_chunks, LocalRow* ids,
                const std::uint8_t* codes, int n_threads);
 
+    /// Per bin code, 1: it goes left.
+    const std::array<std::uint8_t, kBundleBins>& sides() const { return goes_left_; }
+
   private:
     LocalRow split_list(LocalRow* ids, Size begin, Size end, const std::uint8_t* codes, int thread);
 

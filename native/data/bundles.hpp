@@ -54,6 +54,17 @@ struct Bundles {
 /// Give every column a bundle, shared where possible with neighbours among the columns of few values.
 Bundles make_bundles(const CodeMatrix& x);
 
+/// Give every column a bundle of its own.
+inline Bundles bundle_each(const CodeMatrix& x) {
+    Bundles out;
+    for (std::uint32_t j = 0; j < x.columns.size(); ++j) {
+        out.bundles.push_back({{j}, {}, Size{x.columns[j].n_bins} + 1});
+        out.place_of.emplace_back(j, 0);
+    }
+    out.codes.resize(x.columns.size());
+    return out;
+}
+
 /// A column's own histogram from that of its shared bundle.  out (n_out,), cleared here; total: of the node
 inline void unpack(Stat* out, Size n_out, const SharedColumn& column, const Stat* bins, Stat total) {
     std::fill_n(out, n_out, 0);

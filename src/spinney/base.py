@@ -80,8 +80,9 @@ class Estimator(BaseEstimator, Persistent, metaclass=_EstimatorType, persistent_
 
     - declares its parameters by `parameters`;
     - lists the rules of its parameters in `_parameter_rules`, and calls `_check_params` first in ``fit``;
-    - lists its fitted attributes in `_required_attributes` (always there after a fit), `_state_attributes`
-      (sometimes) and `_transient_attributes` (computed by `_derived`, not saved), see `Persistent`;
+    - lists all its fitted attributes in `_required_attributes` (always there after a fit),
+      `_state_attributes` (sometimes) and `_transient_attributes` (computed by `_derived`, not saved), see
+      `Persistent`;
     - ends ``fit`` by ``return self._set_fitted(...)``;
     - has a rule for every fitted attribute whose name others share in `core/fitted_rules.py`, and checks in
       `_check_fitted` that the fitted attributes of a model file agree with each other.
@@ -121,11 +122,13 @@ class Estimator(BaseEstimator, Persistent, metaclass=_EstimatorType, persistent_
         check_parameters(type(self).__name__, vars(self), self._parameter_rules)
 
     def _unfitted_attributes(self) -> dict[str, Any]:
-        """Return the attributes that do not come from a fit: parameters, and those scikit-learn adds."""
+        """Return the attributes that do not come from a fit of this class.
+
+        They are parameters, those that scikit-learn adds, and those of classes that users derive, whose
+        ``fit`` may set ``scaler_`` before it calls the inherited one.
+        """
         names = _fitted_names(type(self))
-        return {
-            name: value for name, value in vars(self).items() if name not in names and not name.endswith("_")
-        }
+        return {name: value for name, value in vars(self).items() if name not in names}
 
     def _fitted_attributes(self) -> dict[str, Any]:
         """Return the attributes that come from a fit, derived ones included."""

@@ -2,6 +2,7 @@
 
 import math
 
+import joblib
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -354,3 +355,18 @@ def test_labels_of_any_kind_and_frames_for_y():
         model = sp.AdaBoostClassifier(n_estimators=5).fit(X, labels)
         assert_array_equal(model.classes_, np.unique(labels))
         assert model.predict(X).dtype == model.classes_.dtype
+
+
+def _joblib_settings():
+    backend, n_jobs = joblib.parallel.get_active_backend()
+    return type(backend), n_jobs
+
+
+def test_stages_of_two_ensembles_in_turn_leave_the_settings_of_joblib_alone():
+    X, y = np.arange(20.0)[:, None], np.arange(20) % 2
+    member = LogisticRegression()
+    first, second = (sp.AdaBoostClassifier(member, n_estimators=3, n_jobs=3).fit(X, y) for _ in range(2))
+    before = _joblib_settings()
+    for _ in zip(first.staged_predict(X), second.staged_predict(X), strict=True):
+        assert _joblib_settings() == before
+    assert _joblib_settings() == before

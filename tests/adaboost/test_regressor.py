@@ -82,8 +82,6 @@ def test_any_estimator_and_any_table():
     assert model.fit(X, y).score(X, y) > 0.8
     with pytest.raises(ValueError, match="not a regressor"):
         sp.AdaBoostRegressor(sp.DecisionTreeClassifier()).fit(X, y)
-    with pytest.raises(ValueError, match="2 outputs"):
-        sp.AdaBoostRegressor().fit(X, np.stack([y, y], axis=1))
     X, y, weights = mixed_data("regressor")
     model = sp.AdaBoostRegressor(n_estimators=8).fit(X, y, weights)
     same = sp.AdaBoostRegressor(n_estimators=8).fit(pl.from_pandas(X), y, weights)

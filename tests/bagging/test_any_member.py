@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.feature_selection import SelectKBest
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -136,3 +137,53 @@ def test_float32_and_float64_of_the_same_values_give_the_same_file(learner):
     X = RNG.normal(size=(60, 3)).astype(np.float32)
     y = (X[:, 0] > 0).astype(int)
     assert dumps(learner.fit(X, y)) == dumps(learner.fit(X.astype(np.float64), y))
+
+
+class Selecting(sp.DecisionTreeClassifier):
+    """Selects features in its fit, before it calls the inherited one, without regard to weights."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.selection_ = SelectKBest(k=5).fit(X, y)
+        return super().fit(self.selection_.transform(X), y, sample_weight)
+
+    def predict_proba(self, X):
+        return super().predict_proba(self.selection_.transform(X))
+
+
+class SelectingLogistic(ClassifierMixin, BaseEstimator):
+    """The same within an estimator of a user."""
+
+    def fit(self, X, y, sample_weight=None):
+        model = make_pipeline(SelectKBest(k=5), sp.LogisticRegression())
+        self.model_ = model.fit(X, y, logisticregression__sample_weight=sample_weight)
+        self.classes_ = self.model_.classes_
+        return self
+
+    def predict(self, X):
+        return self.model_.predict(X)
+
+    def predict_proba(self, X):
+        return self.model_.predict_proba(X)
+
+
+@pytest.mark.parametrize("member", [Selecting(max_depth=3), SelectingLogistic()], ids=["subclass", "own"])
+def test_classes_of_users_get_the_rows_of_the_bag(member):
+    X, y = np.random.default_rng(1).normal(size=(60, 1000)), np.arange(60) % 2  # noise
+    bagging = sp.BaggingClassifier(member, 15, oob_score=True, random_state=0).fit(X, y)
+    assert bagging.oob_score_ < 0.65  # above 0.75 if features are selected on all rows
+
+
+def test_out_of_bag_early_stopping_gives_classes_of_users_the_rows_of_the_bag():
+    seen = []
+
+    class Counting(sp.GradientBoostingClassifier):
+        def fit(self, X, y, sample_weight=None, eval_set=None):
+            seen.append((len(X), len(eval_set[0])))
+            return super().fit(X, y, sample_weight, eval_set=eval_set)
+
+    X, y = RNG.normal(size=(50, 2)), np.arange(50) % 2
+    model = sp.BaggingClassifier(
+        Counting(n_estimators=3), 2, oob_early_stopping=True, max_samples=30, bootstrap=False, random_state=0
+    ).fit(X, y)
+    assert seen == [(30, 20)] * 2
+    assert all(len(rows) == 30 for rows in model.estimators_samples_)

@@ -31,7 +31,9 @@ class Witness(ClassifierMixin, BaseEstimator):
 
 
 class WeighedWitness(Witness):
-    """Remember also the weights."""
+    """Remember also the weights; counts as one of scikit-learn's, whose weights are as good as rows."""
+
+    __module__ = "sklearn.witness"
 
     def fit(self, X, y, sample_weight=None):
         super().fit(X, y)
@@ -43,13 +45,21 @@ X = np.arange(24.0).reshape(8, 3)
 Y = np.array(list("aabbccdd"))
 
 
+class UserWitness(WeighedWitness):
+    """Takes weights, but who knows what it does with them."""
+
+    __module__ = __name__
+
+
+@pytest.mark.parametrize("witness", [Witness, UserWitness])
 @pytest.mark.parametrize("bootstrap", [True, False])
-def test_without_weights_the_rows_themselves_are_taken(bootstrap):
-    model = sp.BaggingClassifier(Witness(), bootstrap=bootstrap, max_samples=5, random_state=0).fit(X, Y)
+def test_without_weights_the_rows_themselves_are_taken(bootstrap, witness):
+    model = sp.BaggingClassifier(witness(), bootstrap=bootstrap, max_samples=5, random_state=0).fit(X, Y)
     for member, rows in zip(model.estimators_, model.estimators_samples_, strict=True):
         assert len(rows) == 5
         assert_array_equal(member.X_, X[rows])
         assert_array_equal(member.y_, Y[rows])
+        assert member.weight_ is None
     assert len({tuple(rows) for rows in model.estimators_samples_}) > 1
 
 
@@ -74,6 +84,10 @@ def test_weights_without_replacement_are_handed_on():
     model = sp.BaggingClassifier(WeighedWitness(), bootstrap=False, max_samples=0.5, random_state=0)
     for member, rows in zip(model.fit(X, Y, weights), model.estimators_samples_, strict=True):
         assert_array_equal(member.weight_, np.where(np.isin(np.arange(8), rows), weights, 0.0))
+    model = sp.BaggingClassifier(UserWitness(), bootstrap=False, max_samples=0.5, random_state=0)
+    for member, rows in zip(model.fit(X, Y, weights), model.estimators_samples_, strict=True):
+        assert_array_equal(member.X_, X[rows])
+        assert_array_equal(member.weight_, weights[rows])
     with pytest.raises(InputError, match="Witness does not support sample weights"):
         sp.BaggingClassifier(Witness(), bootstrap=False).fit(X, Y, weights)
     # Integer weights are counts, which rows can show.

@@ -226,3 +226,63 @@ def test_ensembles_of_trees_have_a_length():
 
 def test_forests_have_the_tree_that_they_copy():
     assert sp.RandomForestClassifier(max_depth=3).estimator.max_depth == 3
+
+
+def _reversed(base, method, **params):
+    """An estimator of a class that reverses the order of the classes in one method of its base class."""
+
+    def overridden(self, X):
+        given = getattr(super(Reversed, self), method)(X)
+        return -given if given.ndim == 1 else given[:, ::-1]
+
+    Reversed = type("Reversed", (base,), {method: overridden})
+    return Reversed(**params)
+
+
+@pytest.mark.parametrize(
+    ("base", "method", "params"),
+    [
+        (sp.RandomForestClassifier, "predict_proba", {"n_estimators": 3, "random_state": 0}),
+        (sp.ExtraTreesClassifier, "predict_proba", {"n_estimators": 3, "random_state": 0}),
+        (sp.BaggingClassifier, "predict_proba", {"random_state": 0}),
+        (sp.VotingClassifier, "predict_proba", {"estimators": [("tree", TREE)], "voting": "soft"}),
+        (sp.EnsembleSelectionClassifier, "predict_proba", {"estimators": [("tree", TREE)]}),
+        (sp.LogisticRegression, "decision_function", {}),
+        (sp.LinearSVC, "decision_function", {}),
+        (sp.LinearDiscriminantAnalysis, "decision_function", {}),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_overridden_probabilities_and_decisions_decide_the_class(base, method, params):
+    model = _reversed(base, method, **params).fit(X, Y)
+    assert model.score(X, Y) < 0.2
+    assert base(**params).fit(X, Y).score(X, Y) > 0.8
+
+
+@pytest.mark.parametrize("base", [sp.DecisionTreeRegressor, sp.RandomForestRegressor, sp.Ridge, sp.SVR])
+def test_a_subclass_may_set_attributes_before_it_calls_the_inherited_fit(base):
+    class Scaled(base):
+        def fit(self, X, y):
+            self.scale_ = float(np.abs(X).max())
+            return super().fit(X / self.scale_, y)
+
+    assert Scaled().fit(X, Y).scale_ == 29.0
+
+
+@pytest.mark.parametrize("ranges", [pd.cut(X[:, 0], 4), pd.period_range("2024-01", periods=30, freq="M")])
+def test_intervals_and_periods_as_python_objects_are_the_same_categories(ranges):
+    column, objects = pd.DataFrame({"q": ranges}), pd.DataFrame({"q": pd.Series(ranges).astype(object)})
+    for table in (column, objects):
+        model = sp.DecisionTreeRegressor().fit(table, X[:, 0])
+        assert_array_equal(model.predict(objects), model.predict(column))
+        assert model.predict([{"q": ranges[0]}])[0] == model.predict(column)[0]
+
+
+def test_arrow_text_without_rows_has_no_predictions():
+    pa = pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"x": X[:, 0], "text": np.repeat(["a", "b"], 15)})
+    frame["text"] = frame["text"].astype(pd.ArrowDtype(pa.string()))
+    model = sp.DecisionTreeClassifier().fit(frame, Y)
+    assert model.predict(frame.iloc[:0]).shape == (0,)
+    empty = {"x": pa.chunked_array([], pa.float64()), "text": pa.chunked_array([], pa.string())}
+    assert model.predict(pa.table(empty)).shape == (0,)

@@ -152,10 +152,10 @@ def test_objects_beyond_float64_are_infinities(value):
         (object(), InputTypeError, "'object'"),
         (1j, InputError, "Complex data not supported"),
         (np.complex64(1), InputError, "Complex data not supported"),
-        (datetime.datetime(2020, 1, 1), InputError, "Convert the column to numbers"),
-        (datetime.timedelta(1), InputError, "Convert the column to numbers"),
-        (np.datetime64("2020-01-01"), InputError, "Convert the column to numbers"),
-        (np.timedelta64(1, "D"), InputError, "Convert the column to numbers"),
+        (datetime.datetime(2020, 1, 1), InputError, "Convert the column first"),
+        (datetime.timedelta(1), InputError, "Convert the column first"),
+        (np.datetime64("2020-01-01"), InputError, "Convert the column first"),
+        (np.timedelta64(1, "D"), InputError, "Convert the column first"),
     ],
 )
 def test_objects_that_are_no_values_are_named(value, error, match):

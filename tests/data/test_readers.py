@@ -178,8 +178,8 @@ def test_nothing_is_written_to_the_input():
         (pd.DataFrame({"a": [1j]}), "Complex data not supported in column 'a'"),
         (np.zeros(2, [("a", int), ("b", float)]), "structured array with the fields 'a', 'b'"),
         (np.zeros((2, 2), "V3"), "neither numbers nor text"),
-        (np.zeros((2, 2), "M8[D]"), "Convert the column to numbers"),
-        (np.zeros((2, 2), "m8[D]"), "Convert the column to numbers"),
+        (np.zeros((2, 2), "M8[D]"), "Convert the column first"),
+        (np.zeros((2, 2), "m8[D]"), "Convert the column first"),
         ([[1, 2], [3]], "Row 1 of X has 1 values where row 0 has 2"),
         ([np.ones(2), np.ones(3)], "same length"),
         (np.array([[1, 2], [3, np.inf]]), "infinity or a value too large.*column 1, row 1"),
@@ -258,7 +258,7 @@ def test_sparse_unseen_categories_are_found_at_once():
     [
         (
             pd.DataFrame({"day": pd.to_datetime(["2020-01-01"])}),
-            "column 'day'.*Convert the column to numbers",
+            "column 'day'.*Convert the column first",
         ),
         (pd.DataFrame({"day": [datetime.date(2020, 1, 1)]}), "column 'day', row 0.*Convert the column"),
         (pd.DataFrame({"day": pd.to_timedelta(["1D"])}), "column 'day'"),

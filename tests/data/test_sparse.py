@@ -55,6 +55,7 @@ DAMAGE: dict[str, tuple[str, Callable[[Any], None]]] = {
 DAMAGE["coo-index"] = ("coo", lambda m: m.coords[1].__setitem__(0, 10**8))
 DAMAGE["coo-negative"] = ("coo", lambda m: m.coords[0].__setitem__(0, -1))
 DAMAGE["lil-index"] = ("lil", lambda m: m.rows[0].__setitem__(0, 10**8))
+DAMAGE["lil-lengths"] = ("lil", lambda m: m.data[0].extend([1.0] * 50))
 DAMAGE["dok-index"] = ("dok", lambda m: m._dict.__setitem__((0, 10**8), 1.0))
 
 
@@ -65,7 +66,13 @@ def test_a_damaged_matrix_is_refused(name: str) -> None:
     damage(matrix)
     with pytest.raises(InputError, match="sparse matrix X is not valid"):
         checked_sparse(matrix)
-    for model in (sp.DecisionTreeClassifier(), sp.BaggingClassifier(n_estimators=2), sp.GaussianNB()):
+    for model in (
+        sp.DecisionTreeClassifier(),
+        sp.BaggingClassifier(n_estimators=2),
+        sp.HistGradientBoostingClassifier(max_iter=1),
+        sp.AdaBoostClassifier(sp.LogisticRegression(), n_estimators=1),
+        sp.GaussianNB(),
+    ):
         with pytest.raises((InputError, TypeError)):
             model.fit(matrix, Y)
 
@@ -85,3 +92,14 @@ def test_a_damaged_matrix_is_refused_at_predict() -> None:
     matrix.indices[0] = 10**8
     with pytest.raises(InputError, match="not valid"):
         model.predict(matrix)
+
+
+def test_damaged_labels_are_refused() -> None:
+    labels = sparse.csr_array(np.eye(4, dtype=int)[np.arange(len(DENSE)) % 4])
+    labels.indices[0] = 10**8
+    for model in (
+        sp.OneVsRestClassifier(sp.LogisticRegression()),
+        sp.ClassifierChain(sp.LogisticRegression()),
+    ):
+        with pytest.raises(InputError, match="sparse matrix y is not valid"):
+            model.fit(DENSE, labels)

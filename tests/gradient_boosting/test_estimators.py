@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from spinney import GradientBoostingClassifier, GradientBoostingRegressor
+from spinney import GradientBoostingClassifier, GradientBoostingRegressor, HistGradientBoostingRegressor
 from spinney.gradient_boosting.parameters import REGRESSION_LOSSES
 from spinney.losses import Loss
 from spinney.losses.losses import LOG, SquaredLoss, weighted_quantile
@@ -555,6 +555,12 @@ def test_a_parameter_of_another_loss_is_refused(params):
     name = next(name for name in params if name != "loss")
     with pytest.raises(ValueError, match=f"{name}=.* has no effect on the loss .*loss="):
         GradientBoostingRegressor(**params).fit([[0.0], [1.0]], [1.0, 2.0])
+
+
+def test_histogram_boosting_warns_of_a_quantile_of_another_loss():
+    X, y = np.arange(40.0)[:, None], np.arange(40.0)
+    with pytest.warns(UserWarning, match="quantile=0.9 has no effect on the loss 'squared_error'"):
+        HistGradientBoostingRegressor(quantile=0.9, max_iter=2).fit(X, y)
 
 
 @pytest.mark.parametrize("sampling", ["goss", "mvs"])

@@ -146,3 +146,14 @@ def test_batches_are_learned_as_by_scikit_learn(name):
     with pytest.raises(ValueError, match="classes must be passed on the first call"):
         getattr(sp, name)(sp.GaussianNB()).partial_fit(X, Y)
     assert not hasattr(getattr(sp, name)(sp.SVC()), "partial_fit")
+
+
+def test_a_chain_without_a_random_state_leaves_members_theirs():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 4))
+    Y = rng.integers(0, 2, (60, 2))
+    chain = sp.ClassifierChain(sp.RandomForestClassifier(3, random_state=0))
+    first, second = (chain.fit(X, Y).predict_proba(X) for _ in range(2))
+    assert_array_equal(first, second)
+    assert all(member.random_state == 0 for member in chain.estimators_)
+    assert sp.ClassifierChain(chain.estimator, random_state=1).fit(X, Y).estimators_[0].random_state != 0

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from copy import copy
 from dataclasses import field
+from functools import wraps
+from itertools import zip_longest
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from spinney.adaboost.members import (
@@ -28,10 +32,11 @@ from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Integer, Real, Rule, thread_count
 from spinney.core.progress import ProgressBar
 from spinney.data.splits import hold_out
+from spinney.data.target import read_target
 from spinney.data.weights import check_weights
 from spinney.io import require
 from spinney.members.base_estimators import AnyEstimator, CopiesEnsemble
-from spinney.members.tables import check_described, check_input, is_array
+from spinney.members.tables import check_described, check_input, count_training_rows, is_array
 
 Floats = NDArray[np.float64]
 
@@ -49,16 +54,129 @@ RULES: dict[str, tuple[Rule, ...]] = {
 }
 
 
+# ---- several outputs: one model for each ----
+
+
+class ModelPerOutput:
+    """Mixin of estimators that learn one output: a target of several is learned by one model for each.
+
+    The models are ``outputs_``, and a fitted ensemble has them instead of members.
+    """
+
+    _state_attributes: ClassVar[tuple[str, ...]] = ("outputs_",)
+
+    def _fit_outputs(self, X: Any, targets: NDArray[Any], **how: Any) -> list[Any]:
+        """Return a model per column of the targets; with ``warm_start`` the last fit is continued."""
+        estimator: Any = self
+        earlier = vars(self).get("outputs_") if estimator.warm_start else None
+        if estimator.warm_start and hasattr(self, "estimators_"):
+            earlier = []
+        if earlier is not None and len(earlier) != targets.shape[1]:
+            raise InputError(
+                "warm_start=True cannot continue a fit with another number of outputs",
+                fix="Fit with warm_start=False.",
+            )
+        new = [clone(self) for _ in range(targets.shape[1])] if earlier is None else list(map(copy, earlier))
+        params = estimator.get_params(deep=False)
+        return [
+            model.set_params(**params).fit(X, target, **how)
+            for model, target in zip(new, targets.T, strict=True)
+        ]
+
+    def _require_one_output(self) -> None:
+        """Raise InputError if the estimator was fitted to several outputs."""
+        if "outputs_" in vars(self):
+            raise InputError(
+                f"This {type(self).__name__} was fitted to several outputs, and one is needed here",
+                fix="Use one of the models in outputs_.",
+            )
+
+    def _check_outputs(self, models: Any) -> None:
+        """Raise CorruptModelFile unless models read from a file are one per output, of this class."""
+        require(type(models) is list and len(models) >= 2, "there are not several outputs")
+        for model in models:
+            valid = type(model) is type(self) and "outputs_" not in vars(model)
+            require(valid, "the model of an output is of another kind")
+            check_is_fitted(model)
+            require(model.n_features_in_ == models[0].n_features_in_, "the outputs have other features")
+
+
+def read_outputs(X: Any, y: Any) -> NDArray[Any] | None:
+    """Return a target of several columns, None if y has one output.
+
+    >>> read_outputs([[0.0], [1.0]], [1, 2]) is None, read_outputs([[0.0], [1.0]], [[1, 2], [3, 4]]).shape
+    (True, (2, 2))
+    """
+    try:
+        shape = np.shape(y)
+    except ValueError:  # rows of different lengths, which the reader of targets explains
+        return None
+    if len(shape) != 2 or shape[1] < 2:
+        return None
+    return read_target(y, count_training_rows(X))
+
+
+def per_output(join: Callable[[list[Any]], Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator of a method of X that joins the results of the models of several outputs, where there are."""
+
+    def decorate(method: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(method)
+        def called(self: Any, X: Any) -> Any:
+            models = vars(self).get("outputs_")
+            if models is None:
+                return method(self, X)
+            return join([getattr(model, method.__name__)(X) for model in models])
+
+        return called
+
+    return decorate
+
+
+def side_by_side(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return one column per output.
+
+    >>> side_by_side([np.array([1, 2]), np.array([3, 4])]).tolist()
+    [[1, 3], [2, 4]]
+    """
+    return np.stack(parts, axis=1)
+
+
+def scores_of_outputs(parts: Sequence[NDArray[Any]]) -> Any:
+    """Return one column of scores per output, a list of arrays if an output has several.
+
+    >>> scores_of_outputs([np.array([1.0]), np.array([3.0])]).tolist()
+    [[1.0, 3.0]]
+    """
+    return side_by_side(parts) if all(part.ndim == 1 for part in parts) else list(parts)
+
+
+def in_stages(join: Callable[[list[Any]], Any]) -> Callable[[Sequence[Iterator[Any]]], Iterator[Any]]:
+    """Return a function that joins iterators over rounds; an output that has ended keeps its last value.
+
+    >>> list(in_stages(list)([iter([1, 2]), iter([5])]))
+    [[1, 5], [2, 5]]
+    """
+
+    def joined(parts: Sequence[Iterator[Any]]) -> Iterator[Any]:
+        last: list[Any] = []
+        for values in zip_longest(*parts):
+            last = [new if new is not None else old for new, old in zip_longest(values, last)]
+            yield join(last)
+
+    return joined
+
+
+# ---- the estimators ----
+
+
 @parameters
-class _BaseAdaBoost(CopiesEnsemble, Estimator):
+class _BaseAdaBoost(ModelPerOutput, CopiesEnsemble, Estimator):
     """Ensemble of members, each with a weight and an error."""
 
-    _required_attributes: ClassVar[tuple[str, ...]] = (
-        "estimators_",
-        "estimator_weights_",
-        "estimator_errors_",
-    )
+    # What a fit of one output has; that of several has outputs_.
+    _single_attributes: ClassVar[tuple[str, ...]] = ("estimators_", "estimator_weights_", "estimator_errors_")
     _state_attributes: ClassVar[tuple[str, ...]] = (
+        *_single_attributes,
         "estimator_",
         "n_features_in_",
         "feature_names_in_",
@@ -79,6 +197,7 @@ class _BaseAdaBoost(CopiesEnsemble, Estimator):
     verbose: int = 0
     n_jobs: int | None = None
 
+    outputs_: list[Any] = field(init=False)
     estimator_weights_: Floats = field(init=False)
     estimator_errors_: Floats = field(init=False)
 
@@ -96,8 +215,8 @@ class _BaseAdaBoost(CopiesEnsemble, Estimator):
         X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
             Features, in any form that the members accept. Spinney's trees accept arrays, sparse matrices and
             data frames, with missing values and columns of text.
-        y : array-like of shape (n_rows,)
-            Class labels or target values.
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+            Class labels or target values. Several outputs are learned by one model each, in ``outputs_``.
         sample_weight : array-like of shape (n_rows,) or None, default=None
             Row weights. Rows of weight 0 are ignored.
 
@@ -113,6 +232,11 @@ class _BaseAdaBoost(CopiesEnsemble, Estimator):
         ['a']
         """
         self._check_params()
+        targets = read_outputs(X, y)
+        if targets is not None:
+            models = self._fit_outputs(X, targets, sample_weight=sample_weight)
+            described = {name: vars(models[0]).get(name) for name in ("n_features_in_", "feature_names_in_")}
+            return self._set_fitted(outputs_=models, **described)
         n_earlier = self._check_rounds()
         members = open_members(self._base_estimator(), X, self._resamples(), self._threads())
         rounds, held_out, fitted = self._start(members, y, sample_weight)
@@ -163,6 +287,8 @@ class _BaseAdaBoost(CopiesEnsemble, Estimator):
 
     def _check_rounds(self) -> int:
         """Return the number of rounds of the last fit to keep."""
+        if self.warm_start:
+            self._require_one_output()
         if not self.warm_start or not hasattr(self, "estimators_"):
             return 0
         if self.n_estimators < len(self.estimators_):
@@ -211,8 +337,10 @@ class _BaseAdaBoost(CopiesEnsemble, Estimator):
 
     @property
     def feature_importances_(self) -> Floats:
-        """Weighted mean of the importances of the members.  (n_features,)"""
+        """Weighted mean of the importances of the members, and mean over outputs.  (n_features,)"""
         check_is_fitted(self)
+        if "outputs_" in vars(self):
+            return np.asarray(np.mean([model.feature_importances_ for model in self.outputs_], axis=0))
         members = self._members()
         if not all(hasattr(member, "feature_importances_") for member in members):
             raise AttributeError(
@@ -223,6 +351,11 @@ class _BaseAdaBoost(CopiesEnsemble, Estimator):
             weights = np.ones(len(members))
         importances = np.array([member.feature_importances_ for member in members])
         return np.asarray(weights @ importances / weights.sum())
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
 
     # ---- model files ----
 
@@ -242,6 +375,14 @@ class _BaseAdaBoost(CopiesEnsemble, Estimator):
 
     def _check_fitted(self) -> None:
         check_described(self)
+        fitted = vars(self)
+        if "outputs_" in fitted:
+            self._check_outputs(fitted["outputs_"])
+            require(self.outputs_[0].n_features_in_ == self.n_features_in_, "an output has other features")
+            require("estimators_" not in fitted, "there are members beside outputs")
+            return
+        for name in self._single_attributes:
+            require(name in fitted, f"a {type(self).__name__} has no {name!r}")
         rounds = self.estimators_
         require(type(rounds) is list and len(rounds) > 0, "the ensemble has no members")
         for values in (self.estimator_weights_, self.estimator_errors_):

@@ -14,7 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from spinney.adaboost import algorithms
 from spinney.adaboost.algorithms import Algorithm, find_algorithm
-from spinney.adaboost.base import RULES, _BaseAdaBoost
+from spinney.adaboost.base import (
+    RULES,
+    _BaseAdaBoost,
+    in_stages,
+    per_output,
+    scores_of_outputs,
+    side_by_side,
+)
 from spinney.adaboost.members import Members, StumpTables, Task, flatten, predict_members
 from spinney.adaboost.rounds import (
     LOSSES,
@@ -90,9 +97,9 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
+    classes_ : ndarray of shape (n_classes,), or list of such arrays with several outputs
         Class labels in ascending order.
-    n_classes_ : int
+    n_classes_ : int, or list of int with several outputs
         Number of classes.
     algorithm_ : str
         Algorithm of the fit.
@@ -109,6 +116,8 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
         Error of the held-out rows after every round, dropped rounds included; only with `early_stopping`.
     feature_importances_ : ndarray of shape (n_features,)
         Weighted mean of the importances of the members, if they have importances.
+    outputs_ : list of estimators
+        One fitted model per output, instead of the members, if y has several outputs.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -128,8 +137,8 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
         "algorithm": (OneOf(*algorithms.NAMES),),
         "ledger": (OneOf(False, True, "full"),),
     }
-    _required_attributes = ("classes_", "algorithm_")
-    _state_attributes = ("ledger_",)
+    _single_attributes = ("estimators_", "estimator_weights_", "estimator_errors_", "classes_", "algorithm_")
+    _state_attributes = ("classes_", "algorithm_", "ledger_")
     _transient_attributes = ("n_classes_", "_tables")
 
     algorithm: Literal["samme", "discrete", "samme.r", "real", "gentle", "logit"] = "samme"
@@ -182,6 +191,9 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
     # ---- fitted state ----
 
     def _derived(self, fitted: Mapping[str, Any]) -> dict[str, Any]:
+        if "outputs_" in fitted:
+            classes = [model.classes_ for model in fitted["outputs_"]]
+            return {"classes_": classes, "n_classes_": [len(labels) for labels in classes]}
         classes = fitted["classes_"]
         members, weights = flatten(fitted["estimators_"]), fitted["estimator_weights_"]
         algorithm = find_algorithm(fitted["algorithm_"], len(classes), self.learning_rate)
@@ -192,6 +204,8 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
 
     def _check_fitted(self) -> None:
         super()._check_fitted()
+        if "outputs_" in vars(self):
+            return
         classes = self.classes_
         check_labels(classes)
         require(self.algorithm_ in algorithms.NAMES, "the algorithm is not known")
@@ -225,6 +239,7 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
 
     def _fitted_algorithm(self) -> Algorithm:
         check_is_fitted(self)
+        self._require_one_output()
         return find_algorithm(self.algorithm_, len(self.classes_), self.learning_rate)
 
     def _staged_scores(self, X: Any) -> Iterator[Floats]:
@@ -260,6 +275,11 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
             last = scores
         return last
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
     def _labels(self, scores: Floats) -> NDArray[Any]:
         labels: NDArray[Any] = self.classes_.take(algorithms.choose_class(scores))
         return labels
@@ -270,6 +290,7 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
     def _probabilities(self, scores: Floats) -> Floats:
         return algorithms.probabilities(scores, len(self.classes_))
 
+    @per_output(side_by_side)
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the class of each row.
 
@@ -280,11 +301,12 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_rows,) or (n_rows, n_outputs)
             Class labels.
         """
         return self._labels(self._scores(X))
 
+    @per_output(scores_of_outputs)
     def decision_function(self, X: Any) -> Floats:
         """Compute the score of each row.
 
@@ -297,9 +319,11 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
         -------
         ndarray of shape (n_rows,) or (n_rows, n_classes)
             F, half the log-odds of the second class; with more than two classes centred scores per class.
+            With several outputs one column of F each, or a list of arrays if one has more than two classes.
         """
         return self._decisions(self._scores(X))
 
+    @per_output(list)
     def predict_proba(self, X: Any) -> Floats:
         """Predict the probability of each class.
 
@@ -310,11 +334,12 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
 
         Returns
         -------
-        ndarray of shape (n_rows, n_classes)
+        ndarray of shape (n_rows, n_classes), or list of such arrays with several outputs
             1/(1 + exp(−2F)) for the second of two classes, or softmax of the scores.
         """
         return self._probabilities(self._scores(X))
 
+    @per_output(in_stages(side_by_side))
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
         """Predict the class of each row after every round.
 
@@ -325,11 +350,12 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
 
         Yields
         ------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_rows,) or (n_rows, n_outputs)
             Class labels.
         """
         return map(self._labels, self._staged_scores(X))
 
+    @per_output(in_stages(scores_of_outputs))
     def staged_decision_function(self, X: Any) -> Iterator[Floats]:
         """Compute the scores after every round.
 
@@ -345,6 +371,7 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
         """
         return map(self._decisions, self._staged_scores(X))
 
+    @per_output(in_stages(list))
     def staged_predict_proba(self, X: Any) -> Iterator[Floats]:
         """Predict the class probabilities after every round.
 
@@ -527,6 +554,8 @@ class AdaBoostRegressor(RegressorMixin, _BaseAdaBoost):  # type: ignore[misc]
         Error of the held-out rows after every round, dropped rounds included; only with `early_stopping`.
     feature_importances_ : ndarray of shape (n_features,)
         Weighted mean of the importances of the members, if they have importances.
+    outputs_ : list of estimators
+        One fitted model per output, instead of the members, if y has several outputs.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -573,7 +602,8 @@ class AdaBoostRegressor(RegressorMixin, _BaseAdaBoost):  # type: ignore[misc]
 
     def _check_fitted(self) -> None:
         super()._check_fitted()
-        require(not any(map(is_classifier, self.estimators_)), "a member is not a regressor")
+        members = vars(self).get("estimators_", [])
+        require(not any(map(is_classifier, members)), "a member is not a regressor")
 
     # ---- prediction ----
 
@@ -582,6 +612,7 @@ class AdaBoostRegressor(RegressorMixin, _BaseAdaBoost):  # type: ignore[misc]
         self._check_rows(X)
         return np.stack(list(predict_members(self.estimators_, X, "values", None, self._threads())), axis=1)
 
+    @per_output(side_by_side)
     def predict(self, X: Any) -> Floats:
         """Predict the target of each row by the weighted median of the members.
 
@@ -592,11 +623,12 @@ class AdaBoostRegressor(RegressorMixin, _BaseAdaBoost):  # type: ignore[misc]
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_rows,) or (n_rows, n_outputs)
             Predicted values.
         """
         return weighted_median(self._member_predictions(X), self.estimator_weights_)
 
+    @per_output(in_stages(side_by_side))
     def staged_predict(self, X: Any) -> Iterator[Floats]:
         """Predict the target of each row after every round.
 
@@ -607,7 +639,7 @@ class AdaBoostRegressor(RegressorMixin, _BaseAdaBoost):  # type: ignore[misc]
 
         Yields
         ------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_rows,) or (n_rows, n_outputs)
             Predicted values.
         """
         predictions = self._member_predictions(X)

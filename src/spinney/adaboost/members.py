@@ -21,6 +21,7 @@ from spinney.core.cached_attribute import cached_attribute
 from spinney.core.errors import InputError
 from spinney.core.parameters import draw_seed
 from spinney.data.schema import Schema, Table, refuse_coded
+from spinney.data.sparse import checked_sparse
 from spinney.data.training_set import TrainingSet
 from spinney.io import require
 from spinney.members.base_estimators import has_own_methods, make_member
@@ -68,7 +69,7 @@ class AnyMembers:
 
     def __init__(self, estimator: Any, X: Any, n_threads: int) -> None:
         # Some sparse formats do not know their number of rows.
-        self._X: Any = X.tocsr() if getattr(X, "format", "csr") not in ("csr", "csc") else X
+        self._X: Any = checked_sparse(X).tocsr() if getattr(X, "format", "csr") not in ("csr", "csc") else X
         self._given, self._estimator, self._n_threads = X, estimator, n_threads
         self.n_rows = count_training_rows(self._X)
 
@@ -175,9 +176,11 @@ def predict_members(
         for member in members:
             yield _predict_tree(member, table, needs, classes, n_threads)
     else:
-        with joblib.parallel_config(n_jobs=n_threads, prefer="threads"):
-            for member in members:
-                yield predict_member(member, X, needs, classes)
+        for member in members:
+            # Not around the loop: what the caller does between two members is no concern of this setting.
+            with joblib.parallel_config(n_jobs=n_threads, prefer="threads"):
+                predicted = predict_member(member, X, needs, classes)
+            yield predicted
 
 
 def flatten(rounds: Sequence[Any]) -> list[Any]:

@@ -150,7 +150,7 @@ class BaggingClassifier(ProbabilisticClassifier, BaseBagging):
         >>> model.predict([["red"]]).tolist()
         [1]
         """
-        return most_probable(self._probabilities(X, self._route("predict", metadata)), self.classes_)
+        return most_probable(by_output(self.predict_proba(X, **metadata)), self.classes_)
 
     def predict_proba(self, X: Any, **metadata: Any) -> Any:
         """Predict class probabilities: the mean of the members', or the fractions of votes.
@@ -185,9 +185,8 @@ class BaggingClassifier(ProbabilisticClassifier, BaseBagging):
         ndarray of shape (n_rows, n_classes), or list of ndarray
             Logarithms, −inf where the probability is 0; a list if there are several outputs.
         """
-        outputs = self._probabilities(X, self._route("predict_log_proba", metadata))
         with np.errstate(divide="ignore"):
-            logarithms = [np.log(part) for part in outputs]
+            logarithms = [np.log(part) for part in by_output(self.predict_proba(X, **metadata))]
         return logarithms if type(self.classes_) is list else logarithms[0]
 
     def _method_of_members(self, method: str) -> str:

@@ -78,18 +78,18 @@ def _fit_to_sample(
 ) -> Any:
     table, weights = take_features(X, samples.columns(t), samples.n_columns), samples.member_weights(t)
     unseen = samples.out_of_bag_rows(t) if oob_early_stopping else np.empty(0, np.int64)
+    held_out: dict[str, Any] = {}
     if oob_early_stopping:
         member.set_params(early_stopping=len(unseen) > 0)
     if len(unseen):
         judged = None if samples.weights is None else samples.weights[unseen]
-        metadata = {**metadata, "eval_set": (take_rows(table, unseen), y[unseen], judged)}
-        return fit_member(member, table, y, weights, **metadata)
+        held_out = {"eval_set": (take_rows(table, unseen), y[unseen], judged)}
     if weights is None or takes_sample_as_weights(member):
-        return fit_member(member, table, y, weights, **metadata)
+        return fit_member(member, table, y, weights, **metadata, **held_out)
     rows = samples.rows(t)
     kept = samples.weights[rows] if samples.weights is not None and samples.keeps_weights else None
     others = _check_method_params(X, dict(metadata), rows)
-    return fit_member(member, take_rows(table, rows), y[rows], kept, **others)
+    return fit_member(member, take_rows(table, rows), y[rows], kept, **others, **held_out)
 
 
 def takes_all(columns: NDArray[np.int64], n_columns: int) -> bool:

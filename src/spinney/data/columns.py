@@ -140,6 +140,11 @@ class NumberColumn:
         return distinct.tolist(), codes
 
 
+def _is_range(kind: type) -> bool:
+    """Return True for the intervals and periods of pandas, which are categories by their text."""
+    return kind.__name__ in ("Interval", "Period") and kind.__module__.partition(".")[0] == "pandas"
+
+
 class ObjectColumn:
     """Python objects: text, numbers, or both, with any kind of missing value among them."""
 
@@ -225,7 +230,7 @@ class ObjectColumn:
             raise_temporal(self._column, self._row_of(self._first(kind)))
         if issubclass(kind, numbers.Real | Decimal):
             return "number"
-        if issubclass(kind, str | bytes):
+        if issubclass(kind, str | bytes) or _is_range(kind):
             return "text"
         row = self._row_of(self._first(kind))
         if issubclass(kind, datetime.date | datetime.time | datetime.timedelta | np.datetime64):
@@ -250,7 +255,9 @@ class ObjectColumn:
             return None
         if content == "text":
             # The value itself, where a subclass such as an enumeration would print its own name.
-            return str.__str__(item) if isinstance(item, str) else bytes(item)
+            if isinstance(item, str):
+                return str.__str__(item)
+            return bytes(item) if isinstance(item, bytes) else str(item)
         if content == "bool":
             return bool(item)
         if isinstance(item, numbers.Integral) and position is None:

@@ -295,6 +295,8 @@ def _categorical_column(series: nw.Series[Any], column: str | int) -> RawColumn:
 
 def _dictionary_column(native: Any, column: str | int) -> RawColumn:
     chunks = native.unify_dictionaries().chunks
+    if not chunks:
+        return LevelColumn(np.empty(0, dtype=object), np.empty(0, np.int64), column, declared=False)
     levels = np.empty(len(chunks[0].dictionary), dtype=object)
     levels[:] = chunks[0].dictionary.to_pylist()
     signed = [chunk.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False) for chunk in chunks]

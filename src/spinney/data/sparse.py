@@ -11,13 +11,15 @@ from spinney.core.errors import InputError, show_value
 _FIX = "Build it again, for example by scipy.sparse.csr_array((data, (rows, columns)), shape=shape)."
 
 
-def checked_sparse(X: Any) -> Any:
+def checked_sparse(X: Any, name: str = "X") -> Any:
     """Return a sparse matrix whose index arrays are valid: SciPy trusts them, and would read other memory.
 
     Parameters
     ----------
     X : sparse matrix or array
         The matrix; it is not changed. Formats without index arrays are converted to one that has them.
+    name : str, default="X"
+        Name to use in messages.
 
     Returns
     -------
@@ -38,13 +40,31 @@ def checked_sparse(X: Any) -> Any:
     ...
     spinney.core.errors.InputError: The sparse matrix X is not valid: `indices` holds 7, ...
     """
+    try:
+        return _checked(X)
+    except _InvalidMatrixError as error:
+        raise InputError(f"The sparse matrix {name} is not valid{error}", fix=_FIX) from None
+
+
+class _InvalidMatrixError(ValueError):
+    """What is wrong with a matrix."""
+
+
+def _checked(X: Any) -> Any:
     if X.format not in ("csr", "csc", "bsr", "coo"):
         if X.format == "dia":
             _require(X.data.ndim == 2 and X.offsets.shape == X.data.shape[:1], "`offsets` and `data` differ")
         try:
+            if X.format == "lil":
+                lengths = [[len(row) for row in part] for part in (X.rows, X.data)]
+                _require(
+                    lengths[0] == lengths[1] and len(lengths[0]) == X.shape[0], "`rows` and `data` differ"
+                )
             X = X.tocoo() if X.format in ("dia", "dok") else X.tocsr()
+        except _InvalidMatrixError:
+            raise
         except (IndexError, OverflowError, TypeError, ValueError) as error:
-            raise InputError(f"The sparse matrix X is not valid ({error})", fix=_FIX) from None
+            raise _InvalidMatrixError(f" ({error})") from None
     if X.format == "coo":
         for axis, index in enumerate(X.coords):
             _require(index.shape == X.data.shape, "`coords` and `data` differ in length")
@@ -81,4 +101,4 @@ def _check_indices(indices: NDArray[Any], n: int, name: str) -> None:
 
 def _require(valid: object, problem: str) -> None:
     if not valid:
-        raise InputError(f"The sparse matrix X is not valid: {problem}", fix=_FIX)
+        raise _InvalidMatrixError(f": {problem}")

@@ -398,7 +398,7 @@ class EnsembleSelectionClassifier(ClassifierMixin, _EnsembleSelection):  # type:
         ndarray of shape (n_rows,) or (n_rows, n_outputs)
             Class labels.
         """
-        return choose_labels(by_output(self._mean_probabilities(X)), by_output(self.classes_))
+        return choose_labels(by_output(self.predict_proba(X)), by_output(self.classes_))
 
 
 class EnsembleSelectionRegressor(RegressorMixin, _EnsembleSelection):  # type: ignore[misc]

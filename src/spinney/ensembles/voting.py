@@ -231,7 +231,7 @@ class VotingClassifier(ClassifierMixin, _Voting):  # type: ignore[misc]
         ndarray of shape (n_rows,) or (n_rows, n_outputs)
             Class labels.
         """
-        probabilities, outputs = by_output(self._mean_probabilities(X)), by_output(self.classes_)
+        probabilities, outputs = by_output(self.predict_proba(X)), by_output(self.classes_)
         if self.rule == "majority":
             outputs = [labels_with_rejection(labels, self.reject_label) for labels in outputs]
         return choose_labels(probabilities, outputs, self._quorum())

@@ -181,6 +181,8 @@ def _encoded(schema: Schema, statistics: TargetStatistics) -> tuple[Column, ...]
 
 def _adaboost(model: Any) -> Scoring:
     """Describe AdaBoost over trees: every leaf has what its output adds to the scores."""
+    if hasattr(model, "outputs_"):
+        raise refuse(model, "it has several outputs", "Export the models in outputs_.")
     members, classes = flatten(model.estimators_), model.classes_
     algorithm = find_algorithm(model.algorithm_, len(classes), model.learning_rate)
     if not all(isinstance(member, BaseTree) for member in members):

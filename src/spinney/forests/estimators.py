@@ -11,11 +11,11 @@ from sklearn.base import RegressorMixin
 
 from spinney.base import CountsAs, ProbabilisticClassifier, parameters
 from spinney.core.errors import InputError, show_value
-from spinney.data.target import most_probable
+from spinney.data.target import by_output, most_probable
 from spinney.forests.forest import RULES, BaseForest, Floats
 from spinney.forests.leaf_targets import LeafTargets
 from spinney.tree.partial_dependence import partial_dependence
-from spinney.tree.predictor import as_probabilities, as_targets, split_classes
+from spinney.tree.predictor import as_probabilities, as_targets
 from spinney.trees.parameters import criteria
 
 
@@ -44,7 +44,7 @@ class ClassifierForest(ProbabilisticClassifier, BaseForest, persistent_name=""):
         ndarray of shape (n_rows,) or (n_rows, n_outputs)
             Class labels; of ties, the first in ``classes_``.
         """
-        return most_probable(split_classes(self._mean(X), self.classes_), self.classes_)
+        return most_probable(by_output(self.predict_proba(X)), self.classes_)
 
     def predict_proba(self, X: Any) -> Any:
         """Predict class probabilities: the mean over the trees of the class proportions in the leaf.

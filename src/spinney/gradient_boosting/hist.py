@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import field, fields
 from typing import Any, ClassVar, Literal, Self
@@ -167,6 +168,13 @@ class _HistGradientBoosting(HistParameters, _BaseGradientBoosting):
                 )
             eval_set = (with_finite_numbers(X_val), y_val, sample_weight_val)
         self._check_params()
+        quantile = vars(self).get("quantile")
+        if quantile is not None and self.loss != "quantile":  # scikit-learn accepts it in silence
+            warnings.warn(
+                f'quantile={quantile} has no effect on the loss {self.loss!r}: set loss="quantile".',
+                UserWarning,
+                stacklevel=2,
+            )
         stop = _StopByLastScores(self.n_iter_no_change, self.tol)
         warm = self.warm_start and hasattr(self, "ensemble_")
         return self._fit(with_finite_numbers(X), y, sample_weight, None, eval_set, [stop], warm)

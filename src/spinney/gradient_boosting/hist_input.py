@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -12,6 +12,7 @@ from scipy import sparse
 
 from spinney.data.columns import has_infinity
 from spinney.data.schema import Column, Schema, Table
+from spinney.data.sparse import checked_sparse
 
 _LARGEST = float(np.finfo(np.float64).max)
 
@@ -28,7 +29,7 @@ def with_finite_numbers(X: Any) -> Any:
         infinite = X.dtype.kind == "f" and has_infinity(X)
         return X.astype(np.float64).clip(-_LARGEST, _LARGEST) if infinite else X
     if sparse.issparse(X):
-        rows = cast("Any", X).tocsr()
+        rows = checked_sparse(X).tocsr()
         if rows.dtype.kind == "f" and has_infinity(rows.data):
             values = rows.data.astype(np.float64).clip(-_LARGEST, _LARGEST)
             return type(rows)((values, rows.indices, rows.indptr), shape=rows.shape)

@@ -15,6 +15,8 @@ from spinney.core.early_stopping import EarlyStopping
 from spinney.core.errors import InputError, ModelFileError
 from spinney.core.seeds import draw_word
 from spinney.data.schema import Table
+from spinney.data.store.dataset import BinnedDataset
+from spinney.gradient_boosting.blocks import BlockBooster
 from spinney.gradient_boosting.categories import TargetStatistics, features_to_encode
 from spinney.gradient_boosting.defaults import MemberPlan, Value, refit_rounds
 from spinney.gradient_boosting.evaluation import EvalsResult, Evaluation, is_evals_result
@@ -163,8 +165,8 @@ class BoostingPass:
         """Number of rounds that are continued."""
         return 0 if self.earlier is None else self.earlier.ensemble.n_trees // self.training.n_scores
 
-    def _make_booster(self) -> core.Booster:
-        """Return the booster of the core, with rows, raw scores and parameters."""
+    def _make_booster(self) -> core.Booster | BlockBooster:
+        """Return the booster, with rows, raw scores and parameters."""
         training = self.training
         options = booster_options(
             self.settings,
@@ -174,10 +176,14 @@ class BoostingPass:
             len(training.classes[0]) if training.classes else 0,
         )
         options = options.replace(n_threads=training.n_threads, seed=training.seed, first_round=self.n_done)
-        booster = core.Booster(training.codes, options)
         scores = start_scores(self.base_score, training.init_score, training.n_rows)
         targets = np.ravel(training.targets, order="F")  # one output after the other
-        booster.set_rows(targets, training.weights, self._add_earlier(training.columns, scores))
+        scores = self._add_earlier(training.columns, scores)
+        if training.blocks is not None:
+            rows = targets.reshape(-1, training.n_rows), training.weights, scores
+            return BlockBooster(training.codes, options, training.blocks, *rows, training.traffic)
+        booster = core.Booster(training.codes, options)
+        booster.set_rows(targets, training.weights, scores)
         return booster
 
     def _add_earlier(self, columns: Table, scores: Floats) -> Floats:
@@ -185,7 +191,13 @@ class BoostingPass:
         if self.earlier is None:
             return scores
         predictor = Predictor(self.earlier.ensemble, self.training.n_scores)
-        return predictor.sum(columns, self.training.n_threads, start=scores)
+        n_threads, dataset = self.training.n_threads, columns.dataset
+        if self.training.blocks is None or not isinstance(dataset, BinnedDataset):
+            return predictor.sum(columns, n_threads, start=scores)
+        for block in dataset.blocks():  # decoded columns of all rows would be too large
+            rows = slice(block.begin, block.end)
+            scores[rows] = predictor.sum(dataset[rows].table(), n_threads, start=scores[rows])
+        return scores
 
     def _make_loop(self, scorer: Scorer | None, evaluation: Evaluation | None) -> BoostingLoop:
         """Put together which rows are scored and how, and what stops training."""
@@ -255,6 +267,7 @@ class BoostingPass:
             "evals_result_": {} if loop.evals is None else loop.evals.copy_result(),
             "ledger_": None if loop.ledger is None else loop.ledger.finish(chosen),
             "chosen_": dict(chosen),
+            "traffic_": None if training.blocks is None else training.traffic,
         }
 
 

@@ -14,6 +14,7 @@ from spinney.data.queries import Queries
 from spinney.data.schema import Table
 from spinney.data.splits import hold_out
 from spinney.data.weights import check_weights, row_weight
+from spinney.gradient_boosting.blocks import BlockBooster
 from spinney.gradient_boosting.callbacks import fingerprint
 from spinney.gradient_boosting.rounds import BoosterRows, EvalSetRows, Scorer
 from spinney.gradient_boosting.training_set import BoostingSet, ValidationRows
@@ -73,7 +74,7 @@ class QueryLoss(Loss, persistent_name=""):
 
     loss: RankingLoss
     queries: RankedQueries
-    booster: core.Booster
+    booster: core.Booster | BlockBooster
     seed: int
 
     def derivatives(self, y: Floats, score: Floats) -> tuple[Floats, Floats]:
@@ -134,12 +135,12 @@ class RankingSet(BoostingSet):
             validation_weights=np.where(held_out, weights, 0.0),
         )
 
-    def round_loss(self, booster: core.Booster) -> Loss:
+    def round_loss(self, booster: core.Booster | BlockBooster) -> Loss:
         """Return the loss of the queries with weight."""
         assert isinstance(self.loss, RankingLoss)
         return QueryLoss(self.loss, self._ranked(self.weights), booster, draw_word(self.seed, _DRAWS_STREAM))
 
-    def scored_rows(self, booster: core.Booster, weights: Floats) -> BoosterRows:
+    def scored_rows(self, booster: core.Booster | BlockBooster, weights: Floats) -> BoosterRows:
         """Return the rows with a weight above 0, to be scored after every round of a booster."""
         known = vars(super().scored_rows(booster, weights))
         return RankedBoosterRows(**known, queries=self._ranked(weights))

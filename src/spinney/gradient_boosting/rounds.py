@@ -18,6 +18,7 @@ from spinney.core.parameters import features_to_try, rows_or_share
 from spinney.core.seeds import stream
 from spinney.data.schema import Schema, Table
 from spinney.data.target import decode_classes
+from spinney.gradient_boosting.blocks import BlockBooster
 from spinney.gradient_boosting.callbacks import Callback, Round
 from spinney.gradient_boosting.categories import TargetStatistics
 from spinney.gradient_boosting.defaults import SYMMETRIC_DEPTH
@@ -131,7 +132,7 @@ class BoosterRows:
     ``pass_weights`` is True.
     """
 
-    booster: core.Booster
+    booster: core.Booster | BlockBooster
     X: Any
     y: Floats
     weights: Floats
@@ -305,7 +306,7 @@ class BoostingLoop:
     ``stopping`` is None where training runs to the last round.
     """
 
-    booster: core.Booster
+    booster: core.Booster | BlockBooster
     loss: Loss
     y: Floats
     weights: Floats | None = None

@@ -15,6 +15,8 @@ from spinney.data.schema import Table
 from spinney.data.target import read_target
 from spinney.data.training_set import TrainingSet, code_table
 from spinney.data.weights import check_weights, class_weights_like
+from spinney.gradient_boosting.block_engine import DatasetCodes
+from spinney.gradient_boosting.blocks import BlockBooster, Traffic
 from spinney.gradient_boosting.callbacks import fingerprint
 from spinney.gradient_boosting.categories import MAX_GROUPS, TargetStatistics, code_grouped, many_levels
 from spinney.gradient_boosting.rounds import BoosterRows, EvalSetRows
@@ -53,6 +55,10 @@ class BoostingSet(TrainingSet):
         Encoding of categorical features with many categories.
     encoded : Table or None
         The table encoded by the statistics.
+    blocks : DatasetCodes or None
+        Codes that are read block by block; `matrix` then has no rows.
+    traffic : Traffic
+        What was read block by block.
     """
 
     X: Any = None
@@ -62,6 +68,8 @@ class BoostingSet(TrainingSet):
     loss: Loss = field(default_factory=SquaredLoss)
     statistics: TargetStatistics | None = None
     encoded: Table | None = None
+    blocks: DatasetCodes | None = None
+    traffic: Traffic = field(default_factory=Traffic)
 
     @property
     def n_scores(self) -> int:
@@ -118,6 +126,9 @@ class BoostingSet(TrainingSet):
 
     def coded_columns(self, max_bins: int, smoothing: float) -> BoostingSet:
         """Return the training set with bin codes of the columns that trees are grown on."""
+        blocks = None if self.table.dataset is None else DatasetCodes.of(self.columns, max_bins)
+        if blocks is not None:
+            return replace(self, matrix=blocks.dataset.described_columns(), blocks=blocks)
         if not self.table.schema.categorical.any():
             return self.coded(max_bins)
         columns = self.columns
@@ -148,11 +159,11 @@ class BoostingSet(TrainingSet):
         encoded = statistics.encode_ordered(self.table, targets, weights, self.seed)
         return replace(self, statistics=statistics, encoded=encoded)
 
-    def round_loss(self, booster: core.Booster) -> Loss:
+    def round_loss(self, booster: core.Booster | BlockBooster) -> Loss:
         """Return the loss whose derivatives the rounds of a booster use."""
         return self.loss
 
-    def scored_rows(self, booster: core.Booster, weights: Floats) -> BoosterRows:
+    def scored_rows(self, booster: core.Booster | BlockBooster, weights: Floats) -> BoosterRows:
         """Return the rows with a weight above 0, to be scored after every round of a booster."""
         return BoosterRows(booster, self.X, self.targets, weights, self.is_weighted, self.seed)
 

@@ -251,8 +251,8 @@ class LinearClassifier(SparseCoefficients, ClassifierMixin, LinearModel, persist
         ndarray of shape (n_rows,)
             Class labels.
         """
-        scores = self._scores(X)
-        codes = scores.argmax(axis=1) if scores.shape[1] > 1 else (scores[:, 0] > 0).astype(np.intp)
+        scores = self.decision_function(X)
+        codes = scores.argmax(axis=1) if scores.ndim > 1 else (scores > 0).astype(np.intp)
         return np.asarray(self.classes_.take(codes))
 
     def _check_outputs(self, n_outputs: int) -> None:

@@ -119,10 +119,9 @@ class LogisticModel(ProbabilisticClassifier, LinearClassifier, persistent_name="
         ndarray of shape (n_rows, n_classes)
             Probabilities.
         """
-        scores = self._scores(X)
-        if scores.shape[1] == 1:
-            positive = expit(scores[:, 0])
-            return np.column_stack([expit(-scores[:, 0]), positive])
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.column_stack([expit(-scores), expit(scores)])
         if self.multi_class == "multinomial":
             return softmax(scores, axis=1)
         each = expit(scores)

@@ -21,6 +21,7 @@ from spinney.core.parameters import thread_count
 from spinney.core.progress import track
 from spinney.data import read_table
 from spinney.io import Persistent
+from spinney.members.base_estimators import has_own_methods
 
 _WEIGHT = "sample_weight"
 
@@ -37,11 +38,11 @@ def takes_weights(estimator: Any) -> bool:
 
 
 def takes_sample_as_weights(estimator: Any) -> bool:
-    """Return True if weights by the counts of a sample are as good as its rows.
+    """Return True if weights by the counts of a sample are known to be as good as its rows.
 
-    They are for a single estimator with sample weights. The early steps of a pipeline, the folds of a search
-    and the other estimators of a composition do not see weights, and so would learn from rows outside of the
-    sample.
+    They are for a single estimator of Spinney or scikit-learn with sample weights. The early steps of a
+    pipeline, folds, the other estimators of a composition, and whatever the ``fit`` of another class does
+    may not see weights, and so would learn from rows outside of the sample.
 
     >>> from sklearn.pipeline import make_pipeline
     >>> from spinney import DecisionTreeClassifier
@@ -49,8 +50,11 @@ def takes_sample_as_weights(estimator: Any) -> bool:
     >>> takes_sample_as_weights(tree), takes_sample_as_weights(make_pipeline(tree))
     (True, False)
     """
-    parts = estimator.get_params(deep=True).values()
-    return has_fit_parameter(estimator, _WEIGHT) and not any(hasattr(part, "fit") for part in parts)
+    known = has_own_methods(estimator) or type(estimator).__module__.partition(".")[0] == "sklearn"
+    if not known or not has_fit_parameter(estimator, _WEIGHT):
+        return False
+    params = estimator.get_params(deep=True)
+    return "cv" not in params and not any(hasattr(part, "fit") for part in params.values())
 
 
 def fit_member(estimator: Any, X: Any, y: Any, weights: ArrayLike | None = None, **metadata: Any) -> Any:

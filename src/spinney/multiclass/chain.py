@@ -20,6 +20,7 @@ from spinney.core.parameters import FLAG, NONE, Integer, Kind, OneOf, Rule, draw
 from spinney.core.parameters import ArrayLike as ArrayRule
 from spinney.core.progress import track
 from spinney.core.seeds import stream
+from spinney.data.sparse import checked_sparse
 from spinney.data.target import read_target
 from spinney.data.weights import check_weights
 from spinney.io import require
@@ -84,7 +85,7 @@ class ClassifierChain(BinaryMembers):
     chain_method : {"predict", "predict_proba", "predict_log_proba", "decision_function"}, default="predict"
         What the chain hands on.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of order="random" and of the members.
+        Seed of order="random" and of the members; None leaves the members their own random states.
     verbose : bool, default=False
         Whether to show a progress bar.
 
@@ -158,7 +159,8 @@ class ClassifierChain(BinaryMembers):
         members = []
         title = f"{type(self).__name__}: fitting members" if self.verbose else None
         for step, label in enumerate(track(order.tolist(), title, len(order))):
-            member = make_member(self.estimator, int(stream(seed, step + 1).integers(2**63)))
+            drawn = None if self.random_state is None else int(stream(seed, step + 1).integers(2**63))
+            member = make_member(self.estimator, drawn)
             table, column = append_columns(X, handed[:, :step]), target[:, label]
             members.append(fit_member(member, table, column, weights))
             if self.cv is None:
@@ -283,7 +285,7 @@ class ClassifierChain(BinaryMembers):
 def _read_label_columns(y: Any, n_rows: int) -> NDArray[Any]:
     """Return y as one column per label; a single column is a chain of one."""
     if sparse.issparse(y):
-        y = cast("Any", y).toarray()
+        y = checked_sparse(y, "y").toarray()
     shape = np.shape(y)
     if len(shape) == 2 and shape[1] == 1:
         return read_target(np.asarray(y)[:, 0], n_rows)[:, None]

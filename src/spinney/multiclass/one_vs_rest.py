@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,7 @@ from spinney.base import parameters
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
 from spinney.core.parameters import thread_count
+from spinney.data.sparse import checked_sparse
 from spinney.data.target import encode_labels, read_target
 from spinney.data.weights import check_weights
 from spinney.io import require
@@ -39,7 +40,7 @@ def read_labels(y: Any, n_rows: int) -> NDArray[np.int64] | None:
     ([[1, 0], [0, 1]], None)
     """
     if sparse.issparse(y):
-        y = cast("Any", y).toarray()
+        y = checked_sparse(y, "y").toarray()
     target = read_target(y, n_rows)
     if target.ndim == 1:
         return None

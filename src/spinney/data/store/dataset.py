@@ -72,6 +72,9 @@ class BinnedDataset(StoredRows):
         Names, kinds and categories of the columns.
     manifest : Manifest
         What the store holds.
+    max_memory : int or None
+        Bytes of codes that a fit may copy to memory; gradient boosting reads larger datasets block by block.
+        None is a quarter of the memory of this process. The model is the same.
     max_bins : int
         Number of bins of a numeric column at most.
     wide : tuple of int
@@ -106,6 +109,7 @@ class BinnedDataset(StoredRows):
         self.wide = wide_columns(self.manifest)
         self._files = StoreFiles(self.path, self.manifest)
         self._rows: NDArray[np.int64] | None = None
+        self.max_memory: int | None = None
 
     # ---- building and opening ----
 
@@ -261,6 +265,11 @@ class BinnedDataset(StoredRows):
     def n_features(self) -> int:
         """Number of columns."""
         return self.schema.n_features
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it has all rows of the store, in their order."""
+        return self._rows is None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -444,6 +453,16 @@ class BinnedDataset(StoredRows):
             The table.
         """
         return BinnedTable(self.schema, self.n_rows, self, range(self.n_features))
+
+    def described_columns(self) -> core.CodeMatrix:
+        """Return the bins and categories of the columns as a matrix without rows.
+
+        Returns
+        -------
+        CodeMatrix
+            The columns.
+        """
+        return core.allocate_codes(0, list(self.manifest.extents), list(self.manifest.category_bins))
 
     def matrix(self, columns: Sequence[int] | None = None, *, exact: bool = False) -> core.CodeMatrix:
         """Copy the codes into memory, as growers take them.
