@@ -277,7 +277,7 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = False  # its list of probabilities is not what scikit-learn's check reads
+        tags.target_tags.multi_output = False  # scikit-learn's check of it fails, see outputs_
         return tags
 
     def _labels(self, scores: Floats) -> NDArray[Any]:
