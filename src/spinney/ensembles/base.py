@@ -154,7 +154,8 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
             )
         thread_count(self.n_jobs)
         seed = None if self.random_state is None else draw_seed(self.random_state)
-        pairs = self._check_estimators(self._pairs(several_outputs=np.shape(y)[1:] not in ((), (1,))))
+        several_outputs = np.asarray(y).shape[1:] not in ((), (1,))
+        pairs = self._check_estimators(self._pairs(several_outputs))
         kept = [index for index, (_, estimator) in enumerate(pairs) if not _is_dropped(estimator)]
         if not kept:
             raise InputError("All estimators are dropped. At least one is required to be an estimator.")
