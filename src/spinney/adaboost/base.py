@@ -108,7 +108,7 @@ def read_outputs(X: Any, y: Any) -> NDArray[Any] | None:
     (True, (2, 2))
     """
     try:
-        shape = np.shape(y)
+        shape = np.asarray(y).shape
     except ValueError:  # rows of different lengths, which the reader of targets explains
         return None
     if len(shape) != 2 or shape[1] < 2:

@@ -277,7 +277,7 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
+        tags.target_tags.multi_output = False  # scikit-learn's check of it fails, see outputs_
         return tags
 
     def _labels(self, scores: Floats) -> NDArray[Any]:

@@ -58,6 +58,12 @@ class ModelError(CommandError):
     exit_code = MODEL
 
 
+class ReaderGoneError(CommandError):
+    """The reader of standard output has closed it; click would turn a BrokenPipeError into exit code 1."""
+
+    exit_code = BROKEN_PIPE
+
+
 def exit_code_of(error: BaseException) -> int:
     """Return the exit code of an error.
 

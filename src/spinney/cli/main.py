@@ -123,7 +123,7 @@ def _report(error: BaseException, arguments: list[str]) -> int:
     """Write the message of an error and return its exit code."""
     if isinstance(error, click.exceptions.Exit):
         return int(error.exit_code)
-    if isinstance(error, BrokenPipeError):
+    if isinstance(error, BrokenPipeError | failures.ReaderGoneError):
         # The reader has gone; Python would complain once more when it flushes standard output at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return failures.BROKEN_PIPE

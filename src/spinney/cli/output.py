@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spinney.cli.failures import ReaderGoneError
+
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
@@ -137,8 +139,11 @@ def _escape(text: str) -> str:
 def write_text(text: str) -> None:
     """Write to standard output, with replacements for characters that it cannot show."""
     encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
-    sys.stdout.flush()
+    try:
+        sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise ReaderGoneError("The reader of the output has gone") from None
 
 
 def write_result_file(path: str, data: bytes) -> None:
