@@ -39,13 +39,12 @@ def test_each_output_has_the_model_of_that_output_alone(model, y):
     assert dumps(model.fit(X, y[:, 0])) == dumps(type(model)(**model.get_params(deep=False)).fit(X, y[:, 0]))
 
 
-def test_probabilities_and_scores_of_several_outputs():
+def test_probabilities_of_several_outputs():
     model = sp.AdaBoostClassifier(n_estimators=4).fit(X, MIXED)
     assert [part.shape for part in model.predict_proba(X)] == [(80, 2), (80, 3)]
-    assert [part.shape for part in model.decision_function(X)] == [(80,), (80, 3)]
+    assert not hasattr(model, "decision_function")
     assert [labels.tolist() for labels in model.classes_] == [["a", "b"], ["x", "y", "z"]]
     labels = sp.AdaBoostClassifier(n_estimators=4).fit(X, LABELS)
-    assert labels.decision_function(X).shape == (80, 3)
     assert labels.score(X, LABELS) > 0.9
     assert labels.feature_importances_.shape == (3,)
 

@@ -141,15 +141,6 @@ def side_by_side(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return np.stack(parts, axis=1)
 
 
-def scores_of_outputs(parts: Sequence[NDArray[Any]]) -> Any:
-    """Return one column of scores per output, a list of arrays if an output has several.
-
-    >>> scores_of_outputs([np.array([1.0]), np.array([3.0])]).tolist()
-    [[1.0, 3.0]]
-    """
-    return side_by_side(parts) if all(part.ndim == 1 for part in parts) else list(parts)
-
-
 def in_stages(join: Callable[[list[Any]], Any]) -> Callable[[Sequence[Iterator[Any]]], Iterator[Any]]:
     """Return a function that joins iterators over rounds; an output that has ended keeps its last value.
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin, is_classifier, is_regressor
 from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from spinney.adaboost import algorithms
@@ -19,7 +20,6 @@ from spinney.adaboost.base import (
     _BaseAdaBoost,
     in_stages,
     per_output,
-    scores_of_outputs,
     side_by_side,
 )
 from spinney.adaboost.members import Members, StumpTables, Task, flatten, predict_members
@@ -36,7 +36,14 @@ from spinney.adaboost.tree_sum import score_sum
 from spinney.base import ProbabilisticClassifier, parameters
 from spinney.core.errors import InputError, show_value
 from spinney.core.parameters import OneOf, draw_seed
-from spinney.data.target import encode_labels, encode_like, encode_values, read_labels, read_target
+from spinney.data.target import (
+    encode_labels,
+    encode_like,
+    encode_values,
+    has_one_output,
+    read_labels,
+    read_target,
+)
 from spinney.data.weights import check_weights
 from spinney.inspect.explainable import Explainable
 from spinney.io import require
@@ -275,11 +282,6 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
             last = scores
         return last
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = False  # scikit-learn's check of it fails, see outputs_
-        return tags
-
     def _labels(self, scores: Floats) -> NDArray[Any]:
         labels: NDArray[Any] = self.classes_.take(algorithms.choose_class(scores))
         return labels
@@ -306,7 +308,7 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
         """
         return self._labels(self._scores(X))
 
-    @per_output(scores_of_outputs)
+    @available_if(has_one_output)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Floats:
         """Compute the score of each row.
 
@@ -319,7 +321,7 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
         -------
         ndarray of shape (n_rows,) or (n_rows, n_classes)
             F, half the log-odds of the second class; with more than two classes centred scores per class.
-            With several outputs one column of F each, or a list of arrays if one has more than two classes.
+            Models of several outputs do not have this method.
         """
         return self._decisions(self._scores(X))
 
@@ -355,7 +357,7 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
         """
         return map(self._labels, self._staged_scores(X))
 
-    @per_output(in_stages(scores_of_outputs))
+    @available_if(has_one_output)  # type: ignore[untyped-decorator]
     def staged_decision_function(self, X: Any) -> Iterator[Floats]:
         """Compute the scores after every round.
 

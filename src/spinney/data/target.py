@@ -246,6 +246,11 @@ def class_attributes(classes: Any) -> dict[str, Any]:
     return {"classes_": classes, "n_classes_": len(classes)}
 
 
+def has_one_output(model: Any) -> bool:
+    """Return whether a classifier has one output; like scikit-learn's, ours have no decisions of several."""
+    return type(vars(model).get("classes_")) is not list
+
+
 def same_classes(first: Any, second: Any) -> bool:
     """Return True if two ``classes_`` are equal; None, as in regression, equals None."""
     if type(first) is list and type(second) is list:

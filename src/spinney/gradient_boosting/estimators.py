@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 
 from spinney.base import ProbabilisticClassifier, parameters
 from spinney.core.errors import InputError
-from spinney.data.target import decode_classes
+from spinney.data.target import decode_classes, has_one_output
 from spinney.data.training_set import Task
 from spinney.gradient_boosting.fit_methods import FitMethods
 from spinney.gradient_boosting.parameters import (
@@ -29,11 +29,6 @@ from spinney.losses.losses import Link, Loss
 from spinney.losses.multi_output import MultiOutputLoss
 
 Floats = NDArray[np.float64]
-
-
-def _has_one_output(model: Any) -> bool:
-    """Return whether a classifier has one output; scikit-learn's have no decisions of several."""
-    return type(vars(model).get("classes_")) is not list
 
 
 @parameters
@@ -267,12 +262,12 @@ class GradientBoostingClassifier(ProbabilisticClassifier, FitMethods):
 
     @property
     def _link(self) -> Link:
-        if not _has_one_output(self):
+        if not has_one_output(self):
             return self.loss_.link or losses.LOGIT
         return self.loss_.link or (losses.LOGIT if self.n_classes_ == 2 else losses.MULTI_LOGIT)
 
     def _probabilities(self, scores: Floats) -> Any:
-        if not _has_one_output(self):
+        if not has_one_output(self):
             mean = self._link.mean(scores)
             return [
                 np.column_stack([1.0 - p, p]) if n == 2 else np.ones((len(scores), 1))
@@ -284,7 +279,7 @@ class GradientBoostingClassifier(ProbabilisticClassifier, FitMethods):
         return mean if self.n_classes_ > 2 else np.column_stack([1.0 - mean, mean])
 
     def _labels(self, scores: Floats) -> NDArray[Any]:
-        if not _has_one_output(self):
+        if not has_one_output(self):
             is_second = (self._link.mean(scores) > 0.5) & (np.asarray(self.n_classes_) == 2)
             return decode_classes(is_second.astype(np.intp), self.classes_)
         if self.n_classes_ == 2:  # half the time of argmax over two columns
@@ -334,7 +329,7 @@ class GradientBoostingClassifier(ProbabilisticClassifier, FitMethods):
         """
         return self._probabilities(self._raw_scores(X))
 
-    @available_if(_has_one_output)  # type: ignore[untyped-decorator]
+    @available_if(has_one_output)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Floats:
         """Compute the raw score of each row. Models of several outputs do not have this method.
 
@@ -384,7 +379,7 @@ class GradientBoostingClassifier(ProbabilisticClassifier, FitMethods):
         """
         return map(self._probabilities, self._staged_scores(X))
 
-    @available_if(_has_one_output)  # type: ignore[untyped-decorator]
+    @available_if(has_one_output)  # type: ignore[untyped-decorator]
     def staged_decision_function(self, X: Any) -> Iterator[Floats]:
         """Compute the raw scores after every round up to ``best_iteration_``.
 
