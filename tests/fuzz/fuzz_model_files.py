@@ -23,6 +23,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from fuzz.subjects import Subject, learners, toys
+from spinney import DecisionTreeClassifier
 from spinney.io import ModelFileError, UnsavableValue, dumps, loads
 from spinney.io.container import decode, encode
 from spinney.io.document import Tagged
@@ -251,6 +252,7 @@ def outcome(victim: Saved, data: bytes, watch: Watch) -> str:
 def fuzz(subjects: list[Subject], cases: range, seed: int, watch: Watch) -> Counter[str]:
     """Run the cases; raise at the first that breaks a promise."""
     saved = [Saved(subject.name, dumps(subject.fit()), subject.rows()) for subject in subjects]
+    repr(DecisionTreeClassifier())  # imports what scikit-learn needs to write a model, as messages do
     for one in saved:  # once undamaged, so that what is imported on first use is there
         outcome(one, one.data, watch)
         if watch.seen:
