@@ -61,7 +61,7 @@ def draw_specs(n_tables: int, seed: int) -> list[TableSpec]:
 
 
 def _set_classes(specs: list[TableSpec]) -> list[TableSpec]:
-    """Give the most classes to the table that can have most."""
+    """Set the numbers of classes: the more a table can have, the more it gets."""
     many = sorted((spec for spec in specs if spec.task == "multi"), key=_max_classes)
     numbers = _spread(CLASSES, max(2, len(many)))
     chosen = {
