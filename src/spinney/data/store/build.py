@@ -269,9 +269,11 @@ def _measure(source: BatchSource, roles: Roles, has_weights: bool) -> WeightFact
     if n_rows is not None and not has_weights:
         return WeightFacts(n_rows, n_rows)
     if roles.weights is None or roles.features is None:
-        return WeightFacts.measure(map(roles.split, source.batches(roles.columns)))
-    only = Roles(weights=roles.weights, features=(roles.weights,))
-    return WeightFacts.measure(map(only.split, source.batches([roles.weights])))
+        batches = map(roles.split, source.batches(roles.columns))
+    else:
+        only = Roles(weights=roles.weights, features=(roles.weights,))
+        batches = map(only.split, source.batches([roles.weights]))
+    return WeightFacts.measure((batch.n_rows, batch.weights) for batch in batches)
 
 
 def _allocator(path: Path) -> Callable[[int], Floats]:

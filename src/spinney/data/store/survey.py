@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -48,14 +48,13 @@ class WeightFacts:
     greatest: float = 1.0
 
     @classmethod
-    def measure(cls, batches: Iterator[RowBatch]) -> WeightFacts:
-        """Count the rows of all batches and look at their weights."""
+    def measure(cls, parts: Iterable[tuple[int, Floats | None]]) -> WeightFacts:
+        """Count the rows of all parts, each with its number of rows and its weights."""
         n_rows, n_positive, first, varied, greatest = 0, 0, None, False, 0.0
-        for batch in batches:
-            n_rows += batch.n_rows
-            weights = batch.weights
+        for n_part, weights in parts:
+            n_rows += n_part
             if weights is None or not len(weights):
-                n_positive += batch.n_rows
+                n_positive += n_part
                 continue
             first = float(weights[0]) if first is None else first
             n_positive += int(np.count_nonzero(weights))
