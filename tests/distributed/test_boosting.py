@@ -35,14 +35,27 @@ def expect_same(client, table, params, kind="value", weighted=False, sizes=CUTS[
     return model
 
 
-@pytest.mark.parametrize("sizes", CUTS)
+@pytest.mark.parametrize("sizes", [CUTS[0], CUTS[1]])
 def test_partitions_do_not_matter(client, table, sizes):
-    expect_same(client, table, SHORT | {"growth": "leaf-wise", "max_leaf_nodes": 8}, sizes=sizes)
+    params = SHORT | {"n_estimators": 1, "growth": "leaf-wise", "max_leaf_nodes": 8}
+    expect_same(client, table, params, sizes=sizes)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("sizes", CUTS)
+@pytest.mark.parametrize("n_workers", [1, 3, 5])
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_workers_and_threads_do_not_matter(table, n_workers, n_threads, sizes):
+    from distributed import Client, LocalCluster
+
+    settings = {"n_workers": n_workers, "threads_per_worker": n_threads, "processes": False}
+    with LocalCluster(**settings, dashboard_address=None) as cluster, Client(cluster) as own:
+        expect_same(own, table, SHORT | {"growth": "leaf-wise"}, "classes", weighted=True, sizes=sizes)
 
 
 def test_classes_weights_early_stopping_sampling_and_a_second_fit(client, table):
     params = {
-        "n_estimators": 3,
+        "n_estimators": 2,
         "n_members": 1,
         "early_stopping": True,
         "n_iter_no_change": 1,
@@ -50,7 +63,7 @@ def test_classes_weights_early_stopping_sampling_and_a_second_fit(client, table)
         "sampling": "mvs",
         "subsample": 0.5,
         "growth": "leaf-wise",
-        "max_leaf_nodes": 5,
+        "max_leaf_nodes": 3,
         "random_state": 2,
     }
     model = expect_same(client, table, params, "classes", weighted=True)
@@ -100,7 +113,7 @@ def test_arrays_and_a_sample_of_the_rows(client):
 def test_checkpoints_are_resumed_with_other_partitions(client, table, tmp_path):
     X, y, _ = table
     path = tmp_path / "run.spinney"
-    params = SHORT | {"n_estimators": 3, "max_leaf_nodes": 4, "growth": "leaf-wise"}
+    params = SHORT | {"n_estimators": 3, "max_leaf_nodes": 3, "growth": "leaf-wise"}
     expected = dumps(sp.GradientBoostingRegressor(**params).fit(X, y))
     model = DaskGradientBoostingRegressor(**params, client=client)
     model.fit(cut(X, CUTS[1]), y, callbacks=[Checkpoint(path, every=1), lambda round: round.number == 2])

@@ -12,6 +12,8 @@ from spinney.core.errors import InputError, SpinneyError
 NO_WORKER_SECONDS = 20.0
 """How long a fit waits for another worker when all are gone; those with a nanny are started again."""
 _POLL_SECONDS = 1.0
+_GATHER_SECONDS = 10.0
+"""How long results may take to come here, once they are there, before workers are looked for again."""
 _MAX_ATTEMPTS = 50
 """How often a task is given to another worker after its own was lost."""
 
@@ -115,27 +117,45 @@ class Cluster:
 
         from distributed import KilledWorker
 
-        gather = partial(self.client.gather, asynchronous=True)
-        while True:
+        gather, seconds = partial(self.client.gather, asynchronous=True), _GATHER_SECONDS
+        while self._wait(futures):
             try:
-                found: list[Any] = self.client.sync(gather, list(futures), callback_timeout=_POLL_SECONDS)
+                found: list[Any] = self.client.sync(gather, list(futures), callback_timeout=seconds)
                 return found
             except (KilledWorker, CancelledError):
                 break
-            except TimeoutError:
-                if any(future.status == "error" for future in futures):
-                    break
+            except TimeoutError:  # results are lost and computed again, or they are large
                 self._look()
+                seconds *= 2
         return [self._result(future) for future in futures]
 
+    def _wait(self, futures: Sequence[Any]) -> bool:
+        """Wait until all tasks have ended; return whether none has failed."""
+        from concurrent.futures import CancelledError
+
+        from distributed import wait
+
+        while True:
+            try:
+                wait(list(futures), timeout=_POLL_SECONDS)
+            except CancelledError:
+                return False
+            except TimeoutError:
+                self._look()
+                continue
+            return all(future.status == "finished" for future in futures)
+
     def _result(self, future: Any) -> Any:
+        """Return the result of a task, `LOST` if it was lost."""
         from concurrent.futures import CancelledError
 
         from distributed import KilledWorker
 
+        seconds = _GATHER_SECONDS
         while True:
+            self._wait([future])
             try:
-                return future.result(timeout=_POLL_SECONDS)
+                return future.result(timeout=seconds)
             except (KilledWorker, CancelledError):
                 self._look()
                 return LOST
@@ -143,6 +163,7 @@ class Cluster:
                 if future.status == "error":
                     raise
                 self._look()
+                seconds *= 2
 
     def start(self, function: Callable[..., Any], *args: Any) -> None:
         """Start a task on every worker, and do not wait for it."""

@@ -30,7 +30,13 @@ class StoredRows(CodedRows):
         raise NotImplementedError
 
     def code_source(self) -> Any:
-        """Return what gradient boosting reads the codes from, None if it copies them to memory."""
+        """Return what gradient boosting reads the codes from, where they are not in files of this machine.
+
+        Returns
+        -------
+        CodeSource or None
+            The codes in blocks; None if they are copied to memory.
+        """
         return None
 
     def matrix(self, columns: Sequence[int] | None = None, *, exact: bool = False) -> core.CodeMatrix:
