@@ -2,10 +2,10 @@
 
     python -m benchmarks.scaling [--rows 1000,10000] [--threads 1,2,4] [--libraries NAMES] [--out FILE]
 
-Drawn tables of 28 columns and two classes, 100 rounds of 31 leaves (50 rounds from a million rows on), binning
-included. Every library has a process of its own for each number of threads, since thread pools of one would
-wait in the way of the other; of several runs the median is kept. The table of results is printed, and the
-phases of Spinney's core; FILE gets everything as JSON. Only NumPy, Spinney and LightGBM are needed.
+Drawn tables of 28 columns and two classes, 100 rounds of 31 leaves (50 rounds from a million rows on),
+binning included. Every library has a process of its own for each number of threads, since thread pools of one
+would wait in the way of the other; of several runs the median is kept. The table of results is printed, and
+the phases of Spinney's core; FILE gets everything as JSON. Only NumPy, Spinney and LightGBM are needed.
 """
 
 from __future__ import annotations
@@ -151,7 +151,9 @@ def numbers(text: str) -> tuple[int, ...]:
 
 def main() -> None:
     """Measure everything, or one library with one number of threads."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rows", type=numbers, default=N_ROWS)
     parser.add_argument("--threads", type=numbers, default=THREADS)
     parser.add_argument("--libraries", default=",".join(FITS))
