@@ -14,7 +14,7 @@ def cluster_of(n_workers):
     from distributed import Client, LocalCluster
 
     with (
-        LocalCluster(n_workers=0, dashboard_address=None) as local,
+        LocalCluster(n_workers=0, dashboard_address=":0") as local,
         Client(local) as client,
     ):
         workers = Workers(client)

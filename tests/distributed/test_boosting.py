@@ -49,7 +49,7 @@ def test_workers_and_threads_do_not_matter(table, n_workers, n_threads, sizes):
     from distributed import Client, LocalCluster
 
     settings = {"n_workers": n_workers, "threads_per_worker": n_threads, "processes": False}
-    with LocalCluster(**settings, dashboard_address=None) as cluster, Client(cluster) as own:
+    with LocalCluster(**settings, dashboard_address=":0") as cluster, Client(cluster) as own:
         expect_same(own, table, SHORT | {"growth": "leaf-wise"}, "classes", weighted=True, sizes=sizes)
 
 

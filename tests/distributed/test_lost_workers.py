@@ -105,7 +105,7 @@ def test_workers_with_nannies_are_started_again(table, expected):
     def kill_one():
         os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
 
-    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with LocalCluster(**settings) as local, Client(local) as client:
         for moment in (2, 8, 20, 45):
             X, y, _ = table
