@@ -2,5 +2,23 @@
 
 from spinney.distributed.boosting import DaskGradientBoostingClassifier, DaskGradientBoostingRegressor
 from spinney.distributed.cluster import ClusterError
+from spinney.distributed.ensembles import (
+    DaskBaggingClassifier,
+    DaskBaggingRegressor,
+    DaskExtraTreesClassifier,
+    DaskExtraTreesRegressor,
+    DaskRandomForestClassifier,
+    DaskRandomForestRegressor,
+)
 
-__all__ = ["ClusterError", "DaskGradientBoostingClassifier", "DaskGradientBoostingRegressor"]
+__all__ = [
+    "ClusterError",
+    "DaskBaggingClassifier",
+    "DaskBaggingRegressor",
+    "DaskExtraTreesClassifier",
+    "DaskExtraTreesRegressor",
+    "DaskGradientBoostingClassifier",
+    "DaskGradientBoostingRegressor",
+    "DaskRandomForestClassifier",
+    "DaskRandomForestRegressor",
+]

@@ -17,7 +17,6 @@ from spinney.core.cached_attribute import cached_attribute
 from spinney.core.errors import InputError
 from spinney.data.schema import Column, Schema
 from spinney.data.store.files import many_categories
-from spinney.data.store.manifest import count_bins
 from spinney.data.store.roles import read_weights
 from spinney.data.store.survey import Counted, Survey, Surveyor, WeightFacts
 from spinney.data.store.table import BinnedTable, StoredRows
@@ -25,6 +24,7 @@ from spinney.data.store.writer import RowCoder
 from spinney.distributed import worker
 from spinney.distributed.block_table import decode_column
 from spinney.distributed.cluster import LOST, Cluster, attempts
+from spinney.distributed.collected_rows import CollectedRows, in_order
 from spinney.distributed.partitions import Partitions, Piece, collect
 from spinney.native import core
 
@@ -299,6 +299,24 @@ class ClusterRows(StoredRows):
                 lost += answer.lost
         return lost, found
 
+    def owned(self) -> dict[str, list[int]]:
+        """Return the blocks of each worker."""
+        owned: dict[str, list[int]] = {}
+        for block in range(self.n_blocks):
+            owned.setdefault(self.owners[block], []).append(block)
+        return owned
+
+    def description(self) -> dict[str, Any]:
+        """Return what else `CollectedRows` has beside codes."""
+        return {
+            "schema": self.schema,
+            "max_bins": self.max_bins,
+            "extents": self._extents,
+            "category_bins": self._category_bins,
+            "target": self.target,
+            "weights": self.weights,
+        }
+
     def close(self) -> None:
         """Drop the codes from the workers."""
         if self.cluster.client.status == "running":
@@ -358,24 +376,6 @@ class ClusterRows(StoredRows):
 
     def matrix(self, columns: Sequence[int] | None = None, *, exact: bool = False) -> core.CodeMatrix:
         """Collect the codes in the memory of this process."""
-        if exact:
-            raise InputError("Rows on a cluster have bins", fix=f"Set max_bins={self.max_bins}.")
-        chosen = list(range(self.n_features)) if columns is None else list(columns)
-        answer = self.ask(worker.read_codes, lambda own: (self.token, own, chosen), self.code_blocks)
-        extents, categories = [self._extents[j] for j in chosen], [self._category_bins[j] for j in chosen]
-        matrix = core.allocate_codes(self.n_rows, extents, categories)
-        for block in range(self.n_blocks):
-            for i in range(len(chosen)):
-                core.write_codes(
-                    matrix, i, self.ends(block)[0], np.ascontiguousarray(answer.results[block][i])
-                )
-        return matrix
-
-    @property
-    def n_bins(self) -> NDArray[np.int64]:
-        """Number of bins of each column.  (n_features,)"""
-        sizes = [
-            len(bins[0]) if bins is not None else count_bins(categories)  # type: ignore[arg-type]
-            for bins, categories in zip(self._extents, self._category_bins, strict=True)
-        ]
-        return np.array(sizes, dtype=np.int64)
+        answer = self.ask(worker.read_codes, lambda own: (self.token, own, None), self.code_blocks)
+        collected = CollectedRows(**self.description(), codes=in_order(answer.results))
+        return collected.matrix(columns, exact=exact)

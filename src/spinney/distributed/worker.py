@@ -261,6 +261,15 @@ def read_codes(token: str, blocks: Sequence[int], columns: Sequence[int] | None)
     return _read(token, blocks, lambda one: one.codes if columns is None else one.codes[list(columns)])
 
 
+def read_all(token: str, blocks: Sequence[int]) -> Answer:
+    """Return codes and categories of blocks."""
+    found = {block: _find((token, block)) for block in blocks}
+    lost = tuple(block for block, one in found.items() if one is None)
+    return Answer(
+        _here()[0], {b: (one.codes, one.categories) for b, one in found.items() if one is not None}, lost
+    )
+
+
 def read_categories(token: str, blocks: Sequence[int], wide: int) -> Answer:
     """Return the categories of a column with more than 255."""
     return _read(token, blocks, lambda one: None if one.categories is None else one.categories[wide])
