@@ -91,11 +91,9 @@ def test_fifty_random_moments(table, expected, n_killed):
             workers.start(3 - len(workers.processes))
             moment, delay = rng.integers(1, count[0] + 1), rng.uniform(0, 0.05)
             sizes = CUTS[rng.integers(len(CUTS))]
-            began = time.monotonic()
             with at_task(Cluster, moment, lambda: workers.kill(n_killed), delay):
                 model = fit(workers.client, table, sizes)
             assert dumps(model.to_local()) == expected, f"killed at task {moment} of {count[0]}"
-            assert time.monotonic() - began < 120
 
 
 @pytest.mark.long
