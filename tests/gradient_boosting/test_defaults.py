@@ -12,8 +12,15 @@ from sklearn.pipeline import make_pipeline
 import spinney as sp
 from spinney import GradientBoostingClassifier, GradientBoostingRegressor
 from spinney.gradient_boosting import Checkpoint, TrainingLossWarning, defaults
-from spinney.gradient_boosting.defaults import CLASSIC, Facts, Variant, choose, member_variants, refit_rounds
-from spinney.gradient_boosting.member_plan import MemberPlan
+from spinney.gradient_boosting.defaults import (
+    CLASSIC,
+    Facts,
+    MemberPlan,
+    Variant,
+    choose,
+    member_variants,
+    refit_rounds,
+)
 from spinney.io import dumps, loads
 from spinney.io.container import decode, encode
 from spinney.losses import Loss

@@ -18,10 +18,9 @@ from spinney.data.schema import Table
 from spinney.data.store.dataset import BinnedDataset
 from spinney.gradient_boosting.blocks import BlockBooster
 from spinney.gradient_boosting.categories import TargetStatistics, features_to_encode
-from spinney.gradient_boosting.defaults import Value, refit_rounds
+from spinney.gradient_boosting.defaults import MemberPlan, Value, refit_rounds
 from spinney.gradient_boosting.evaluation import EvalsResult, Evaluation, is_evals_result
 from spinney.gradient_boosting.ledger import GradientLedger, LedgerBuilder, join_ledgers
-from spinney.gradient_boosting.member_plan import MemberPlan
 from spinney.gradient_boosting.rounds import (
     BoostingLoop,
     Callbacks,
