@@ -19,7 +19,7 @@ from spinney.core.parameters import check_parameters, draw_seed, thread_count
 from spinney.data.schema import Table, read_table
 from spinney.data.target import by_output, class_attributes
 from spinney.data.training_set import Task
-from spinney.gradient_boosting.blocks import Traffic
+from spinney.gradient_boosting.block_engine import Traffic
 from spinney.gradient_boosting.callbacks import Callback, Progress, check_callbacks, check_same_rows
 from spinney.gradient_boosting.categories import TargetStatistics
 from spinney.gradient_boosting.defaults import (

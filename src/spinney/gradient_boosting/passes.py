@@ -15,7 +15,6 @@ from spinney.core.early_stopping import EarlyStopping
 from spinney.core.errors import InputError, ModelFileError
 from spinney.core.seeds import draw_word
 from spinney.data.schema import Table
-from spinney.data.store.dataset import BinnedDataset
 from spinney.gradient_boosting.blocks import BlockBooster
 from spinney.gradient_boosting.categories import TargetStatistics, features_to_encode
 from spinney.gradient_boosting.defaults import MemberPlan, Value, refit_rounds
@@ -195,13 +194,10 @@ class BoostingPass:
         if self.earlier is None:
             return scores
         predictor = Predictor(self.earlier.ensemble, self.training.n_scores)
-        n_threads, dataset = self.training.n_threads, columns.dataset
-        if self.training.blocks is None or not isinstance(dataset, BinnedDataset):
+        blocks, n_threads = self.training.blocks, self.training.n_threads
+        if blocks is None or columns is not self.training.columns:
             return predictor.sum(columns, n_threads, start=scores)
-        for block in dataset.blocks():  # decoded columns of all rows would be too large
-            rows = slice(block.begin, block.end)
-            scores[rows] = predictor.sum(dataset[rows].table(), n_threads, start=scores[rows])
-        return scores
+        return blocks.add_trees(predictor, scores, n_threads)
 
     def _make_loop(self, scorer: Scorer | None, evaluation: Evaluation | None) -> BoostingLoop:
         """Put together which rows are scored and how, and what stops training."""
