@@ -19,6 +19,7 @@ from spinney.gradient_boosting.block_engine import CodeSource, Traffic, block_co
 from spinney.gradient_boosting.blocks import BlockBooster
 from spinney.gradient_boosting.callbacks import fingerprint
 from spinney.gradient_boosting.categories import MAX_GROUPS, TargetStatistics, code_grouped, many_levels
+from spinney.gradient_boosting.defaults import Kind
 from spinney.gradient_boosting.rounds import BoosterRows, EvalSetRows
 from spinney.losses.losses import Loss, MultiQuantileLoss, SquaredLoss
 from spinney.native import core
@@ -70,6 +71,12 @@ class BoostingSet(TrainingSet):
     encoded: Table | None = None
     blocks: CodeSource | None = None
     traffic: Traffic = field(default_factory=Traffic)
+
+    @property
+    def kind(self) -> Kind:
+        """What is learned."""
+        n_classes = len(self.classes[0]) if self.classes else 0
+        return "regression" if not n_classes else "binary" if n_classes <= 2 else "multiclass"
 
     @property
     def n_scores(self) -> int:
