@@ -65,6 +65,8 @@ def test_weights_are_read_and_wrong_ones_are_named_by_row():
         ([1, 1j, 1], "Complex"),
         (np.array([1, 1j, 1], object), "numbers"),
         (1j, "Complex"),
+        (np.array(["2026-11-17"] * 3, "M8[D]"), "not dates"),
+        (np.ones(3, "m8[s]"), "durations"),
     ]:
         with pytest.raises(InputError, match=words):
             check_weights(bad, 3)

@@ -385,7 +385,7 @@ class BaseForest(
         total = np.zeros(self.n_features_in_)
         for tree in self.ensemble_.trees():
             total += tree.compute_feature_importances()
-        return total / total.sum() if total.any() else total
+        return total / total.sum() if total.sum() > 0 else total
 
     def permutation_importances(self, X: Any, y: Any, *, n_repeats: int = 1) -> Bunch:
         """Compute out-of-bag permutation importances (Breiman 2001).

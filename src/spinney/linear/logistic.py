@@ -34,7 +34,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
     "intercept_scaling": (Real(0.0, open_ends="("),),
     "class_weight": (NONE, OneOf("balanced"), Kind("a dict", dict)),
     "solver": (OneOf(*_SOLVERS),),
-    "max_iter": (Integer(1),),
+    "max_iter": (Integer(0),),
     "multi_class": (OneOf("multinomial", "ovr"),),
     **INPUT_RULES,
 }
@@ -61,6 +61,14 @@ class LogisticModel(ProbabilisticClassifier, LinearClassifier, persistent_name="
             return _Strength(0.0, 0.0)
         ratio = {"l1": 1.0, "l2": 0.0}.get(self.penalty, 0.0 if l1_ratio is None else float(l1_ratio))
         return _Strength(ratio / C, (1.0 - ratio) / C)
+
+    def _warn_of_ratio(self, name: str) -> None:
+        """Warn of a share of L1 that the penalty does not look at."""
+        warnings.warn(
+            f"The {name} parameter is only used when penalty is 'elasticnet' or 'auto'. "
+            f"Got (penalty={self.penalty}).",
+            stacklevel=4,
+        )
 
     def _weights(self, weights: Floats | None, y: Any) -> Floats | None:
         if self.class_weight is None:
@@ -253,6 +261,7 @@ class LogisticRegression(LogisticModel):
         self
             The fitted model.
         """
+        self._warn_of_unused()
         training, codes = self._read_labels(X, y, sample_weight)
         weights = self._weights(training.weights, y)
         classes: Any = training.classes
@@ -261,6 +270,13 @@ class LogisticRegression(LogisticModel):
         found = self._minimize(training.design, codes, weights, len(classes), strength, start)
         fitted = dict(zip(("coef_", "intercept_", "n_iter_"), found, strict=True))
         return self._set_fitted(**fitted, classes_=classes, **training.read_as)
+
+    def _warn_of_unused(self) -> None:
+        """Warn of parameters that have no effect."""
+        if self.penalty is None and self.C != 1.0:
+            warnings.warn("Setting penalty=None will ignore the C and l1_ratio parameters.", stacklevel=3)
+        elif self.penalty in ("l1", "l2") and self.l1_ratio not in (None, 0.0, {"l1": 1.0}.get(self.penalty)):
+            self._warn_of_ratio("l1_ratio")
 
     def _start(self, training: Training, n_classes: int) -> Floats | None:
         """Return the coefficients of the fit before, if they fit these data."""
