@@ -17,6 +17,7 @@ from sklearn.preprocessing import PolynomialFeatures
 import spinney as sp
 from linear.problems import classes_of, regression_problems
 from loops import for_each
+from spinney.core.errors import InputError
 from spinney.io import dumps, loads
 
 PROBLEMS = list(regression_problems(range(100)))
@@ -264,3 +265,13 @@ def test_parameters_without_effect_warn():
         sp.LogisticRegression(penalty="l1", l1_ratio=0.5).fit(X, y)
     with pytest.warns(UserWarning, match="l1_ratios parameter is only used"):
         sp.LogisticRegressionCV(penalty="l2", l1_ratios=[0.5], cv=2).fit(X, y)
+    for model in (sp.LogisticRegression(l1_ratio=None), sp.LogisticRegressionCV(cv=2)):
+        with pytest.raises(InputError, match="needs"):
+            model.set_params(penalty="elasticnet").fit(X, y)
+
+
+def test_a_tolerance_below_rounding_ends():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3))
+    model = sp.LogisticRegression(tol=1e-18, max_iter=10_000, fit_intercept=False)
+    assert model.fit(X, rng.integers(0, 3, 30)).n_iter_[0] < 100

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from spinney.base import ProbabilisticClassifier, parameters
 from spinney.core.arrays import Floats
+from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Integer, Kind, OneOf, Real, Rule
 from spinney.data.weights import apply_class_weights
 from spinney.io import require
@@ -65,8 +66,8 @@ class LogisticModel(ProbabilisticClassifier, LinearClassifier, persistent_name="
     def _warn_of_ratio(self, name: str) -> None:
         """Warn of a share of L1 that the penalty does not look at."""
         warnings.warn(
-            f"The {name} parameter is only used when penalty is 'elasticnet' or 'auto'. "
-            f"Got (penalty={self.penalty}).",
+            f"The {name} parameter is only used when penalty is 'elasticnet'. Got (penalty={self.penalty}). "
+            "It is also used by penalty='auto', the default.",
             stacklevel=4,
         )
 
@@ -157,7 +158,7 @@ class LogisticRegression(LogisticModel):
     C : float, default=1.0
         Inverse strength of the penalty; infinity is no penalty.
     l1_ratio : float in [0, 1] or None, default=0.0
-        Share of the L1 penalty; None is 0.
+        Share of the L1 penalty; None is 0, and an error if ``penalty`` is "elasticnet".
     dual : bool, default=False
         Accepted for compatibility; the primal problem is solved.
     tol : float, default=1e-4
@@ -273,6 +274,8 @@ class LogisticRegression(LogisticModel):
 
     def _warn_of_unused(self) -> None:
         """Warn of parameters that have no effect."""
+        if self.penalty == "elasticnet" and self.l1_ratio is None:
+            raise InputError("penalty='elasticnet' needs an l1_ratio between 0 and 1; it is None.")
         if self.penalty is None and self.C != 1.0:
             warnings.warn("Setting penalty=None will ignore the C and l1_ratio parameters.", stacklevel=3)
         elif self.penalty in ("l1", "l2") and self.l1_ratio not in (None, 0.0, {"l1": 1.0}.get(self.penalty)):

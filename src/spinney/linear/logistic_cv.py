@@ -38,7 +38,7 @@ class LogisticRegressionCV(LogisticModel):
     Cs : int or array-like of shape (n_cs,), default=10
         Inverse strengths to try; an integer is so many from 1e-4 to 1e4 on a logarithmic scale.
     l1_ratios : array-like of shape (n_l1_ratios,) or None, default=None
-        Shares of the L1 penalty to try; None is 0.
+        Shares of the L1 penalty to try; None is 0, and an error if ``penalty`` is "elasticnet".
     fit_intercept : bool, default=True
         Fit an intercept, which is not penalized.
     cv : int, splitter, iterable or None, default=None
@@ -275,6 +275,8 @@ class LogisticRegressionCV(LogisticModel):
         return {}, weights
 
     def _warn_of_unused(self) -> None:
+        if self.penalty == "elasticnet" and self.l1_ratios is None:
+            raise InputError("penalty='elasticnet' needs l1_ratios between 0 and 1; they are None.")
         if self.penalty in ("l1", "l2", None) and self.l1_ratios is not None:
             self._warn_of_ratio("l1_ratios")
 
