@@ -133,7 +133,7 @@ $(VENV)/.run: $(VENV)/.build
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.build
-	$(REQUIREMENTS) package plot io dev > build/dev.txt
+	$(REQUIREMENTS) package plot io dask dev > build/dev.txt
 	$(PIP) -r build/dev.txt
 	touch $@
 

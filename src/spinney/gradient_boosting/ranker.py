@@ -78,10 +78,11 @@ class GradientBoostingRanker(_BaseGradientBoosting):
         is two rows. Weights below 1 on average are taken relative to their mean. "auto" is a hundredth of the
         rows, between 1 and 20. Classic: 20.
     l2_regularization : float or "auto", default="auto"
-        λ, added to the sum of hessians of a leaf; shrinks leaf values towards 0. "auto" is 1. Classic: 0.
+        λ, added to the sum of hessians of a leaf; shrinks leaf values towards 0. "auto" is 1, or
+        3 for 20 to 49 rows. Classic: 0.
     max_features : int, float, "sqrt", "log2", "auto" or None, default="auto"
-        Number or fraction of features drawn at every node, among those of the tree. "auto" is 0.5, all for
-        fewer than 50 rows. Classic: 1.0, all.
+        Number or fraction of features drawn at every node, among those of the tree. "auto" is 0.5, or
+        0.3 for 20 to 49 rows; all for fewer. Classic: 1.0, all.
     max_bins : int, default=255
         Maximum number of bins per numeric feature, from 2 to 255.
     categorical_features : array-like of names, indices or bool, or None, default=None
@@ -114,11 +115,12 @@ class GradientBoostingRanker(_BaseGradientBoosting):
         is True.
         Classic: False.
     n_members : int or "auto", default="auto"
-        Number of models whose raw scores are averaged. Each has its own seed and validation rows; with
-        ``growth="mixed"`` two of them share both, and a member whose validation loss exceeds the least one by
-        more than 5 % is left out. "auto" is 2 for mixed growth, else 1. With ``preset="strong"`` five
-        different settings take turns three times, or three of them twice from 2,000 rows on, and settings
-        whose mean validation loss exceeds the least one by more than 10 % are left out.
+        Number of models whose raw scores are averaged. Members of different settings, such as leaf-wise and
+        symmetric trees of ``growth="mixed"``, take turns. Those of one turn share seed and validation rows,
+        and a member whose validation loss exceeds the least one of its turn by more than 10 % is left out
+        (by more than 30 %, its settings are not tried again); 20 % below 2,000 rows. "auto" is three
+        turns below 1,000 rows, two below 2,000 and one above; one turn where `growth` is set.
+        With ``preset="strong"`` there are more settings and turns.
     verbose : int, default=0
         Above 0, show a progress bar, or messages of the logger ``spinney`` where INFO messages are enabled;
         a number k above 1 logs one message every k rounds.
@@ -205,7 +207,8 @@ class GradientBoostingRanker(_BaseGradientBoosting):
         Number of rounds of the model, of all members together.
     best_iteration_ : int
         Number of rounds that predictions use: the best round with early stopping and without a second fit,
-        else all.
+        else all. Those of several members are added up, as in `n_iter_`, so that it may exceed
+        `n_estimators`; ``chosen_["refit_rounds"]`` has the number of each.
     n_trees_per_iteration_ : int
         Number of trees per round.
     do_early_stopping_ : bool
