@@ -457,3 +457,14 @@ def test_a_member_fitted_again_to_its_rows_is_the_same_tree(forest, bootstrap):
         assert_array_equal(again.tree_.feature, member.tree_.feature)
         assert_array_equal(again.tree_.threshold, member.tree_.threshold)
         assert_array_equal(again.tree_.value, member.tree_.value)
+
+
+def test_members_are_made_once_and_anew_after_another_fit():
+    X, y = make_classification(80, random_state=0)
+    model = sp.RandomForestClassifier(3, random_state=0).fit(X, y)
+    before = dumps(model)
+    members = model.estimators_
+    assert model.estimators_ is members and len(members) == 3
+    assert dumps(model) == before  # they are not saved
+    model.set_params(n_estimators=5).fit(X, y)
+    assert len(model.estimators_) == 5

@@ -94,8 +94,19 @@ class TreeArrays:
 
     @classmethod
     def from_grown(cls, grown: core.GrownTree) -> TreeArrays:
-        """Take over the arrays of a tree that the core has grown, without copying them."""
-        return cls(**{field.name: getattr(grown, field.name) for field in fields(cls)})
+        """Take over the arrays of a tree that the core has grown, without copying them.
+
+        Their types are right, so nothing is checked.
+        """
+        tree = cls.__new__(cls)
+        arrays = vars(tree)
+        for name in ARRAY_TYPES:
+            arrays[name] = _frozen(getattr(grown, name))
+        arrays["n_features"] = grown.n_features
+        leaf = arrays["is_leaf"] = _frozen(arrays["kind"] == LEAF)
+        arrays["feature"] = _frozen(np.where(leaf, np.int32(-2), arrays["feature"]))
+        arrays["threshold"] = _frozen(np.where(leaf, -2.0, arrays["threshold"]))
+        return tree
 
     def __post_init__(self) -> None:
         for name, (dtype,) in ARRAY_TYPES.items():
