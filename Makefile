@@ -136,7 +136,7 @@ $(VENV)/.run: pyproject.toml | $(BIN)/python
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.build
-	$(REQUIREMENTS) package plot io dev > build/dev.txt
+	$(REQUIREMENTS) package plot io dask dev > build/dev.txt
 	$(PIP) -r build/dev.txt
 	touch $@
 

@@ -1,6 +1,7 @@
 """Loss against time: every library at ten settings, over real tables, as one picture.
 
     python -m benchmarks.pareto run FOLDER OUT.jsonl [--half development] [--tables "a,b"] [--libraries "A;B"]
+                                                     [--jobs 16] [--limit SECONDS] [--max-rows N]
     python -m benchmarks.pareto draw OUT.jsonl PICTURE.svg
 
 Tables, splits, losses and libraries are those of benchmarks.quality. A point is one setting of one library:
@@ -19,7 +20,7 @@ import click
 import numpy as np
 import pandas as pd
 
-from benchmarks.quality import LIBRARIES, Library, list_tables, read_rows, run_all
+from benchmarks.quality import LIBRARIES, MAX_ROWS, Library, Plan, list_tables, read_rows, run_all
 
 Settings = dict[str, dict[str, Any]]
 
@@ -126,8 +127,21 @@ def main() -> None:
 @click.option("--half", default="development", type=click.Choice(["development", "sealed", "all"]))
 @click.option("--tables", default="", help="Names, separated by commas; all where empty.")
 @click.option("--libraries", "names", default=";".join(SETTINGS), help="Names, separated by semicolons.")
-@click.option("--threads", default=1)
-def run_command(folder: Path, out: Path, half: str, tables: str, names: str, threads: int) -> None:
+@click.option("--max-rows", default=MAX_ROWS, help="Number of training rows at most.")
+@click.option("--threads", default=1, help="Threads of each fit.")
+@click.option("--jobs", default=1, help="Fits at a time.")
+@click.option("--limit", default=None, type=float, help="Seconds after which a fit is ended.")
+def run_command(
+    folder: Path,
+    out: Path,
+    half: str,
+    tables: str,
+    names: str,
+    max_rows: int,
+    threads: int,
+    jobs: int,
+    limit: float | None,
+) -> None:
     """Measure every setting of the libraries, one split per table."""
     known = list_tables(folder, half)
     wanted = {name: known[name] for name in tables.split(",")} if tables else known
@@ -136,7 +150,7 @@ def run_command(folder: Path, out: Path, half: str, tables: str, names: str, thr
         for name in names.split(";")
         for label, params in SETTINGS[name].items()
     }
-    run_all(wanted, libraries, 1, out, threads)
+    run_all(wanted, Plan(libraries, 1, max_rows, threads, jobs, limit), out)
 
 
 @main.command("draw")

@@ -1,14 +1,15 @@
 """Test losses of every library at its own defaults, over many real tables.
 
     python -m benchmarks.quality run FOLDER OUT.jsonl [--half sealed] [--libraries "A;B"] [--splits N]
+                                                      [--jobs 16] [--limit SECONDS] [--max-rows N]
     python -m benchmarks.quality report OUT.jsonl [...]
 
 FOLDER holds one table per file (.csv.gz or .parquet, last column ``target``) and INDEX.md, whose ``task``
 column says "binary", "multi(K)" or "reg". The tables are divided in two halves by a hash of their names:
 parameters are developed on one half, and the other is opened to judge them. Every library sees the same rows:
 at most 20,000 to train on, at most 20,000 others to test on. The loss is the log-loss, or the root mean
-squared error over the standard deviation of the test targets. Runs append to OUT, and what is there already
-is not run again.
+squared error over the standard deviation of the test targets. Every fit has a process of its own. Runs append
+to OUT, and what is there already is not run again.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import json
 import re
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -33,6 +34,8 @@ from rich.table import Table as RichTable
 from scipy.stats import binomtest
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 from threadpoolctl import threadpool_limits
+
+from benchmarks.worker_processes import import_all, run_tasks
 
 MAX_ROWS = 20_000
 Floats = NDArray[np.float64]
@@ -97,25 +100,23 @@ def read_table(path: Path, is_classification: bool) -> tuple[pd.DataFrame, NDArr
     return frame, y
 
 
-def splits_of(name: str, path: Path, task: str, n_splits: int) -> Iterator[Split]:
-    """Yield the same splits of a table for every library."""
+def split_of(name: str, path: Path, task: str, seed: int, max_rows: int = MAX_ROWS) -> Split:
+    """Return a split of a table, the same for every library."""
     is_classification = not task.startswith("reg")
     X, y = read_table(path, is_classification)
     n_test = min(MAX_ROWS, max(1, round(0.25 * len(X))))
-    n_train = min(MAX_ROWS, len(X) - n_test)
+    n_train = min(max_rows, len(X) - n_test)
     kind = StratifiedShuffleSplit if is_classification else ShuffleSplit
     n_classes = len(np.unique(y)) if is_classification else 0
     if is_classification and n_test < n_classes:
         n_test = n_classes
         n_train = min(n_train, len(X) - n_test)
-    for seed in range(n_splits):
-        train, test = next(kind(1, train_size=n_train, test_size=n_test, random_state=seed).split(X, y))
-        parts = []
-        for rows in (train, test):
-            part = X.iloc[rows].reset_index(drop=True)
-            parts += [part, y[rows]]
-        known = np.isin(parts[3], parts[1]) if is_classification else np.ones(len(test), bool)
-        yield Split(name, seed, is_classification, parts[0], parts[1], parts[2][known], parts[3][known])
+    train, test = next(kind(1, train_size=n_train, test_size=n_test, random_state=seed).split(X, y))
+    known = np.isin(y[test], y[train]) if is_classification else np.ones(len(test), bool)
+    parts = []
+    for rows in (train, test[known]):
+        parts += [X.iloc[rows].reset_index(drop=True), y[rows]]
+    return Split(name, seed, is_classification, parts[0], parts[1], parts[2], parts[3])
 
 
 # ---- the libraries, each as its users call it ----
@@ -137,8 +138,8 @@ def spinney(split: Split, **params: Any) -> tuple[Predict, Any]:
     return _proba_or_value(model, split.is_classification), model
 
 
-def catboost(split: Split, **params: Any) -> tuple[Predict, Any]:
-    """CatBoost, text columns as categorical features."""
+def catboost(split: Split, validation: bool = False, **params: Any) -> tuple[Predict, Any]:
+    """CatBoost, text columns as categorical features; the test rows may be its validation rows."""
     from catboost import CatBoostClassifier, CatBoostRegressor
 
     def as_text(X: pd.DataFrame) -> pd.DataFrame:
@@ -153,7 +154,9 @@ def catboost(split: Split, **params: Any) -> tuple[Predict, Any]:
         "random_seed": split.seed,
         "allow_writing_files": False,
     }
-    model = make(cat_features=split.categorical, **options | params).fit(as_text(split.X), split.y)
+    model = make(cat_features=split.categorical, **options | params)
+    held_out = (as_text(split.X_test), split.y_test) if validation else None
+    model.fit(as_text(split.X), split.y, eval_set=held_out)
     predict = _proba_or_value(model, split.is_classification)
     return lambda X: predict(as_text(X)), model
 
@@ -226,6 +229,7 @@ LIBRARIES: dict[str, Library] = {
     "Spinney, strong": partial(spinney, preset="strong"),
 }
 
+MODULES = ("spinney", "catboost", "lightgbm", "xgboost", "sklearn.ensemble")
 AT_DEFAULTS = [name for name in LIBRARIES if name != "Spinney, strong"]
 
 # ---- measuring ----
@@ -270,38 +274,80 @@ def measure(split: Split, library: Library) -> dict[str, Any]:
     return row
 
 
-def run_all(
-    tables: dict[str, tuple[Path, str]],
-    libraries: dict[str, Library],
-    n_splits: int,
-    out: Path,
-    n_threads: int = 2,
-) -> None:
-    """Measure what is not in the file yet, small tables first; libraries alternate on each split."""
+@dataclass(frozen=True)
+class Plan:
+    """What is measured, and how.
+
+    Attributes
+    ----------
+    libraries : dict
+        Libraries by name.
+    n_splits, max_rows : int
+        Number of splits per table, and of training rows at most.
+    n_threads, jobs : int
+        Number of threads of each fit, and of fits at a time.
+    limit : float or None
+        Seconds after which a fit is ended.
+    """
+
+    libraries: dict[str, Library]
+    n_splits: int = 1
+    max_rows: int = MAX_ROWS
+    n_threads: int = 1
+    jobs: int = 1
+    limit: float | None = None
+
+
+def append_row(out: Path, row: dict[str, Any]) -> None:
+    """Write one measurement at the end of a file."""
+    with out.open("a") as file:
+        file.write(json.dumps(row) + "\n")
+
+
+@dataclass(frozen=True)
+class Fit:
+    """One library on one split of a table; a call measures it and writes the result."""
+
+    table: str
+    path: Path
+    task: str
+    seed: int
+    name: str
+    plan: Plan
+    out: Path
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """What is known before the fit."""
+        return {"table": self.table, "task": self.task, "seed": self.seed, "library": self.name}
+
+    def __call__(self) -> None:
+        warnings.simplefilter("ignore")
+        split = split_of(self.table, self.path, self.task, self.seed, self.plan.max_rows)
+        split, row = replace(split, n_threads=self.plan.n_threads), self.row | {"rows": len(split.X)}
+        try:
+            row |= measure(split, self.plan.libraries[self.name])
+        except Exception as error:  # a library that fails on a table is reported, not hidden
+            row |= {"error": f"{type(error).__name__}: {error}"[:200]}
+        append_row(self.out, row)
+
+
+def run_all(tables: dict[str, tuple[Path, str]], plan: Plan, out: Path) -> None:
+    """Measure what is not in the file yet.
+
+    Small tables come first, or last where several fits run at a time; libraries alternate on each split.
+    """
     done = {(row["table"], row["seed"], row["library"]) for row in read_rows([out])}
-    for name, (path, task) in sorted(tables.items(), key=lambda item: item[1][0].stat().st_size):
-        wanted = [(seed, library) for seed in range(n_splits) for library in libraries]
-        if all((name, seed, library) in done for seed, library in wanted):
-            continue
-        for split in splits_of(name, path, task, n_splits):
-            for label, library in libraries.items():
-                if (name, split.seed, label) in done:
-                    continue
-                row = {
-                    "table": name,
-                    "task": task,
-                    "seed": split.seed,
-                    "library": label,
-                    "rows": len(split.X),
-                }
-                try:
-                    with warnings.catch_warnings():
-                        warnings.simplefilter("ignore")
-                        row |= measure(replace(split, n_threads=n_threads), library)
-                except Exception as error:  # a library that fails on a table is reported, not hidden
-                    row |= {"error": f"{type(error).__name__}: {error}"[:200]}
-                with out.open("a") as file:
-                    file.write(json.dumps(row) + "\n")
+    ordered = sorted(tables.items(), key=lambda item: item[1][0].stat().st_size, reverse=plan.jobs > 1)
+    fits = [
+        Fit(name, path, task, seed, library, plan, out)
+        for name, (path, task) in ordered
+        for seed in range(plan.n_splits)
+        for library in plan.libraries
+        if (name, seed, library) not in done
+    ]
+    import_all(MODULES)
+    run_tasks(fits, plan.jobs, plan.limit, lambda fit, why: append_row(out, fit.row | {"error": why}))
 
 
 def read_rows(paths: Iterable[Path]) -> list[dict[str, Any]]:
@@ -336,11 +382,28 @@ def main() -> None:
 @click.option("--half", default="development", type=click.Choice(["development", "sealed", "all"]))
 @click.option("--libraries", "names", default=";".join(AT_DEFAULTS), help="Names, separated by semicolons.")
 @click.option("--splits", default=3)
-@click.option("--threads", default=2)
-def run_command(folder: Path, out: Path, half: str, names: str, splits: int, threads: int) -> None:
+@click.option("--tables", "chosen", default="", help="Names, separated by commas; all where empty.")
+@click.option("--max-rows", default=MAX_ROWS, help="Number of training rows at most.")
+@click.option("--threads", default=1, help="Threads of each fit.")
+@click.option("--jobs", default=1, help="Fits at a time.")
+@click.option("--limit", default=None, type=float, help="Seconds after which a fit is ended.")
+def run_command(
+    folder: Path,
+    out: Path,
+    half: str,
+    names: str,
+    splits: int,
+    chosen: str,
+    max_rows: int,
+    threads: int,
+    jobs: int,
+    limit: float | None,
+) -> None:
     """Measure libraries on the tables of one half."""
+    known = list_tables(folder, half)
+    tables = {name: known[name] for name in chosen.split(",")} if chosen else known
     libraries = {name: LIBRARIES[name] for name in names.split(";")}
-    run_all(list_tables(folder, half), libraries, splits, out, threads)
+    run_all(tables, Plan(libraries, splits, max_rows, threads, jobs, limit), out)
 
 
 @main.command("report")

@@ -23,6 +23,7 @@ PACKAGES = (
     "spinney.data",
     "spinney.datasets",
     "spinney.discriminant",
+    "spinney.distributed",
     "spinney.diversity",
     "spinney.ensembles",
     "spinney.export",

@@ -69,7 +69,7 @@ enum class Phase : std::uint8_t { prepare, gradient, histogram, split, partition
 inline constexpr std::array<const char*, 6> phase_names{"prepare", "gradient",  "histogram",
                                                         "split",   "partition", "update"};
 
-/// Seconds by phase.
+/// Seconds by phase; those of trees that are grown at once are added up.
 struct PhaseTimes {
     std::array<double, phase_names.size()> seconds{};
 
@@ -81,6 +81,10 @@ struct PhaseTimes {
             ~Stopwatch() { sum += std::chrono::duration<double>(Clock::now() - start).count(); }
         } stopwatch{seconds[static_cast<Size>(phase)]};
         return f();
+    }
+
+    void add(const PhaseTimes& other) {
+        for (Size i = 0; i < seconds.size(); ++i) seconds[i] += other.seconds[i];
     }
 };
 

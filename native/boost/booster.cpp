@@ -15,27 +15,60 @@ namespace spinney {
 
 namespace {
 
+/// What the growth of a tree needs for itself: the trees of a round that are grown at once have one each.
+struct TreeWork {
+    PhaseTimes times;
+    std::vector<double> gradient, hessian;  // (n_rows,)
+    GradientQuantizer quantizer;
+    std::unique_ptr<BoostedGrower> grower;
+
+    /// Borrows all three.
+    TreeWork(const BoostTable& table, const BoostOptions& options, const BoostTarget& target)
+        : gradient(table.x.n_rows),
+          hessian(table.x.n_rows),
+          quantizer(table, options, target),
+          grower(make_boosted_grower(table, options, times)) {
+        quantizer.set_weights();
+    }
+};
+
+/// How many trees of a round are grown at once, each by one thread; 1: one after the other, by all threads.
+Size trees_at_once(const BoostTable& table, const BoostOptions& o, Size n_trees) {
+    constexpr double kMaxSums = 0x1.0p25;  // in the histograms of all growers together
+    const double threads = o.n_threads, trees = static_cast<double>(n_trees);
+    const double leaves = static_cast<double>(std::min<Size>(o.max_leaf_nodes, 4096));
+    const double fitting = kMaxSums / (leaves * static_cast<double>(table.histogram_size()));
+    const double n = std::floor(std::min({threads, trees, fitting}));
+    if (n < 2) return 1;
+    // The gain of threads on one tree grows with the logarithm of the cells, as measured on 16 cores.
+    const double cells = static_cast<double>(table.x.n_rows * table.bundles.bundles.size());
+    const double within = std::clamp(std::log2(cells / 70'000), 1.0, 1 + 0.75 * (threads - 1));
+    return trees / std::ceil(trees / n) >= within ? static_cast<Size>(n) : 1;
+}
+
 class TreeBooster final : public Booster {
   public:
     TreeBooster(const CodeMatrix& x, BoostOptions options)
         : o_(std::move(options)),
+          one_thread_(o_),
           table_(times_.time(Phase::prepare, [&] { return BoostTable(x, o_.n_threads); })),
-          quantizer_(table_, o_, target_),
-          grower_(make_boosted_grower(table_, o_, times_)),
-          round_(o_.first_round) {}
+          round_(o_.first_round) {
+        one_thread_.n_threads = 1;
+    }
 
     void set_rows(const double* y, Size n_outputs, const double* weights, const double* scores,
                   Size n_scores) override {
         const Size n = table_.x.n_rows;
         target_.set(y, n_outputs, weights, n);
-        quantizer_.set_weights();
         scores_.assign(n_scores, std::vector<double>(n));
         for (Size r = 0; r < n; ++r)
             for (Size k = 0; k < n_scores; ++k) scores_[k][r] = scores[r * n_scores + k];
         score_columns_.clear();
         for (const auto& column : scores_) score_columns_.push_back(column.data());
-        gradient_.resize(n);
-        hessian_.resize(n);
+        const Size n_works = trees_at_once(table_, o_, n_scores);
+        works_.clear();
+        for (Size i = 0; i < n_works; ++i)
+            works_.push_back(std::make_unique<TreeWork>(table_, n_works > 1 ? one_thread_ : o_, target_));
         ready_ = true;
     }
 
@@ -44,15 +77,10 @@ class TreeBooster final : public Booster {
         begin_round();
         for (Size i = 0; i < n_rounds; ++i, ++round_) {
             if (loss.name == LossName::softmax) times_.time(Phase::gradient, [&] { update_log_sum_exp(); });
-            for (Size k = 0; k < scores_.size(); ++k) {
-                const GradientSums sums = times_.time(Phase::gradient, [&] {
-                    return sum_chunks([&](Size begin, Size end) {
-                        return compute_gradients(loss, loss_rows(), k, begin, end, gradient_.data(),
-                                                 hessian_.data());
-                    });
-                });
-                out.push_back(grow(sums, k, loss, interrupt));
-            }
+            grow_round(out, loss, interrupt, [&](TreeWork& work, Size k, Size begin, Size end) {
+                return compute_gradients(loss, loss_rows(), k, begin, end, work.gradient.data(),
+                                         work.hessian.data());
+            });
         }
         ready_ = true;
         return out;
@@ -61,15 +89,9 @@ class TreeBooster final : public Booster {
     std::vector<FlatTree> step(const double* gradient, const double* hessian, Interrupt& interrupt) override {
         std::vector<FlatTree> out;
         begin_round();
-        const Size n_scores = scores_.size();
-        for (Size k = 0; k < n_scores; ++k) {
-            const GradientSums sums = times_.time(Phase::gradient, [&] {
-                return sum_chunks([&](Size begin, Size end) {
-                    return copy_gradients(begin, end, gradient + k, hessian + k, n_scores);
-                });
-            });
-            out.push_back(grow(sums, k, {}, interrupt));
-        }
+        grow_round(out, {}, interrupt, [&](TreeWork& work, Size k, Size begin, Size end) {
+            return copy_gradients(work, begin, end, gradient + k, hessian + k, scores_.size());
+        });
         ++round_;
         ready_ = true;
         return out;
@@ -115,6 +137,27 @@ class TreeBooster final : public Booster {
                 score_columns_,   log_sum_exp_.data()};
     }
 
+    /// Grow the trees of a round, each on the gradients of its score, which no other tree of the round
+    /// changes.  fill(work, k, begin, end): the gradients of some rows, and their sums
+    template <class F>
+    void grow_round(std::vector<FlatTree>& out, const Loss& loss, Interrupt& interrupt, F&& fill) {
+        const Size first = out.size(), n_trees = scores_.size();
+        out.resize(first + n_trees);
+        const int n_threads = static_cast<int>(works_.size());
+        const auto grow_one = [&](Size k, int thread) {
+            TreeWork& work = *works_[static_cast<Size>(thread)];
+            const GradientSums sums = work.times.time(Phase::gradient, [&] {
+                return sum_chunks([&](Size begin, Size end) { return fill(work, k, begin, end); });
+            });
+            out[first + k] = grow(work, sums, k, loss, interrupt);
+        };
+        if (n_threads == 1)
+            for (Size k = 0; k < n_trees; ++k) grow_one(k, 0);
+        else
+            Pool::shared().parallel_for(n_threads, n_trees, grow_one, &interrupt);
+        for (auto& work : works_) times_.add(std::exchange(work->times, {}));
+    }
+
     /// Sum over chunks in their order, for any number of threads.
     template <class F>
     GradientSums sum_chunks(F&& f) {
@@ -143,42 +186,42 @@ class TreeBooster final : public Booster {
         });
     }
 
-    GradientSums copy_gradients(Size begin, Size end, const double* gradient, const double* hessian,
-                                Size step) {
+    GradientSums copy_gradients(TreeWork& work, Size begin, Size end, const double* gradient,
+                                const double* hessian, Size step) const {
         GradientSums out;
         for (Size r = begin; r < end; ++r) {
-            gradient_[r] = gradient[r * step];
-            hessian_[r] = std::max(hessian[r * step], kMinHessian);
+            work.gradient[r] = gradient[r * step];
+            work.hessian[r] = std::max(hessian[r * step], kMinHessian);
             const double w = target_.weight(r);
             if (!(w > 0)) continue;
-            out.gradient += w * std::abs(gradient_[r]);
-            out.hessian += w * hessian_[r];
+            out.gradient += w * std::abs(work.gradient[r]);
+            out.hessian += w * work.hessian[r];
         }
         return out;
     }
 
-    FlatTree grow(const GradientSums& sums, Size k, const Loss& loss, Interrupt& interrupt) {
+    FlatTree grow(TreeWork& work, const GradientSums& sums, Size k, const Loss& loss, Interrupt& interrupt) {
         const std::uint64_t address = mix(mix(o_.seed, round_), k);
-        BoostRows& rows = times_.time(Phase::gradient, [&]() -> BoostRows& {
-            return quantizer_.quantize(gradient_.data(), hessian_.data(), sums, address);
+        BoostRows& rows = work.times.time(Phase::gradient, [&]() -> BoostRows& {
+            return work.quantizer.quantize(work.gradient.data(), work.hessian.data(), sums, address);
         });
-        if (o_.random_strength > 0) rows.score_noise = score_noise();
-        BoostedTree tree = grower_->grow(rows, address, interrupt);
-        return times_.time(Phase::update, [&] {
-            const std::vector<LeafSums> leaf_sums = sum_leaves(tree, rows);
+        if (o_.random_strength > 0) rows.score_noise = score_noise(work);
+        BoostedTree tree = work.grower->grow(rows, address, interrupt);
+        return work.times.time(Phase::update, [&] {
+            const std::vector<LeafSums> leaf_sums = sum_leaves(work, tree, rows);
             const std::vector<double> values = fit_leaves(tree, rows, leaf_sums, k, loss);
             update_scores(scores_[k], tree, rows, values);
             return flatten(tree, leaf_sums, values);
         });
     }
 
-    double score_noise() {
+    double score_noise(const TreeWork& work) {
         const GradientSums sums = sum_chunks([&](Size begin, Size end) {
             GradientSums out;
             for (Size r = begin; r < end; ++r) {
                 const double w = target_.weight(r);
-                out.gradient += w * gradient_[r] * gradient_[r];
-                out.hessian += w * hessian_[r];
+                out.gradient += w * work.gradient[r] * work.gradient[r];
+                out.hessian += w * work.hessian[r];
             }
             return out;
         });
@@ -186,7 +229,7 @@ class TreeBooster final : public Booster {
     }
 
     /// Sum unscaled gradients and hessians per leaf, in row order.  -> (n_leaves,)
-    std::vector<LeafSums> sum_leaves(const BoostedTree& tree, const BoostRows& rows) {
+    std::vector<LeafSums> sum_leaves(const TreeWork& work, const BoostedTree& tree, const BoostRows& rows) {
         const Size n_leaves = tree.leaves.size(), n_chunks = table_.n_chunks();
         const bool all = fits_all_rows(o_);
         std::vector<LeafSums> parts(n_chunks * n_leaves), out(n_leaves);
@@ -195,8 +238,9 @@ class TreeBooster final : public Booster {
             for (Size i = 0; i < n_leaves; ++i) {
                 const ChunkRange& range = tree.ranges[static_cast<Size>(tree.leaves[i]) * n_chunks + c];
                 LeafSums& sum = parts[c * n_leaves + i];
-                add_list(sum, c * kChunkRows, ids + range.begin, ids + range.end, true);
-                if (all) add_list(sum, c * kChunkRows, ids + range.out_begin, ids + range.out_end, false);
+                add_list(work, sum, c * kChunkRows, ids + range.begin, ids + range.end, true);
+                if (all)
+                    add_list(work, sum, c * kChunkRows, ids + range.out_begin, ids + range.out_end, false);
             }
         });
         for (Size c = 0; c < n_chunks; ++c)
@@ -208,8 +252,9 @@ class TreeBooster final : public Booster {
         return out;
     }
 
-    void add_list(LeafSums& sum, Size first_row, const LocalRow* id, const LocalRow* end, bool drawn) const {
-        const double *g = gradient_.data() + first_row, *h = hessian_.data() + first_row;
+    void add_list(const TreeWork& work, LeafSums& sum, Size first_row, const LocalRow* id,
+                  const LocalRow* end, bool drawn) const {
+        const double *g = work.gradient.data() + first_row, *h = work.hessian.data() + first_row;
         if (target_.weights.empty()) {
             if (drawn) sum.weight += static_cast<double>(end - id);
             for (; id < end; ++id) {
@@ -275,17 +320,16 @@ class TreeBooster final : public Booster {
         });
     }
 
-    BoostOptions o_;
+    BoostOptions o_, one_thread_;
     PhaseTimes times_;
     BoostTable table_;
     BoostTarget target_;
-    GradientQuantizer quantizer_;
-    std::unique_ptr<BoostedGrower> grower_;
+    std::vector<std::unique_ptr<TreeWork>> works_;  // as many as trees are grown at once
     std::uint64_t round_;
     bool ready_ = false;
     std::vector<std::vector<double>> scores_;  // (n_scores,) of (n_rows,)
     std::vector<const double*> score_columns_;
-    std::vector<double> gradient_, hessian_, log_sum_exp_;
+    std::vector<double> log_sum_exp_;
 };
 
 }  // namespace

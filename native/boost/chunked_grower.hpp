@@ -171,9 +171,23 @@ class ChunkedGrower : public BoostedGrower {
 
     // --- search ---
 
-    /// Merge the threads' parts of `built`, obtain the other child's histogram by subtraction from the
-    /// parent's, and search both. parent and other may be null.
-    void merge_and_search(BoostNode* parent, BoostNode* built, BoostNode* other) {
+    /// Build the histogram of a child, then as below. A small node is built and searched by groups of
+    /// bundles, so that threads meet once.
+    void build_and_search(BoostNode* parent, BoostNode& built, BoostNode* other) {
+        const NodePlan plan = histograms_.plan(built.n_rows);
+        const bool at_once = plan.n_threads > 1 && plan.n_parts == 1 && built.id != 0;
+        if (at_once)
+            histograms_.start(built);
+        else
+            build(built);
+        times_.time(Phase::split,
+                    [&] { merge_and_search(parent, &built, other, at_once ? &plan : nullptr); });
+    }
+
+    /// Merge the parts of `built`, obtain the other child's histogram by subtraction from the parent's, and
+    /// search both. parent and other may be null.  plan: by which `built` is still to be built, or null
+    void merge_and_search(BoostNode* parent, BoostNode* built, BoostNode* other,
+                          const NodePlan* plan = nullptr) {
         if (parent && other) other->histogram = std::move(parent->histogram);
         const std::array<BoostNode*, 2> pair{built, other};
         std::array<NewtonNode, 2> facts;
@@ -185,13 +199,11 @@ class ChunkedGrower : public BoostedGrower {
             facts[i] = describe(*pair[i]);
             if (searched[i]) columns_.allow(allowed_[i], *pair[i]);
         }
-        const Size n_bundles = table_.bundles.bundles.size();
-        const Size n_rows = built->n_rows + (other ? other->n_rows : 0);
-        const bool small = n_bundles < 8 || (n_rows < 2 * kFewRows && n_bundles < kManyBundles);
-        const int n_threads = small ? 1 : o_.n_threads;
-        const Size n_tasks = n_threads == 1 ? 1 : std::min(n_bundles, 2 * static_cast<Size>(n_threads));
-        Pool::shared().parallel_for(n_threads, n_tasks, [&](Size task, int thread) {
-            for (Size s = task * n_bundles / n_tasks; s < (task + 1) * n_bundles / n_tasks; ++s) {
+        const NodePlan used = plan ? *plan : histograms_.search_plan(Size{searched[0]} + searched[1]);
+        Pool::shared().parallel_for(used.n_threads, used.n_tasks(), [&](Size task, int thread) {
+            const BundleGroup& group = (*used.groups)[task];
+            if (plan) histograms_.build_group(*built, group, 0, 1, ranges(built->id), *rows_, thread);
+            for (Size s = group.bundles.first; s < group.bundles.first + group.bundles.n; ++s) {
                 histograms_.finish(*built, other, s);
                 for (Size i = 0; i < 2; ++i)
                     if (searched[i]) search_bundle(i, *pair[i], facts[i], s, thread);
@@ -551,15 +563,11 @@ class ChunkedGrower : public BoostedGrower {
         BoostNode& small = left.n_rows < right.n_rows ? left : right;
         BoostNode& large = left.n_rows < right.n_rows ? right : left;
         const bool has_small = splittable(small), has_large = splittable(large);
-        const auto build_and_search = [&](BoostNode& built, BoostNode* other) {
-            build(built);
-            times_.time(Phase::split, [&] { merge_and_search(&parent, &built, other); });
-        };
         if (parent.histogram && (has_large || has_small)) {
-            build_and_search(small, has_large ? &large : nullptr);
+            build_and_search(&parent, small, has_large ? &large : nullptr);
         } else {
-            if (has_small) build_and_search(small, nullptr);
-            if (has_large) build_and_search(large, nullptr);
+            if (has_small) build_and_search(&parent, small, nullptr);
+            if (has_large) build_and_search(&parent, large, nullptr);
         }
         release(parent);
     }

@@ -15,6 +15,17 @@ void subtract_bins(Stat* __restrict to, const Stat* __restrict from, Size n) {
     for (Size i = 0; i < n; ++i) to[i] -= from[i];
 }
 
+// Times of one thread, in nanoseconds: adding a row to a bundle's histogram, searching a bundle; the least
+// that is worth the call of another thread.
+constexpr double kAddTime = 0.5, kSearchTime = 300, kMinTime = 4000;
+// The fewest bundles of a group, and the rows per thread above which the rows are in as many parts as there
+// are threads.
+constexpr Size kMinGroup = 3, kManyRows = 8192;
+
+Size useful_threads(double work, Size n_threads) {
+    return std::clamp<Size>(static_cast<Size>(work / kMinTime), 1, n_threads);
+}
+
 }  // namespace
 
 bool NodeHistograms::fit_in_memory(Size max_leaf_nodes) const {
@@ -22,48 +33,80 @@ bool NodeHistograms::fit_in_memory(Size max_leaf_nodes) const {
     return std::min<Size>(max_leaf_nodes, 4096) * table_.histogram_size() <= max_kept;
 }
 
-void NodeHistograms::build(BoostNode& node, const ChunkRange* range, BoostRows& rows) {
-    node.histogram = cleared_histogram();
-    const Size n_chunks = table_.n_chunks();
-    const int n_threads = threads_for(node.n_rows);
-    const Size n_parts = n_threads == 1 ? 1 : std::min<Size>(n_chunks, 8 * static_cast<Size>(n_threads));
-    in_parts_ = n_threads > 1;
-    Pool::shared().parallel_for(n_threads, n_parts, [&](Size part, int thread) {
-        Stat* hist = thread > 0 ? own_histogram(thread) : node.histogram.get();
-        RowBuffer& buffer = threads_[static_cast<Size>(thread)].buffer;
-        for (Size c = part * n_chunks / n_parts; c < (part + 1) * n_chunks / n_parts; ++c) {
-            const Size first = c * kChunkRows, size = range[c].size();
-            const CodedRows chunk{table_.rows.codes.data() + first * table_.rows.stride,
-                                  rows.packed.data() + first};
-            if (node.n_rows == table_.x.n_rows)
-                add_rows(hist, table_.rows, chunk, size);
-            else
-                buffer.add(hist, table_.rows, chunk, rows.ids.data() + first + range[c].begin, size);
-        }
-        buffer.flush(hist, table_.rows);
-    });
-}
-
-std::unique_ptr<Stat[]> NodeHistograms::cleared_histogram() {
-    std::unique_ptr<Stat[]> out = pool_.acquire_as_left();
-    for (Size s = 0; s < table_.bundles.bundles.size(); ++s)
-        std::fill_n(out.get() + s * kBundleBins, table_.bundles.bundles[s].n_bins, 0);
+const std::vector<BundleGroup>& NodeHistograms::groups(Size n) {
+    std::vector<BundleGroup>& out = groups_[n];
+    const Size d = table_.bundles.bundles.size();
+    for (Size g = out.size(); g < n; ++g) {
+        const Size first = g * d / n;
+        out.emplace_back(BundleTile{first, (g + 1) * d / n - first}, table_.rows.stride);
+    }
     return out;
 }
 
-Stat* NodeHistograms::own_histogram(int thread) {
-    auto& own = threads_[static_cast<Size>(thread)].histogram;
-    if (!own) own.reset(new Stat[table_.histogram_size()]());
-    return own.get();
+NodePlan NodeHistograms::plan(Size n_rows) {
+    const Size d = table_.bundles.bundles.size(), max_groups = (d + kMinGroup - 1) / kMinGroup;
+    const double work = kAddTime * static_cast<double>(n_rows * d) + 2 * kSearchTime * static_cast<double>(d);
+    const Size n = useful_threads(work, threads_.size());
+    if (n == 1) return {1, 1, &groups(1)};
+    Size n_parts = 1;
+    if (n_rows >= n * kManyRows)
+        n_parts = n;  // copying the rows for every group would cost more than merging
+    else
+        while (n >= 2 * n_parts * n_parts && n_rows >= 2 * n_parts * kFewRows) n_parts *= 2;
+    const Size n_groups = std::min(n / n_parts, max_groups);
+    n_parts = std::max(n_parts, std::min(n / n_groups, n_rows / kFewRows));
+    return {static_cast<int>(n_parts * n_groups), n_parts, &groups(n_groups)};
+}
+
+NodePlan NodeHistograms::search_plan(Size n_nodes) {
+    const Size d = table_.bundles.bundles.size();
+    const double parts = static_cast<double>(n_nodes) + 0.2 * static_cast<double>(n_parts_ - 1);
+    const Size n = std::min(useful_threads(kSearchTime * parts * static_cast<double>(d), threads_.size()), d);
+    return {static_cast<int>(n), 1, &groups(n)};
+}
+
+void NodeHistograms::build(BoostNode& node, const ChunkRange* range, BoostRows& rows) {
+    start(node);
+    const NodePlan plan = this->plan(node.n_rows);
+    n_parts_ = plan.n_parts;
+    while (parts_.size() + 1 < n_parts_) parts_.emplace_back(new Stat[table_.histogram_size()]());
+    Pool::shared().parallel_for(plan.n_threads, plan.n_tasks(), [&](Size task, int thread) {
+        build_group(node, (*plan.groups)[task / n_parts_], task % n_parts_, n_parts_, range, rows, thread);
+    });
+}
+
+void NodeHistograms::build_group(BoostNode& node, const BundleGroup& group, Size part, Size n_parts,
+                                 const ChunkRange* range, BoostRows& rows, int thread) {
+    Stat* hist = part > 0 ? parts_[part - 1].get() : node.histogram.get();
+    if (part == 0)
+        for (Size s = group.bundles.first; s < group.bundles.first + group.bundles.n; ++s)
+            std::fill_n(hist + s * kBundleBins, table_.bundles.bundles[s].n_bins, 0);
+    RowBuffer& buffer = threads_[static_cast<Size>(thread)].buffer;
+    const bool all = node.n_rows == table_.x.n_rows;
+    const Size from = part * node.n_rows / n_parts, to = (part + 1) * node.n_rows / n_parts;
+    Size before = 0;  // rows of the node in earlier chunks
+    for (Size c = 0; c < table_.n_chunks() && before < to; before += range[c++].size()) {
+        const Size begin = from > before ? from - before : 0, end = std::min(range[c].size(), to - before);
+        if (begin >= end) continue;
+        const Size first = c * kChunkRows;
+        const CodedRows chunk{table_.rows.codes.data() + first * table_.rows.stride,
+                              rows.packed.data() + first};
+        if (all)
+            add_rows(hist, group,
+                     {chunk.codes + begin * table_.rows.stride + group.offset, chunk.packed + begin},
+                     table_.rows.stride, end - begin);
+        else
+            buffer.add(hist, table_.rows, group, chunk, rows.ids.data() + first + range[c].begin + begin,
+                       end - begin);
+    }
+    buffer.flush(hist, group);
 }
 
 void NodeHistograms::merge(BoostNode& built, Size s) {
-    if (!in_parts_) return;
     const Size n_bins = table_.bundles.bundles[s].n_bins;
     Stat* to = built.histogram.get() + s * kBundleBins;
-    for (Size t = 1; t < threads_.size(); ++t) {
-        if (!threads_[t].histogram) continue;
-        Stat* from = threads_[t].histogram.get() + s * kBundleBins;
+    for (Size part = 1; part < n_parts_; ++part) {
+        Stat* from = parts_[part - 1].get() + s * kBundleBins;
         add_bins(to, from, n_bins);
         std::fill_n(from, n_bins, 0);
     }

@@ -15,23 +15,49 @@ namespace spinney {
 /// Fewer rows are handled by one thread.
 inline constexpr Size kFewRows = 2048;
 
+/// How the threads share the work on a node: each takes a group of bundles and a part of the rows.
+struct NodePlan {
+    int n_threads = 1;
+    Size n_parts = 1;                                  // of the rows
+    const std::vector<BundleGroup>* groups = nullptr;  // of the bundles
+
+    Size n_tasks() const { return n_parts * groups->size(); }
+};
+
 /// Sums of packed gradients and hessians per bin of every bundle. A histogram is built by all threads, and
 /// has to be finished before it is read, bundle by bundle or as a whole.
 class NodeHistograms {
   public:
     NodeHistograms(const BoostTable& table, int n_threads)
-        : table_(table), threads_(static_cast<Size>(n_threads)), pool_(table.histogram_size()) {}
+        : table_(table),
+          threads_(static_cast<Size>(n_threads)),
+          groups_(static_cast<Size>(n_threads) + 1),
+          pool_(table.histogram_size()) {}
+
+    /// The plan of building and searching a node of so many rows: no more threads than there is work for.
+    NodePlan plan(Size n_rows);
+
+    /// The plan of searching nodes whose histograms are there.  n_nodes: that are searched
+    NodePlan search_plan(Size n_nodes);
 
     /// Whether the histograms of so many leaves can be kept until the leaves are split.
     bool fit_in_memory(Size max_leaf_nodes) const;
 
     void release(std::unique_ptr<Stat[]>& histogram) { pool_.release(std::move(histogram)); }
 
-    /// Add the rows of a node to its histogram: thread 0 directly, the others into their own, which `finish`
-    /// merges.  range (n_chunks,): of the node
+    /// Build the histogram of a node; where the rows are in several parts, `finish` merges them.
+    /// range (n_chunks,): of the node
     void build(BoostNode& node, const ChunkRange* range, BoostRows& rows);
 
-    /// Merge the threads' parts of bundle s of the node built last.
+    /// Give a node the memory of a histogram, whose groups `build_group` builds.
+    void start(BoostNode& node) { node.histogram = pool_.acquire_as_left(); }
+
+    /// Build the histograms of a group of bundles from some of the node's rows.  part: 0 goes to the node's
+    /// own histogram, the others to be merged
+    void build_group(BoostNode& node, const BundleGroup& group, Size part, Size n_parts,
+                     const ChunkRange* range, BoostRows& rows, int thread);
+
+    /// Merge the parts of bundle s of the node built last.
     void merge(BoostNode& built, Size s);
 
     /// Merge bundle s of the node built last, and subtract it from `other`, which has the parent's histogram.
@@ -41,8 +67,8 @@ class NodeHistograms {
     /// Finish all bundles.
     void finish(BoostNode& built, BoostNode* other);
 
-    /// All threads' parts are merged.
-    void set_finished() { in_parts_ = false; }
+    /// All parts are merged.
+    void set_finished() { n_parts_ = 1; }
 
     /// A copy of a histogram, such as that of all rows, which is that of the nodes of any level together.
     std::unique_ptr<Stat[]> copy(const Stat* histogram);
@@ -65,21 +91,19 @@ class NodeHistograms {
 
   private:
     struct Thread {
-        std::unique_ptr<Stat[]> histogram;  // all zero between nodes
         RowBuffer buffer;
         std::array<Stat, kBundleBins> column, weights{};
     };
 
     int threads_for(Size n_rows) const { return n_rows < kFewRows ? 1 : static_cast<int>(threads_.size()); }
-    Stat* own_histogram(int thread);
-
-    /// A histogram whose bins in use are 0.
-    std::unique_ptr<Stat[]> cleared_histogram();
+    const std::vector<BundleGroup>& groups(Size n);
 
     const BoostTable& table_;
     std::vector<Thread> threads_;
+    std::vector<std::vector<BundleGroup>> groups_;  // by their number
+    std::vector<std::unique_ptr<Stat[]>> parts_;    // of the rows after the first; all zero between nodes
     detail::HistogramPool pool_;
-    bool in_parts_ = false;  // the histogram built last is spread over threads
+    Size n_parts_ = 1;  // of the histogram built last
 };
 
 }  // namespace spinney

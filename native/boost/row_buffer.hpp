@@ -8,28 +8,31 @@
 
 namespace spinney {
 
-/// Copies the scattered rows of a node one behind the other, and adds them to its histogram kBlockRows at a
-/// time. One per thread.
+/// Copies the scattered rows of a node one behind the other, and adds them to the histograms of a group of
+/// bundles kBlockRows at a time. One per thread.
 class RowBuffer {
   public:
-    /// Add some rows of a chunk, or keep them until `flush`.  ids (n,): which of `rows`
-    void add(Stat* hist, const BundleRows& table, const CodedRows& rows, const LocalRow* ids, Size n) {
+    /// Add some rows of a chunk, or keep them until `flush`.  rows: of the chunk, all bytes; ids (n,): which
+    /// of them
+    void add(Stat* hist, const BundleRows& table, const BundleGroup& group, const CodedRows& rows,
+             const LocalRow* ids, Size n) {
         if (packed_.empty()) {
             codes_ = Bytes(kBlockRows * table.stride);
             packed_.resize(kBlockRows);
         }
         while (n > 0) {
             const Size m = std::min(kBlockRows - n_, n);
-            copy_rows({codes_.data() + n_ * table.stride, packed_.data() + n_}, rows, table.stride, ids, m);
+            copy_rows({codes_.data() + n_ * group.width, packed_.data() + n_},
+                      {rows.codes + group.offset, rows.packed}, group.width, table.stride, ids, m);
             n_ += m;
             ids += m;
             n -= m;
-            if (n_ == kBlockRows) flush(hist, table);
+            if (n_ == kBlockRows) flush(hist, group);
         }
     }
 
-    void flush(Stat* hist, const BundleRows& table) {
-        if (n_ > 0) add_rows(hist, table, {codes_.data(), packed_.data()}, n_);
+    void flush(Stat* hist, const BundleGroup& group) {
+        if (n_ > 0) add_rows(hist, group, {codes_.data(), packed_.data()}, group.width, n_);
         n_ = 0;
     }
 

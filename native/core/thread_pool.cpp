@@ -35,7 +35,8 @@ bool spin_until(Done&& done, std::chrono::nanoseconds limit) {
     return done();
 }
 
-constexpr std::chrono::microseconds spin_time{40};
+// Longer than what a fit on some ten thousand rows does on one thread between two loops.
+constexpr std::chrono::microseconds spin_time{200};
 
 // The fields of Pool::state_.
 constexpr std::uint64_t one_inside = 1, one_free = 1ull << 16;

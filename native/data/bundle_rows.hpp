@@ -42,7 +42,8 @@ class Bytes {
     std::unique_ptr<std::uint8_t, Free> at_;
 };
 
-/// Some rows: their codes, `stride` bytes each, and their packed gradients and hessians.
+/// Some rows: their codes, as many bytes for each as the place that they are in says, and their packed
+/// gradients and hessians.
 struct CodedRows {
     std::uint8_t* codes = nullptr;
     Stat* packed = nullptr;
@@ -53,18 +54,35 @@ struct BundleTile {
     Size first = 0, n = 0;
 };
 
+/// Neighbouring bundles that one thread works on, and the bytes of a row that hold their codes.
+struct BundleGroup {
+    BundleTile bundles;
+    Size offset = 0, width = 0;
+    std::vector<BundleTile> tiles;
+
+    BundleGroup() = default;
+    BundleGroup(BundleTile own, Size stride) : bundles(own), width(stride) {
+        const Size n_tiles = (own.n + kTileBundles - 1) / kTileBundles;
+        for (Size t = 0; t < n_tiles; ++t)
+            tiles.push_back(
+                {own.first + t * own.n / n_tiles, (t + 1) * own.n / n_tiles - t * own.n / n_tiles});
+        if (stride <= 32) return;  // a row is copied at once
+        offset = own.first / 16 * 16;
+        width = (own.first + own.n + 15) / 16 * 16 - offset;
+    }
+};
+
 /// The codes of all bundles, row by row: a row is in one cache line if there are not too many.
 struct BundleRows {
     Size stride = 0;  // bytes of a row
-    std::vector<BundleTile> tiles;
+    BundleGroup all;
     Bytes codes;  // (n_rows, stride)
 
     BundleRows(const CodeMatrix& x, const Bundles& bundles, int n_threads) {
-        const Size d = bundles.bundles.size(), n_tiles = (d + kTileBundles - 1) / kTileBundles;
+        const Size d = bundles.bundles.size();
         // No row of up to 32 bytes is in two cache lines.
         stride = d <= 32 ? std::bit_ceil(std::max<Size>(d, 4)) : (d + 15) / 16 * 16;
-        for (Size t = 0; t < n_tiles; ++t)
-            tiles.push_back({t * d / n_tiles, (t + 1) * d / n_tiles - t * d / n_tiles});
+        all = BundleGroup({0, d}, stride);
         codes = Bytes(x.n_rows * stride);
         const Size n_blocks = (x.n_rows + kBlockRows - 1) / kBlockRows;
         Pool::shared().parallel_for(n_threads, n_blocks, [&](Size block, int) {
@@ -98,45 +116,49 @@ constexpr std::array<AddTile, sizeof...(N)> add_tile_table(std::index_sequence<N
     return {&add_tile<N + 1>...};
 }
 
-/// Stride: known when the code is compiled, or 0.
-template <Size Stride>
-void copy_rows(const CodedRows& to, const CodedRows& from, Size stride, const LocalRow* places, Size n) {
+/// Width: known when the code is compiled, or 0.
+template <Size Width>
+void copy_rows(const CodedRows& to, const CodedRows& from, Size width, Size stride, const LocalRow* places,
+               Size n) {
     constexpr Size ahead = 24;
-    const Size step = Stride > 0 ? Stride : stride;
+    const Size size = Width > 0 ? Width : width;
+    const Size step = Width > 0 && Width <= 8 ? Width : stride;  // such rows are copied whole
     for (Size i = 0; i < n; ++i) {
         const Size next = places[std::min(i + ahead, n - 1)];
         __builtin_prefetch(from.codes + next * step);
         __builtin_prefetch(from.packed + next);
-        std::memcpy(to.codes + i * step, from.codes + places[i] * step, step);
+        std::memcpy(to.codes + i * size, from.codes + places[i] * step, size);
         to.packed[i] = from.packed[places[i]];
     }
 }
 
 }  // namespace detail
 
-/// Add rows to the histograms of all bundles.  hist (n_bundles, 256)
-inline void add_rows(Stat* hist, const BundleRows& shape, const CodedRows& rows, Size n) {
+/// Add rows to the histograms of a group of bundles.  hist (n_bundles, 256) of all bundles; rows: their codes
+/// begin with those at the group's offset; stride: bytes of a row
+inline void add_rows(Stat* hist, const BundleGroup& group, const CodedRows& rows, Size stride, Size n) {
     static constexpr auto table = detail::add_tile_table(std::make_index_sequence<kTileBundles>{});
     for (Size begin = 0; begin < n; begin += kBlockRows)
-        for (const BundleTile& tile : shape.tiles)
-            table[tile.n - 1](hist + tile.first * kBundleBins, rows.codes + begin * shape.stride + tile.first,
-                              shape.stride, rows.packed + begin, std::min(kBlockRows, n - begin));
+        for (const BundleTile& tile : group.tiles)
+            table[tile.n - 1](hist + tile.first * kBundleBins,
+                              rows.codes + begin * stride + tile.first - group.offset, stride,
+                              rows.packed + begin, std::min(kBlockRows, n - begin));
 }
 
-/// Copy the rows at `places` one behind the other.
-inline void copy_rows(const CodedRows& to, const CodedRows& from, Size stride, const LocalRow* places,
-                      Size n) {
-    switch (stride) {
+/// Copy the first `width` bytes of the rows at `places` one behind the other.
+inline void copy_rows(const CodedRows& to, const CodedRows& from, Size width, Size stride,
+                      const LocalRow* places, Size n) {
+    switch (width) {
         case 4:
-            return detail::copy_rows<4>(to, from, stride, places, n);
+            return detail::copy_rows<4>(to, from, width, stride, places, n);
         case 8:
-            return detail::copy_rows<8>(to, from, stride, places, n);
+            return detail::copy_rows<8>(to, from, width, stride, places, n);
         case 16:
-            return detail::copy_rows<16>(to, from, stride, places, n);
+            return detail::copy_rows<16>(to, from, width, stride, places, n);
         case 32:
-            return detail::copy_rows<32>(to, from, stride, places, n);
+            return detail::copy_rows<32>(to, from, width, stride, places, n);
         default:
-            return detail::copy_rows<0>(to, from, stride, places, n);
+            return detail::copy_rows<0>(to, from, width, stride, places, n);
     }
 }
 

@@ -12,7 +12,15 @@ from sklearn.pipeline import make_pipeline
 import spinney as sp
 from spinney import GradientBoostingClassifier, GradientBoostingRegressor
 from spinney.gradient_boosting import Checkpoint, TrainingLossWarning, defaults
-from spinney.gradient_boosting.defaults import CLASSIC, Facts, MemberPlan, choose, refit_rounds
+from spinney.gradient_boosting.defaults import (
+    CLASSIC,
+    Facts,
+    MemberPlan,
+    Variant,
+    choose,
+    member_variants,
+    refit_rounds,
+)
 from spinney.io import dumps, loads
 from spinney.io.container import decode, encode
 from spinney.losses import Loss
@@ -109,7 +117,7 @@ def test_few_rows_are_all_trained_on():
 
 
 def test_a_given_fraction_or_way_of_sampling_wins():
-    facts = Facts(1000, "binary")
+    facts = Facts(5000, "binary")
     for given, sampling, subsample in (
         ({}, defaults.SAMPLING, defaults.SUBSAMPLE),
         ({"subsample": 0.4}, defaults.SAMPLING, None),
@@ -160,6 +168,18 @@ def test_small_targets_are_not_stopped_sooner():
     assert small.n_iter_ == ordinary.n_iter_ > 6
     classic = GradientBoostingRegressor(preset="classic", early_stopping=True, **settings)
     assert classic.fit(X, y * 2.0**-14).best_iteration_ < ordinary.n_iter_  # a tolerance of 1e-7
+
+
+@pytest.mark.parametrize("loss", ["huber", "absolute_error", "quantile"])
+def test_outliers_do_not_spoil_robust_losses(loss):
+    rng = np.random.default_rng(200)
+    X = rng.normal(size=(200, 4))
+    truth = X[:, 0] * 2 + (X[:, 1] > 0) * 3
+    y = truth + 0.3 * rng.normal(size=200) + 100 * (rng.random(200) < 0.02) * rng.choice([-1, 1], 200)
+    quantile = {"quantile": 0.5} if loss == "quantile" else {}
+    model = GradientBoostingRegressor(loss, random_state=0, **quantile).fit(X, y)
+    assert (model.chosen_["growth"], model.chosen_["min_samples_leaf"]) == ("leaf-wise", 10)
+    assert np.sqrt(((model.predict(X) - truth) ** 2).mean()) < 0.6
 
 
 def test_the_docstrings_have_the_numbers():
@@ -276,10 +296,10 @@ def test_strong_has_members_of_different_settings(n_classes):
     model.fit(
         X, y if n_classes else y * 1.0, callbacks=lambda round: seen.append((round.member, round.phase))
     )
-    n_members = model.chosen_["n_members"]
-    variants = defaults.member_variants("strong", model.chosen_["growth"], 120)
-    assert len(variants) > 2 and n_members == defaults.N_TURNS_SMALL * len(variants)
-    assert {member for member, _ in seen} == set(range(n_members))
+    n_members, kind = model.chosen_["n_members"], ("regression", "", "binary", "multiclass")[n_classes]
+    variants = member_variants(model.get_params() | model.chosen_, kind, 120)
+    assert len(variants) > 2 and n_members >= 3 * len(variants)
+    assert set(range(len(variants))) <= {member for member, _ in seen} <= set(range(n_members))
     names = model.chosen_["members"]
     assert len(names) == len(model.chosen_["refit_rounds"]) <= n_members
     assert set(names) <= {plan_name(variants, member) for member in range(n_members)}
@@ -287,7 +307,8 @@ def test_strong_has_members_of_different_settings(n_classes):
     assert dumps(loads(dumps(model))) == dumps(model)
 
 
-def test_members_of_strong_are_ordinary_models():
+@pytest.mark.parametrize("preset", ["auto", "strong"])
+def test_members_are_ordinary_models(preset):
     X, y = rows(200)
     parts = {}
 
@@ -295,32 +316,69 @@ def test_members_of_strong_are_ordinary_models():
         parts[round.member] = round.model()
 
     settings = {"n_estimators": 30, "max_features": 0.7, "random_state": 4}
-    model = GradientBoostingClassifier(preset="strong", **settings).fit(X, y, callbacks=keep)
-    variants = defaults.SMALL_VARIANTS
+    model = GradientBoostingRegressor(preset=preset, **settings).fit(X, y * 1.0, callbacks=keep)
+    variants = member_variants(model.get_params() | model.chosen_, "regression", 200)
     for member, variant in enumerate(variants):
-        alone = GradientBoostingClassifier(**variant | settings).fit(X, y)
-        assert_array_equal(parts[member].predict_proba(X), alone.predict_proba(X))
+        refit = not plan_of(model, "regression", 200).is_kept(member, losses_of(parts, member + 1))
+        alone = GradientBoostingRegressor(**variant.settings | settings, refit=not refit).fit(X, y * 1.0)
+        assert_array_equal(parts[member].predict(X), alone.predict(X))
     later = parts[len(variants)]  # the first settings again, on other validation rows
     assert (later.validation_score_ != parts[0].validation_score_[: len(later.validation_score_)]).any()
-    names = [plan_name(variants, member, "max_features") for member in range(model.chosen_["n_members"])]
-    kept = [parts[i].decision_function(X) for i, name in enumerate(names) if name in model.chosen_["members"]]
-    assert_allclose(model.decision_function(X), np.mean(kept, axis=0), rtol=1e-12)
+    plan, losses = plan_of(model, "regression", 200), losses_of(parts, model.chosen_["n_members"])
+    kept = [i for i in parts if plan.is_kept(i, losses)]
+    assert model.chosen_["members"] == tuple(map(plan.name, kept))
+    mean = np.mean([parts[i].predict(X) for i in kept], axis=0)
+    assert_allclose(model.predict(X), mean, rtol=1e-12, atol=1e-12)
 
 
-def plan_name(variants, member, *given):
-    variant = variants[member % len(variants)]
-    others = [f"{name}={value}" for name, value in variant.items() if name not in ("growth", *given)]
-    return ", ".join([variant["growth"], *others])
+def plan_of(model, kind, n_rows):
+    return MemberPlan.of(model.get_params() | model.chosen_, model.chosen_, kind, n_rows)
 
 
-def test_settings_of_strong_are_left_out_by_their_mean_loss():
-    settings = {"preset": "strong", "growth": "mixed", "max_depth": None}
-    plan = MemberPlan(settings, ({"growth": "leaf-wise"}, {"growth": "symmetric"}))
-    assert plan.is_kept([1.0, 1.05, 3.0, 3.1]) == [True] * 4  # turns have other rows, and other losses
-    assert plan.is_kept([1.0, 2.0, 3.0, 2.9, 1.0]) == [True, False, True, False, True]
-    assert plan.is_kept([1.0]) == [True]
-    pairs = MemberPlan(settings | {"preset": "auto"}, plan.variants)
-    assert pairs.is_kept([1.0, 1.2]) == [True, False]
+def losses_of(parts, n):
+    return [-parts[i].validation_score_[1:].max() if i in parts else np.nan for i in range(n)]
+
+
+def plan_name(variants, member):
+    variant = variants[member % len(variants)].settings
+    others = [f"{name}={value}" for name, value in variant.items() if name != "growth"]
+    return ", ".join([variant.get("growth", "symmetric"), *others])
+
+
+def test_members_are_compared_with_those_of_their_turn():
+    plan = MemberPlan({}, (Variant({"growth": "leaf-wise"}), Variant({"growth": "symmetric"})))
+
+    def kept(*losses):
+        return [plan.is_kept(member, losses) for member in range(len(losses))]
+
+    assert kept(1.0, 1.05, 3.0, 3.1) == [True] * 4  # turns have other rows, and other losses
+    assert kept(1.0, 1.2, 3.0, 2.9) == [True, False, True, True]
+    assert kept(1.0, 1.2, 3.0, 3.9) == [True, False, True, False]
+    assert kept(-1.0, -0.8) == [True, False]
+    assert plan.is_tried(3, [1.0, 1.2, 3.0]) and not plan.is_tried(3, [1.0, 1.4, 3.0])
+    assert not plan.is_tried(5, [1.0, 1.4, 3.0, np.nan, 1.0])
+
+
+def test_a_handicap_must_be_made_up_for():
+    plan = MemberPlan({}, (Variant({}), Variant({"max_features": 0.5}, handicap=1.25)))
+    assert [plan.is_kept(1, [1.0, loss]) for loss in (1.0, 0.9, 0.85)] == [False, False, True]
+    assert [plan.is_kept(0, [1.0, loss]) for loss in (0.9, 0.75, 0.7)] == [True, True, False]
+
+
+def test_small_noisy_tables_of_two_classes_have_settings_of_their_own():
+    rng = np.random.default_rng(0)
+    X, y = rows(300)
+    noisy = GradientBoostingClassifier(n_estimators=150, random_state=0).fit(X, y)
+    assert {name: noisy.chosen_[name] for name in defaults.NOISY} == defaults.NOISY
+    assert set(noisy.chosen_["members"]) == {"leaf-wise", "symmetric"}
+    X = rng.integers(0, 2, size=(300, 6))
+    rules = GradientBoostingClassifier(n_estimators=150, random_state=0).fit(X, X[:, 0] ^ X[:, 1])
+    assert any("max_features=0.5" in name for name in rules.chosen_["members"])
+    for more in ({"growth": "leaf-wise"}, {"n_members": 2}, {"early_stopping": False}):
+        chosen = choose(GradientBoostingClassifier(**more).get_params(), Facts(300, "binary"))
+        assert chosen["max_features"] == defaults.MAX_FEATURES
+    large = choose(GradientBoostingClassifier().get_params(), Facts(defaults.SMALL_ROWS, "binary"))
+    assert (large["max_features"], large["n_members"]) == (defaults.MAX_FEATURES, 2)
 
 
 def test_strong_keeps_to_what_was_set():
@@ -329,28 +387,38 @@ def test_strong_keeps_to_what_was_set():
     model = GradientBoostingClassifier(preset="strong", **growth).fit(X, y)
     assert all(name.startswith("leaf-wise") for name in model.chosen_["members"])
     level = GradientBoostingClassifier(preset="strong", **growth | {"growth": "level-wise"}).fit(X, y)
-    assert level.chosen_["n_members"] == defaults.N_TURNS_SMALL and "members" not in level.chosen_
+    assert level.chosen_["n_members"] == 3 and "members" not in level.chosen_
     few = GradientBoostingClassifier(preset="strong", n_members=2, n_estimators=5, random_state=0).fit(X, y)
     assert len(few.chosen_["refit_rounds"]) <= 2
     deep = GradientBoostingClassifier(preset="strong", max_depth=2, n_estimators=5, random_state=0).fit(X, y)
     assert not any("max_depth" in name for name in deep.chosen_["members"])
-    large = choose(GradientBoostingClassifier(preset="strong").get_params(), Facts(5000, "binary"))
-    assert large["n_members"] == defaults.N_TURNS_LARGE * len(defaults.LARGE_VARIANTS)
-    assert large["n_estimators"] == defaults.MAX_ROUNDS_STRONG > defaults.MAX_ROUNDS
+    large = choose(GradientBoostingClassifier(preset="strong").get_params(), Facts(3000, "binary"))
+    assert (large["n_members"], large["n_estimators"]) == (6, defaults.MAX_ROUNDS_STRONG)
     constrained = GradientBoostingClassifier(preset="strong", monotonic_cst=[1, 0, 0, 0], n_estimators=5)
     assert constrained.fit(X, y).chosen_["growth"] == "leaf-wise"
+
+
+@pytest.mark.parametrize("n_rows, n_turns", [(49, 1), (50, 3), (1000, 2), (2000, 1)])
+def test_small_tables_have_more_turns(n_rows, n_turns):
+    for make, kind, n in (
+        (GradientBoostingClassifier, "multiclass", 1),
+        (GradientBoostingRegressor, "regression", 2),
+    ):
+        chosen = choose(make().get_params(), Facts(n_rows, kind))
+        assert chosen["n_members"] == (n_turns * n if n_rows >= 50 else 1)
 
 
 @pytest.mark.parametrize("refit", [True, False])
 def test_mixed_members_share_seed_and_validation_rows(refit):
     X, y = rows(600)
     settings = {"random_state": 1, "refit": refit, "n_estimators": 60}
-    model = GradientBoostingClassifier(**settings).fit(X, y)
-    assert (model.chosen_["growth"], model.chosen_["n_members"]) == ("mixed", 2)
-    pair = [GradientBoostingClassifier(growth=name, **settings).fit(X, y) for name in defaults.MIXED_GROWTH]
+    model = GradientBoostingClassifier(n_members=2, **settings).fit(X, y)
+    assert model.chosen_["growth"] == "mixed"
+    growths = ("leaf-wise", "symmetric")
+    pair = [GradientBoostingClassifier(growth=name, **settings).fit(X, y) for name in growths]
     losses = np.array([-one.validation_score_.max() for one in pair])
     kept = losses <= losses.min() * (1 + defaults.MAX_MEMBER_LOSS)
-    assert model.chosen_["members"] == tuple(np.array(defaults.MIXED_GROWTH)[kept])
+    assert model.chosen_["members"] == tuple(np.array(growths)[kept])
     scores = [one.decision_function(X) for one, keep in zip(pair, kept, strict=True) if keep]
     assert_allclose(model.decision_function(X), np.mean(scores, axis=0), rtol=1e-12)
 
@@ -360,7 +428,7 @@ def test_a_member_that_is_much_worse_is_left_out():
     X = rng.integers(0, 2, size=(800, 3))
     y = np.where(X[:, 0] == 1, X[:, 1], X[:, 2]) * 10.0 + 0.01 * rng.normal(size=800)
     model = GradientBoostingRegressor(n_estimators=15, max_leaf_nodes=2, random_state=0).fit(X, y)
-    assert model.chosen_["members"] == ("symmetric",)  # stumps cannot learn an interaction
+    assert set(model.chosen_["members"]) == {"symmetric"}  # stumps cannot learn an interaction
 
 
 def test_constraints_and_added_rounds_keep_growth_leaf_wise():

@@ -153,14 +153,17 @@ class BaseBagging(Explainable, CopiesEnsemble, SampledEnsemble, persistent_name=
             return self
         members = list(self.estimators_) if self._check_continues(samples, classes) else []
         numbers = range(len(members), self.n_estimators)
-        new = make_members(estimators, self.parameter_distributions, samples, numbers)
         title = f"{type(self).__name__}: fitting members" if self.verbose else None
-        if training_sets is not None:
-            members += fit_trees(new, numbers, training_sets, samples, self.oob_pruning, self.n_jobs, title)
-        else:
-            members += fit_members(
-                new, numbers, X, labels, samples, self.n_jobs, title, metadata, self.oob_early_stopping
+
+        def fit_some(some: range) -> list[Any]:
+            new = make_members(estimators, self.parameter_distributions, samples, some)
+            if training_sets is not None:
+                return fit_trees(new, some, training_sets, samples, self.oob_pruning, self.n_jobs, title)
+            return fit_members(
+                new, some, X, labels, samples, self.n_jobs, title, metadata, self.oob_early_stopping
             )
+
+        members += self._fit_numbers(numbers, fit_some)
         out_of_bag = self._score_out_of_bag(members, X, labels, samples, classes) if self.oob_score else {}
         return self._set_fitted(
             estimators_=members,
@@ -170,6 +173,10 @@ class BaseBagging(Explainable, CopiesEnsemble, SampledEnsemble, persistent_name=
             **described,
             **out_of_bag,
         )
+
+    def _fit_numbers(self, numbers: range, fit: Callable[[range], list[Any]]) -> list[Any]:
+        """Fit the members of these numbers; on a cluster some of them, or they are fitted already."""
+        return fit(numbers)
 
     def _base_estimators(self) -> list[Any]:
         """Return the base estimators, which members are copies of in turn."""

@@ -19,10 +19,18 @@ from spinney.core.parameters import check_parameters, draw_seed, thread_count
 from spinney.data.schema import Table, read_table
 from spinney.data.target import by_output, class_attributes
 from spinney.data.training_set import Task
-from spinney.gradient_boosting.blocks import Traffic
+from spinney.gradient_boosting.block_engine import Traffic
 from spinney.gradient_boosting.callbacks import Callback, Progress, check_callbacks, check_same_rows
 from spinney.gradient_boosting.categories import TargetStatistics
-from spinney.gradient_boosting.defaults import Facts, Kind, Value, check_chosen, check_growth, choose, is_auto
+from spinney.gradient_boosting.defaults import (
+    ROBUST_LOSSES,
+    Facts,
+    Value,
+    check_chosen,
+    check_growth,
+    choose,
+    is_auto,
+)
 from spinney.gradient_boosting.evaluation import (
     EvalArguments,
     EvalSet,
@@ -187,11 +195,16 @@ class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
 
     def _choose(self, training: BoostingSet, has_eval_set: bool, warm: bool) -> dict[str, Value]:
         """Return the values of the parameters that are "auto"; a model that continues keeps its own."""
-        n_classes = len(training.classes[0]) if training.classes else 0
-        kind: Kind = "regression" if not n_classes else "binary" if n_classes <= 2 else "multiclass"
         has_score = self._has_score(training)
         constrained = self.monotonic_cst is not None or self.interaction_cst is not None
-        facts = Facts(training.n_weighted, kind, has_eval_set, has_score, constrained or self.warm_start)
+        facts = Facts(
+            training.n_weighted,
+            training.kind,
+            has_eval_set,
+            has_score,
+            constrained or self.warm_start,
+            training.loss.core_name in ROBUST_LOSSES,
+        )
         chosen = choose(self._booster_params(), facts)
         if warm:
             earlier = vars(self).get("chosen_", {})

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -14,8 +15,9 @@ from spinney.core.arrays import CHUNK_ROWS
 from spinney.core.memory import memory_limit
 from spinney.data.schema import Table
 from spinney.data.store.dataset import BinnedDataset
-from spinney.data.store.table import BinnedTable
+from spinney.data.store.table import BinnedTable, StoredRows
 from spinney.native import core
+from spinney.tree.predictor import Predictor
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.uint8]
@@ -29,16 +31,94 @@ _MAX_STATE = 0.25
 _N_BINS = 256
 
 
+@dataclass
+class Traffic:
+    """What boosting on blocks has read and moved.
+
+    Attributes
+    ----------
+    n_trees, n_reads : int
+        Number of trees, and of passes over the codes of all rows.
+    bytes_read : int
+        Bytes of codes that were read.
+    bytes_moved : int
+        Bytes of arguments and results of the blocks; between processes, where blocks are in others.
+    n_exchanges : int
+        Number of times that all blocks were asked for something.
+    n_restored : int
+        Number of blocks that were lost, with the worker that had them, and were made again.
+    """
+
+    n_trees: int = 0
+    n_reads: int = 0
+    bytes_read: int = 0
+    bytes_moved: int = 0
+    n_exchanges: int = 0
+    n_restored: int = 0
+
+    @property
+    def reads_per_tree(self) -> float:
+        """Mean number of passes over the codes per tree."""
+        return self.n_reads / max(1, self.n_trees)
+
+
+class PerRow(NamedTuple):
+    """Argument of a task with an entry for every row, of which each block gets its own."""
+
+    values: NDArray[Any]
+
+    def cut(self, begin: int, end: int) -> NDArray[Any]:
+        """Return the entries of some rows."""
+        return np.ascontiguousarray(self.values[begin:end])
+
+
+class Engine(Protocol):
+    """Where blocks of rows are, and how functions are called on them: another engine defines these three."""
+
+    def map_blocks(self, task: str, *args: Any) -> list[Any]:
+        """Call a method of `BlockWorker` on every block; return the results in the order of the blocks."""
+
+    def reduce(self, task: str, n_built: int, *args: Any) -> tuple[list[Any], NDArray[np.int64]]:
+        """Call a method that adds to histograms; return the results by block, and the histograms added."""
+
+    def lost(self) -> Sequence[int]:
+        """Return the blocks whose state was lost since the last call, and restored by replaying the trees."""
+
+
 class CodeSource(Protocol):
-    """Where codes are read from."""
+    """Codes of all rows, in blocks: where they are read, or who has them."""
 
     n_rows: int
     n_features: int
-    step: int
-    """Rows of a block, a multiple of those of a chunk."""
 
-    def codes(self, begin: int, end: int) -> Codes:
-        """Return the codes of some rows.  -> (n_features, n_rows)"""
+    def described_columns(self) -> core.CodeMatrix:
+        """Return the bins and categories of the columns as a matrix without rows."""
+
+    def start(
+        self, y: Floats, weights: Floats | None, scores: Floats, n_threads: int, traffic: Traffic
+    ) -> Engine:
+        """Return an engine; y (n_outputs, n_rows), weights (n_rows,), scores (n_rows, n_scores)."""
+
+    def add_trees(self, predictor: Predictor, scores: Floats, n_threads: int) -> Floats:
+        """Add trees to the raw scores of all rows.  scores (n_rows, n_scores)"""
+
+
+def block_codes(table: Table, max_bins: int) -> CodeSource | None:
+    """Return the codes of a dataset that is read block by block; None if it is coded in memory."""
+    dataset = table.dataset
+    if not isinstance(table, BinnedTable) or not isinstance(dataset, StoredRows):
+        return None
+    if table.stored != tuple(range(dataset.schema.n_features)) or max_bins != dataset.max_bins:
+        return None
+    if not isinstance(dataset, BinnedDataset):
+        source: CodeSource | None = dataset.code_source()
+        return source
+    if not dataset.is_whole or dataset.wide:
+        return None
+    limit = dataset.max_memory
+    limit = int(_MAX_CODES * memory_limit()) if limit is None else limit
+    # In memory there are the codes by column, and once more by row.
+    return DatasetCodes(dataset) if 2 * dataset.n_rows * dataset.n_features > limit else None
 
 
 class DatasetCodes:
@@ -55,18 +135,22 @@ class DatasetCodes:
         whole = dataset.block_rows % CHUNK_ROWS == 0
         self.step = dataset.block_rows if whole else _BLOCK_CHUNKS * CHUNK_ROWS
 
-    @classmethod
-    def of(cls, table: Table, max_bins: int) -> DatasetCodes | None:
-        """Return the codes of a table that is a dataset too large for memory, None for all others."""
-        dataset = table.dataset
-        if not isinstance(table, BinnedTable) or not isinstance(dataset, BinnedDataset):
-            return None
-        stored = table.stored == tuple(range(dataset.n_features)) and dataset.is_whole and not dataset.wide
-        limit = dataset.max_memory
-        limit = int(_MAX_CODES * memory_limit()) if limit is None else limit
-        # In memory there are the codes by column, and once more by row.
-        small = 2 * dataset.n_rows * dataset.n_features <= limit
-        return None if small or not stored or max_bins != dataset.max_bins else cls(dataset)
+    def described_columns(self) -> core.CodeMatrix:
+        """Return the bins and categories of the columns as a matrix without rows."""
+        return self.dataset.described_columns()
+
+    def start(
+        self, y: Floats, weights: Floats | None, scores: Floats, n_threads: int, traffic: Traffic
+    ) -> Engine:
+        """Return an engine of this machine."""
+        return LocalEngine(self, y, weights, scores, n_threads, traffic)
+
+    def add_trees(self, predictor: Predictor, scores: Floats, n_threads: int) -> Floats:
+        """Add trees to the raw scores of all rows."""
+        for block in self.dataset.blocks():  # decoded columns of all rows would be too large
+            rows = slice(block.begin, block.end)
+            scores[rows] = predictor.sum(self.dataset[rows].table(), n_threads, start=scores[rows])
+        return scores
 
     def codes(self, begin: int, end: int) -> Codes:
         """Return the codes of some rows.  -> (n_features, n_rows)"""
@@ -76,19 +160,6 @@ class DatasetCodes:
             block = self.dataset.block(index)
             parts.append(block.codes[:, max(begin - block.begin, 0) : end - block.begin])
         return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
-
-
-class Engine(Protocol):
-    """Where blocks of rows are, and how functions are called on them: another engine defines these three."""
-
-    def map_blocks(self, task: str, *args: Any) -> list[Any]:
-        """Call a method of `BlockWorker` on every block; return the results in the order of the blocks."""
-
-    def reduce(self, task: str, n_built: int, *args: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Call a method that adds to histograms; return them and the counts, both added over the blocks."""
-
-    def lost(self) -> Sequence[int]:
-        """Return the blocks whose state was lost since the last call, and restored by replaying the trees."""
 
 
 class Draw(NamedTuple):
@@ -110,25 +181,34 @@ class Draw(NamedTuple):
 class BlockWorker:
     """Rows of one block: its codes, and the state of its rows while trees are grown.
 
+    Its methods are the tasks of an engine. An engine may call one again on a block that was lost, once those
+    of `CHANGES_STATE` that were called before have been called again in their order.
+
     Parameters
     ----------
-    source : CodeSource
-        Where the codes are.
-    begin, end : int
-        First row, a multiple of the rows of a chunk, and the row after the last.
+    read : function
+        Returns the codes (n_features, n_rows).
     rows : BlockRows
         Targets, weights and state of these rows.
+    state : RowState
+        The arrays of the state.
     n_threads : int
         Number of threads.
     """
 
     def __init__(
-        self, source: CodeSource, begin: int, end: int, rows: core.BlockRows, n_threads: int
+        self, read: Callable[[], Codes], rows: core.BlockRows, state: RowState, n_threads: int
     ) -> None:
-        self.source, self.begin, self.end, self.rows, self.n_threads = source, begin, end, rows, n_threads
+        self._read, self.rows, self.state, self.n_threads = read, rows, state, n_threads
 
-    def _read(self) -> Codes:
-        return self.source.codes(self.begin, self.end)
+    @classmethod
+    def of(
+        cls, read: Callable[[], Codes], begin: int, y: Floats, weights: Floats | None, state: RowState,
+        n_threads: int,
+    ) -> BlockWorker:  # fmt: skip
+        """Make the rows of a block from their targets (n_outputs, n_rows), weights and state."""
+        arrays = state.scores, state.log_sum_exp, state.packed, state.nodes
+        return cls(read, core.BlockRows(begin, y, weights, *arrays), state, n_threads)
 
     def log_sum_exp(self) -> None:
         """Keep the logarithm of the sum of exponentials of the scores for the trees of a round."""
@@ -146,25 +226,24 @@ class BlockWorker:
         """Sum gradients and hessians of the rows that are drawn.  -> (n_chunks, 2)"""
         return self.rows.drawn(loss, parameters, k, tuple(draw), self.n_threads)
 
-    def quantize(
-        self, loss: str, parameters: Sequence[float], k: int, draw: Draw
+    def root(
+        self, out: NDArray[np.int64], loss: str, parameters: Sequence[float], k: int, draw: Draw
     ) -> tuple[float, float, int, int]:
-        """Quantize gradients, and put all rows into the root."""
-        return self.rows.quantize(loss, parameters, k, tuple(draw), self.n_threads)
+        """Quantize gradients, and add all rows to the histogram of the root.
 
-    def root(self, out: NDArray[np.int64]) -> int:
-        """Add all rows to the histogram of the root.  out (n_threads, 1, n_features, 256)"""
+        out (n_threads, 1, n_features, 256)
+        """
+        quantized = self.rows.quantize(loss, parameters, k, tuple(draw), self.n_threads)
         self.rows.add_root(out, self._read())
-        return 0
+        return quantized
 
     def split(self, out: NDArray[np.int64], splits: Any, weight_unit: float) -> NDArray[np.int64]:
         """Move rows to the children of splits; count them, and add to the histograms that are wanted."""
         return self.rows.split(out, self._read(), splits, weight_unit)
 
-    def weigh(self, out: NDArray[np.int64], nodes: NDArray[np.int32], weight_unit: float) -> int:
+    def weigh(self, out: NDArray[np.int64], nodes: NDArray[np.int32], weight_unit: float) -> None:
         """Add row weights by bin.  out (n_threads, n_nodes, n_features, 256)"""
         self.rows.weigh(out, self._read(), nodes, weight_unit)
-        return 0
 
     def leaves(
         self,
@@ -187,64 +266,86 @@ class BlockWorker:
         self.rows.update(k, leaf_of_node, values, self.n_threads)
 
     def losses(self, loss: str, parameters: Sequence[float], weights: Floats | None) -> Floats:
-        """Sum losses and weights.  -> (n_chunks, 2)"""
-        own = None if weights is None else np.ascontiguousarray(weights[self.begin : self.end])
-        return self.rows.losses(loss, parameters, own, self.n_threads)
+        """Sum losses and weights.  weights (n_rows,) or None: those of training -> (n_chunks, 2)"""
+        return self.rows.losses(loss, parameters, weights, self.n_threads)
 
     def given(self, gradient: Floats | None, hessian: Floats | None) -> None:
-        """Take gradients and hessians of all rows instead of those of a loss; None: no longer."""
-        own = [
-            None if a is None else np.ascontiguousarray(a[self.begin : self.end]) for a in (gradient, hessian)
-        ]
-        self.rows.set_gradients(*own)
+        """Take gradients and hessians (n_rows, n_scores) instead of those of a loss; None: no longer."""
+        self.rows.set_gradients(gradient, hessian)
+
+    def scores(self) -> Floats:
+        """Return the raw scores.  -> (n_scores, n_rows)"""
+        return self.state.scores
+
+
+CHANGES_STATE = frozenset({"log_sum_exp", "drawn", "root", "split", "update", "given"})
+"""Tasks after which a block is not as it was."""
+
+
+def map_worker(worker: BlockWorker, task: str, args: Sequence[Any]) -> Any:
+    """Call a task by its name."""
+    return getattr(worker, task)(*args)
 
 
 class LocalEngine:
     """Blocks of one machine, one after the other; their state is in memory, or in a file if it is large."""
 
     def __init__(
-        self, source: CodeSource, y: Floats, weights: Floats | None, scores: Floats, n_threads: int
+        self,
+        source: DatasetCodes,
+        y: Floats,
+        weights: Floats | None,
+        scores: Floats,
+        n_threads: int,
+        traffic: Traffic,
     ) -> None:
         n, n_scores, step = source.n_rows, scores.shape[1], source.step
-        self._source, self._n_threads = source, n_threads
+        self._n_features, self._n_threads, self._traffic = source.n_features, n_threads, traffic
         self._state = RowState.allocate(n, n_scores, n_scores > 1)
         self._state.scores[:] = scores.T
-        self.workers = [
-            BlockWorker(source, begin, end, self._rows(y, weights, begin, end), n_threads)
-            for begin, end in ((at, min(at + step, n)) for at in range(0, n, step))
+        self._ends = [(at, min(at + step, n)) for at in range(0, n, step)]
+        self._workers = [
+            BlockWorker.of(
+                partial(source.codes, begin, end),
+                begin,
+                y[:, begin:end],
+                None if weights is None else weights[begin:end],
+                self._state.cut(begin, end),
+                n_threads,
+            )
+            for begin, end in self._ends
         ]
-
-    def _rows(self, y: Floats, weights: Floats | None, begin: int, end: int) -> core.BlockRows:
-        state, own = self._state, slice(begin, end)
-        return core.BlockRows(
-            begin,
-            y[:, own],
-            None if weights is None else weights[own],
-            state.scores[:, own],
-            None if state.log_sum_exp is None else state.log_sum_exp[own],
-            state.packed[own],
-            state.nodes[own],
-        )
-
-    @property
-    def scores(self) -> Floats:
-        """Raw scores of all rows.  (n_rows, n_scores)"""
-        return np.ascontiguousarray(self._state.scores.T)
 
     def map_blocks(self, task: str, *args: Any) -> list[Any]:
         """Call a method of `BlockWorker` on every block; return the results in the order of the blocks."""
-        return [getattr(worker, task)(*args) for worker in self.workers]
+        self._traffic.n_exchanges += 1
+        return [
+            map_worker(worker, task, [arg.cut(*ends) if isinstance(arg, PerRow) else arg for arg in args])
+            for worker, ends in zip(self._workers, self._ends, strict=True)
+        ]
 
-    def reduce(self, task: str, n_built: int, *args: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Call a method that adds to histograms; return them and the counts, both added over the blocks."""
-        shape = self._n_threads, n_built, self._source.n_features, _N_BINS
-        out = np.zeros(shape, dtype=np.int64)
-        counts = sum(getattr(worker, task)(out, *args) for worker in self.workers)
-        return np.asarray(counts), out[0] if self._n_threads == 1 else out.sum(axis=0)
+    def reduce(self, task: str, n_built: int, *args: Any) -> tuple[list[Any], NDArray[np.int64]]:
+        """Call a method that adds to histograms; return the results by block, and the histograms added."""
+        out = empty_histograms(self._n_threads, n_built, self._n_features)
+        results = [map_worker(worker, task, (out, *args)) for worker in self._workers]
+        self._traffic.n_exchanges += 1
+        self._traffic.bytes_moved += out[0].nbytes
+        return results, add_threads(out)
 
     def lost(self) -> Sequence[int]:
         """Return nothing: blocks of this machine are not lost."""
         return ()
+
+
+def empty_histograms(n_threads: int, n_built: int, n_features: int) -> NDArray[np.int64]:
+    """Return histograms for some nodes, one set per thread."""
+    return np.zeros((n_threads, n_built, n_features, _N_BINS), dtype=np.int64)
+
+
+def add_threads(out: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Add the histograms of the threads."""
+    total: NDArray[np.int64] = out[0] if len(out) == 1 else out.sum(axis=0)
+    return total
 
 
 @dataclass
@@ -256,6 +357,12 @@ class RowState:
     nodes: NDArray[np.uint16]
     log_sum_exp: Floats | None
     _files: list[Any] = field(default_factory=list)
+
+    def cut(self, begin: int, end: int) -> RowState:
+        """Return the state of some rows; nothing is copied."""
+        own = slice(begin, end)
+        log_sum_exp = None if self.log_sum_exp is None else self.log_sum_exp[own]
+        return RowState(self.scores[:, own], self.packed[own], self.nodes[own], log_sum_exp)
 
     @classmethod
     def allocate(cls, n_rows: int, n_scores: int, has_log_sum_exp: bool) -> RowState:

@@ -8,42 +8,16 @@ for passes and does everything else.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spinney.core.arrays import CHUNK_ROWS
-from spinney.gradient_boosting.block_engine import CodeSource, Draw, LocalEngine
+from spinney.gradient_boosting.block_engine import CodeSource, Draw, Engine, PerRow, Traffic
 from spinney.native import core
 
 Floats = NDArray[np.float64]
-
-
-@dataclass
-class Traffic:
-    """What boosting on blocks has read and moved.
-
-    Attributes
-    ----------
-    n_trees, n_reads : int
-        Number of trees, and of passes over the codes of all rows.
-    bytes_read : int
-        Bytes of codes that were read.
-    bytes_moved : int
-        Bytes of results that the blocks have returned.
-    """
-
-    n_trees: int = 0
-    n_reads: int = 0
-    bytes_read: int = 0
-    bytes_moved: int = 0
-
-    @property
-    def reads_per_tree(self) -> float:
-        """Mean number of passes over the codes per tree."""
-        return self.n_reads / max(1, self.n_trees)
 
 
 class WeightFacts(NamedTuple):
@@ -112,14 +86,14 @@ class BlockBooster:
         self.traffic = traffic
         self.round = options.first_round
         kept = weights if self.facts.is_weighted else None
-        self.engine = LocalEngine(source, y, kept, scores, options.n_threads)
+        self.engine: Engine = source.start(y, kept, scores, options.n_threads, traffic)
         self._grower = core.BlockGrower(columns, options)
         self._code_bytes = self.n_rows * columns.n_columns
 
     @property
     def scores(self) -> Floats:
         """Raw scores of all rows.  (n_rows, n_scores)"""
-        return self.engine.scores
+        return np.ascontiguousarray(np.concatenate(self.engine.map_blocks("scores"), axis=1).T)
 
     def run(self, loss: str, parameters: Sequence[float], n_rounds: int) -> list[core.GrownTree]:
         """Boost by a loss of the core; one tree for each score and round."""
@@ -133,7 +107,7 @@ class BlockBooster:
 
     def step(self, gradient: Floats, hessian: Floats) -> list[core.GrownTree]:
         """Boost one round by gradients and hessians (n_rows, n_scores), both without row weights."""
-        self.engine.map_blocks("given", gradient, hessian)
+        self.engine.map_blocks("given", PerRow(gradient), PerRow(hessian))
         try:
             trees = [self._grow("squared", (0.0,), k) for k in range(self.n_scores)]
         finally:
@@ -145,9 +119,9 @@ class BlockBooster:
         """Return the mean loss by weight; None: by the weights of training."""
         if loss == "softmax":
             self.engine.map_blocks("log_sum_exp")
-        total, weight = add_in_order(
-            np.concatenate(self.engine.map_blocks("losses", loss, parameters, weights))
-        )
+        per_row = None if weights is None else PerRow(weights)
+        parts = self.engine.map_blocks("losses", loss, parameters, per_row)
+        total, weight = add_in_order(np.concatenate(parts))
         return float(total / weight)
 
     # ---- one tree ----
@@ -203,25 +177,24 @@ class BlockBooster:
 
     def _split(self, of: tuple[str, Sequence[float], int], draw: Draw, noise: float) -> None:
         """Grow the splits of a tree: passes over the codes until the grower needs no more."""
-        least, most, n_rows, weight = zip(*self.engine.map_blocks("quantize", *of, draw), strict=True)
-        _, histograms = self._pass("root", 1)
-        quantized = min(least), max(most), sum(n_rows), sum(weight)
-        self._grower.start(histograms[0], tuple(draw), quantized, noise)
+        quantized, histograms = self._pass("root", 1, *of, draw)
+        least, most, n_rows, weight = zip(*quantized, strict=True)
+        facts = min(least), max(most), sum(n_rows), sum(weight)
+        self._grower.start(histograms[0], tuple(draw), facts, noise)
         while True:
             while len(nodes := self._grower.nodes_to_weigh()):
                 self._grower.give_weights(self._pass("weigh", len(nodes), nodes, draw.weight_unit)[1])
             splits = self._grower.splits()
             if not len(splits[0]):
                 return
-            self._grower.give(*self._pass("split", int(splits[4].sum()), splits, draw.weight_unit))
+            counts, histograms = self._pass("split", int(splits[4].sum()), splits, draw.weight_unit)
+            self._grower.give(np.sum(counts, axis=0), histograms)
 
-    def _pass(self, task: str, n_built: int, *args: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _pass(self, task: str, n_built: int, *args: Any) -> tuple[list[Any], NDArray[np.int64]]:
         """Read the codes of all rows once."""
-        out = self.engine.reduce(task, n_built, *args)
         self.traffic.n_reads += 1
         self.traffic.bytes_read += self._code_bytes
-        self.traffic.bytes_moved += sum(part.nbytes for part in out)
-        return out
+        return self.engine.reduce(task, n_built, *args)
 
     def _fit_leaves(self, of: tuple[str, Sequence[float], int]) -> core.GrownTree:
         """Compute the values of the leaves, and update the scores."""

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Self, TypeAlias
-
-import numpy as np
 
 from spinney.core.errors import InputError, ModelFileError
 
@@ -43,6 +41,10 @@ SAMPLING, SUBSAMPLE = "mvs", 0.7
 MAX_FEATURES = 0.5
 # min_samples_leaf is the number of rows divided by the first, between the other two.
 ROWS_PER_LEAF_ROW, MIN_LEAF, MAX_LEAF = 100, 1, 20
+# Losses that bound the effect of outliers need leaves with more rows than a few outliers: at least the number
+# of rows divided by the first, between the other two.
+ROBUST_LOSSES = ("absolute", "huber", "quantile")
+ROWS_PER_ROBUST_LEAF_ROW, MIN_ROBUST_LEAF, ENOUGH_ROBUST_LEAF = 20, 5, 10
 CATEGORICAL_SPLIT = "subset"
 CATEGORICAL_SMOOTHING = 1.0
 CATEGORICAL_L2 = 1.0
@@ -58,27 +60,41 @@ RANDOM_STRENGTH = 1.0
 # Leaf-wise and symmetric trees win on different tables, and their mean is better than either. With more than
 # two classes symmetric trees alone are as good, in half the time.
 GROWTH: dict[Kind, str] = {"binary": "mixed", "multiclass": "symmetric", "regression": "mixed"}
-MIXED_GROWTH = ("leaf-wise", "symmetric")
 SYMMETRIC_GROWTH = ("symmetric", "mixed")
-N_MEMBERS_MIXED = 2
-# A member whose validation loss exceeds the least one by more than this fraction is left out.
-MAX_MEMBER_LOSS = 0.05
+# Members take turns, every time on other validation rows. Small tables have more turns: there, which rows are
+# held out decides more than anything else. Pairs of a number of rows and the turns below it, else 1.
+N_TURNS = ((1000, 3), (2000, 2))
+# A member is left out where its validation loss exceeds the least of its turn by more than this fraction, and
+# its settings are not tried in later turns if it does so by more than the second.
+MAX_MEMBER_LOSS, MAX_LOSS_TO_TRY_AGAIN = 0.1, 0.3
+# The same for squared errors of small tables, where averaging is worth more than choosing.
+MAX_MEMBER_LOSS_SMALL_REGRESSION = 0.2
 
-# The preset "strong" has members of different settings, several times each, every time on other validation
-# rows. Small tables have more of them: there, which rows are held out decides more than anything else.
-_SYMMETRIC: dict[str, Value] = {"growth": "symmetric"}
-_DEEP = _SYMMETRIC | {"max_depth": 8, "max_features": 0.3, "random_strength": 2.0}
-_SHALLOW = _SYMMETRIC | {"max_depth": 4, "max_features": 0.8, "l2_regularization": 3.0}
-_LEAF_WISE: dict[str, Value] = {"growth": "leaf-wise"}
-_FEW_LEAVES = _LEAF_WISE | {"max_leaf_nodes": 8, "max_features": 0.3, "l2_regularization": 3.0}
-SMALL_VARIANTS = (_LEAF_WISE, _SYMMETRIC, _FEW_LEAVES, _SHALLOW, _DEEP)
-LARGE_VARIANTS = (_LEAF_WISE, _SYMMETRIC, _DEEP)
-N_TURNS_SMALL, N_TURNS_LARGE = 3, 2
-# Tables of this many rows are large.
-LARGE_ROWS = 2000
+# Small tables of two classes are noisy: few features per node, few rows per tree and a larger λ are better
+# there by 6 %. Rules without noise need all that a tree can do: a
+# member with the ordinary settings is kept where its loss is less by an eighth.
+SMALL_ROWS = 2000
+NOISY: dict[str, Value] = {
+    "max_features": 0.1,
+    "subsample": 0.5,
+    "l2_regularization": 3.0,
+    "random_strength": 2.0,
+}
+ORDINARY: dict[str, Value] = {
+    "max_features": MAX_FEATURES,
+    "subsample": SUBSAMPLE,
+    "l2_regularization": L2_REGULARIZATION,
+}
+HANDICAP = 1.25
+
+# The preset "strong" has members of more settings, and more turns.
+DEEP: dict[str, Value] = {"max_depth": 8, "max_features": 0.3, "random_strength": 2.0}
+N_TURNS_STRONG = ((2000, 3), (5000, 2))
+N_TURNS_STRONG_NOISY = 5
 MAX_ROUNDS_STRONG = 5000
-# Settings whose mean validation loss exceeds the least one by more than this fraction are left out.
-MAX_VARIANT_LOSS = 0.1
+
+FEW_LEAVES: dict[str, Value] = {"max_leaf_nodes": 8, "max_features": 0.3, "l2_regularization": 3.0}
+SHALLOW: dict[str, Value] = {"max_depth": 4, "max_features": 0.8, "l2_regularization": 3.0}
 
 # ---- numbers of the preset "classic": the defaults of scikit-learn's HistGradientBoosting ----
 
@@ -121,6 +137,9 @@ class Facts:
     leaf_wise_only : bool
         Whether symmetric trees are ruled out: by constraints on features, or because rounds may be added to
         the model later.
+    is_robust : bool
+        Whether the loss bounds the effect of outliers. Symmetric trees, whose leaves may be of single rows,
+        are ruled out then too.
     """
 
     n_rows: int
@@ -128,6 +147,7 @@ class Facts:
     has_eval_set: bool = False
     has_score: bool = True
     leaf_wise_only: bool = False
+    is_robust: bool = False
 
 
 def is_auto(value: object) -> bool:
@@ -168,36 +188,83 @@ def choose(given: Mapping[str, Any], facts: Facts) -> dict[str, Value]:
     return chosen
 
 
-def member_variants(preset: str, growth: object, n_rows: int) -> tuple[Mapping[str, Value], ...]:
+@dataclass(frozen=True)
+class Variant:
+    """Settings in which a member differs from the model's.
+
+    Attributes
+    ----------
+    settings : mapping
+        Parameter to value.
+    handicap : float
+        Factor of its validation loss where members are compared: above 1, it must be that much better.
+    """
+
+    settings: Mapping[str, Value]
+    handicap: float = 1.0
+
+    def with_only(self, names: Container[str]) -> Self:
+        """Return the variant without the settings of other parameters."""
+        return replace(self, settings={k: value for k, value in self.settings.items() if k in names})
+
+
+def member_variants(params: Mapping[str, Any], kind: Kind, n_rows: int) -> tuple[Variant, ...]:
     """Return the settings in which members differ from the model's; they take turns.
 
     Parameters
     ----------
-    preset : {"auto", "classic", "strong"}
-        The preset.
-    growth : str
-        How trees grow; variants that grow otherwise are left out, unless it is "mixed".
+    params : mapping
+        Parameters of the model: `preset`, `growth`, `early_stopping` and `n_members`. Variants that grow
+        otherwise than `growth` are left out, unless it is "mixed".
+    kind : {"binary", "multiclass", "regression"}
+        What is learned.
     n_rows : int
         Number of rows with a weight above 0.
 
     Returns
     -------
-    tuple of dict
-        Parameter to value, at least one.
+    tuple of Variant
+        At least one.
 
     Examples
     --------
-    >>> member_variants("auto", "mixed", 1000)
-    ({'growth': 'leaf-wise'}, {'growth': 'symmetric'})
-    >>> member_variants("auto", "symmetric", 1000)
-    ({},)
+    >>> params = {"preset": "auto", "growth": "mixed", "early_stopping": True, "n_members": 2}
+    >>> [one.settings for one in member_variants(params, "regression", 10_000)]
+    [{'growth': 'leaf-wise'}, {'growth': 'symmetric'}]
+    >>> member_variants(params | {"growth": "symmetric"}, "multiclass", 1000)
+    (Variant(settings={}, handicap=1.0),)
     """
-    variants: tuple[dict[str, Value], ...] = ({},)
-    if preset == "strong" and n_rows >= MIN_ROWS:
-        variants = SMALL_VARIANTS if n_rows < LARGE_ROWS else LARGE_VARIANTS
+    growth = params["growth"]
+    leaf_wise: dict[str, Value] = {"growth": "leaf-wise"}
+    symmetric: dict[str, Value] = {"growth": "symmetric"}
+    settings: tuple[dict[str, Value], ...] = ({},)
+    is_strong = params["preset"] == "strong" and n_rows >= MIN_ROWS
+    if is_noisy(params, kind, n_rows):
+        ordinary = (
+            (leaf_wise | ORDINARY, symmetric | ORDINARY | DEEP) if is_strong else (leaf_wise | ORDINARY,)
+        )
+        return Variant(leaf_wise), Variant(symmetric), *(Variant(one, HANDICAP) for one in ordinary)
+    if is_strong:
+        settings = (leaf_wise, symmetric, symmetric | DEEP)
+        if n_rows < SMALL_ROWS:
+            settings += (leaf_wise | FEW_LEAVES, symmetric | SHALLOW)
     elif growth == "mixed":
-        variants = tuple({"growth": one} for one in MIXED_GROWTH)
-    return tuple(one for one in variants if growth in ("mixed", one.get("growth", growth))) or ({},)
+        settings = leaf_wise, symmetric
+    fitting = [one for one in settings if growth in ("mixed", one.get("growth", growth))]
+    return tuple(Variant(one) for one in fitting or [{}])
+
+
+def is_noisy(params: Mapping[str, Any], kind: Kind, n_rows: int) -> bool:
+    """Return whether members have the settings for noisy tables, beside one for rules without noise.
+
+    Whether a table is noisy is then seen by the losses of validation rows.
+    """
+    n_members = params["n_members"]
+    has_choice = params["growth"] == "mixed" and params["early_stopping"]
+    has_choice = has_choice and (is_auto(n_members) or n_members > 2)
+    return bool(
+        has_choice and params["preset"] != "classic" and kind == "binary" and MIN_ROWS <= n_rows < SMALL_ROWS
+    )
 
 
 @dataclass(frozen=True)
@@ -211,30 +278,37 @@ class MemberPlan:
     ----------
     settings : mapping
         Parameters of the model, with the chosen ones instead of "auto".
-    variants : tuple of mapping
+    variants : tuple of Variant
         What the members of one turn have instead.
+    max_loss : float
+        Fraction by which the validation loss of a member may exceed the least one of its turn.
 
     Examples
     --------
-    >>> plan = MemberPlan.of({"preset": "auto", "growth": "mixed", "max_depth": None}, {}, 1000)
+    >>> settings = {"preset": "auto", "growth": "mixed", "early_stopping": True, "n_members": 4}
+    >>> plan = MemberPlan.of(settings | {"max_depth": None}, {}, "regression", 1000)
     >>> [(plan.name(member), plan.turn(member)) for member in range(3)]
     [('leaf-wise', 0), ('symmetric', 0), ('leaf-wise', 1)]
     """
 
     settings: Mapping[str, Any]
-    variants: tuple[Mapping[str, Value], ...]
+    variants: tuple[Variant, ...]
+    max_loss: float = MAX_MEMBER_LOSS
 
     @classmethod
-    def of(cls, settings: Mapping[str, Any], chosen: Mapping[str, Value], n_rows: int) -> Self:
+    def of(cls, settings: Mapping[str, Any], chosen: Mapping[str, Value], kind: Kind, n_rows: int) -> Self:
         """Return the plan of a model; a parameter that the user has set is the same in all members."""
         free = {"growth", *chosen} | ({"max_depth"} if settings["max_depth"] is None else set())
-        variants = member_variants(settings["preset"], settings["growth"], n_rows)
-        return cls(
-            settings,
-            tuple({name: value for name, value in one.items() if name in free} for one in variants),
-        )
+        variants = member_variants(settings, kind, n_rows)
+        different: list[Variant] = []
+        for variant in (one.with_only(free) for one in variants):
+            if variant.settings not in [one.settings for one in different]:
+                different.append(variant)
+        is_small_regression = kind == "regression" and n_rows < SMALL_ROWS
+        max_loss = MAX_MEMBER_LOSS_SMALL_REGRESSION if is_small_regression else MAX_MEMBER_LOSS
+        return cls(settings, tuple(different), max_loss)
 
-    def _variant(self, member: int) -> Mapping[str, Value]:
+    def _variant(self, member: int) -> Variant:
         return self.variants[member % len(self.variants)]
 
     def turn(self, member: int) -> int:
@@ -243,31 +317,50 @@ class MemberPlan:
 
     def settings_of(self, member: int) -> Mapping[str, Any]:
         """Return the parameters of a member."""
-        return {**self.settings, **self._variant(member)}
+        return {**self.settings, **self._variant(member).settings}
 
     def name(self, member: int) -> str:
         """Return how a member grows trees, and what else it has of its own."""
-        variant = self._variant(member)
+        variant = self._variant(member).settings
         others = [f"{name}={value}" for name, value in variant.items() if name != "growth"]
         return ", ".join([str(variant.get("growth", self.settings["growth"])), *others])
 
-    def is_kept(self, losses: Sequence[float]) -> list[bool]:
-        """Return whether each member is averaged, by the validation losses of all.
+    def is_kept(self, member: int, losses: Sequence[float]) -> bool:
+        """Return whether a member is averaged: not if its loss is far from the least one of its turn.
 
-        In the preset "strong" the mean losses of the variants are compared, over turns in which all are.
+        Parameters
+        ----------
+        member : int
+            Index of the member.
+        losses : sequence of float
+            Validation losses of the members so far, NaN for those that were not fitted.
+
+        Returns
+        -------
+        bool
+            What is known so far: a later member of the turn may have a lower loss.
+
+        Examples
+        --------
+        >>> plan = MemberPlan({}, (Variant({"growth": "leaf-wise"}), Variant({"growth": "symmetric"})))
+        >>> [plan.is_kept(member, [1.0, 1.2, 3.0, 3.1]) for member in range(4)]
+        [True, False, True, True]
         """
-        n, n_variants = len(losses), len(self.variants)
-        if n_variants == 1:
-            return [True] * n
-        if self.settings["preset"] != "strong":
-            least = min(losses)
-            return [loss <= least + MAX_MEMBER_LOSS * abs(least) for loss in losses]
-        n_turns = n // n_variants
-        if n_turns == 0:
-            return [True] * n
-        means = np.reshape(losses[: n_turns * n_variants], (n_turns, n_variants)).mean(axis=0)
-        kept = means <= means.min() + MAX_VARIANT_LOSS * abs(means.min())
-        return [bool(kept[member % n_variants]) for member in range(n)]
+        return not self._exceeds(member, losses, self.max_loss)
+
+    def is_tried(self, member: int, losses: Sequence[float]) -> bool:
+        """Return whether a member is fitted: not if its settings were much worse in an earlier turn."""
+        earlier = range(member - len(self.variants), -1, -len(self.variants))
+        return not any(self._exceeds(one, losses, MAX_LOSS_TO_TRY_AGAIN) for one in earlier)
+
+    def _exceeds(self, member: int, losses: Sequence[float], fraction: float) -> bool:
+        begin = self.turn(member) * len(self.variants)
+        turn = [
+            loss * variant.handicap
+            for loss, variant in zip(losses[begin : begin + len(self.variants)], self.variants, strict=False)
+        ]
+        least = min((loss for loss in turn if not math.isnan(loss)), default=0.0)
+        return turn[member - begin] > least + fraction * abs(least)
 
 
 def check_growth(params: Mapping[str, Any]) -> None:
@@ -321,7 +414,7 @@ def _auto(given: Mapping[str, Any], facts: Facts) -> dict[str, Value]:
         "n_estimators": n_rounds,
         "learning_rate": SMALL_RATE if is_small else _rate(given["n_estimators"], facts),
         "max_leaf_nodes": MAX_LEAF_NODES,
-        "min_samples_leaf": min(max(facts.n_rows // ROWS_PER_LEAF_ROW, MIN_LEAF), MAX_LEAF),
+        "min_samples_leaf": _min_leaf(facts),
         "l2_regularization": L2_REGULARIZATION,
         "max_features": 1.0 if is_small else MAX_FEATURES,
         "sampling": "uniform" if is_small else SAMPLING,
@@ -332,25 +425,36 @@ def _auto(given: Mapping[str, Any], facts: Facts) -> dict[str, Value]:
         "categorical_smoothing": CATEGORICAL_SMOOTHING,
         "categorical_l2": CATEGORICAL_L2,
         "refit": stops and not facts.has_eval_set,
-        "growth": "leaf-wise" if is_small or facts.leaf_wise_only else GROWTH[facts.kind],
-        "n_members": 1,
     }
-    growth = values["growth"] if is_auto(given["growth"]) else given["growth"]
-    if growth == "mixed":
-        values["n_members"] = N_MEMBERS_MIXED
+    is_leaf_wise = is_small or facts.leaf_wise_only or facts.is_robust
+    growth: str = "leaf-wise" if is_leaf_wise else GROWTH[facts.kind]
+    growth = values["growth"] = growth if is_auto(given["growth"]) else given["growth"]
     values["random_strength"] = RANDOM_STRENGTH if growth in SYMMETRIC_GROWTH and not is_small else 0.0
-    return values if is_small else values | {"subsample": SUBSAMPLE}
+    values |= _members(given, facts, growth, stops)
+    return values if is_small else {"subsample": SUBSAMPLE, **values}
 
 
-def _strong(given: Mapping[str, Any], facts: Facts) -> dict[str, Value]:
-    values = _auto(given, facts)
-    if facts.n_rows < MIN_ROWS:  # without sampling and validation rows all members would be the same
-        return values
-    growth = values["growth"] if is_auto(given["growth"]) else given["growth"]
-    n_variants = len(member_variants("strong", growth, facts.n_rows))
-    n_turns = N_TURNS_SMALL if facts.n_rows < LARGE_ROWS else N_TURNS_LARGE
-    rounds: dict[str, Value] = {"n_estimators": MAX_ROUNDS_STRONG} if values["early_stopping"] else {}
-    return values | rounds | {"n_members": n_turns * n_variants}
+def _members(given: Mapping[str, Any], facts: Facts, growth: str, stops: bool) -> dict[str, Value]:
+    """Return the number of members, and what they have in common."""
+    params = {**given, "growth": growth, "early_stopping": stops}
+    is_strong = given["preset"] == "strong" and facts.n_rows >= MIN_ROWS
+    noisy = is_noisy(params, facts.kind, facts.n_rows)
+    is_free = is_auto(given["growth"]) and stops and not facts.leaf_wise_only and facts.n_rows >= MIN_ROWS
+    by_rows = N_TURNS_STRONG if is_strong else N_TURNS if is_free else ()
+    n_turns = next((turns for limit, turns in by_rows if facts.n_rows < limit), 1)
+    if is_strong and noisy:
+        n_turns = N_TURNS_STRONG_NOISY
+    n_variants = len(member_variants(params, facts.kind, facts.n_rows))
+    values: dict[str, Value] = {"n_members": n_turns * n_variants, **(NOISY if noisy else {})}
+    return values | ({"n_estimators": MAX_ROUNDS_STRONG} if is_strong and stops else {})
+
+
+def _min_leaf(facts: Facts) -> int:
+    """Return the minimum number of rows in a leaf."""
+    least = MIN_LEAF
+    if facts.is_robust:
+        least = min(max(facts.n_rows // ROWS_PER_ROBUST_LEAF_ROW, MIN_ROBUST_LEAF), ENOUGH_ROBUST_LEAF)
+    return min(max(facts.n_rows // ROWS_PER_LEAF_ROW, least), MAX_LEAF)
 
 
 def _rate(n_rounds: Any, facts: Facts) -> float:
@@ -365,5 +469,5 @@ def _rate(n_rounds: Any, facts: Facts) -> float:
 _PRESETS: dict[str, Callable[[Mapping[str, Any], Facts], dict[str, Value]]] = {
     "auto": _auto,
     "classic": _classic,
-    "strong": _strong,
+    "strong": _auto,
 }

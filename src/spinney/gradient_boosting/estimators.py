@@ -67,10 +67,11 @@ class GradientBoostingClassifier(ProbabilisticClassifier, FitMethods):
         is two rows. Weights with a mean below 1 are divided by their mean. "auto" is a hundredth of the rows,
         between 1 and 20. Classic: 20.
     l2_regularization : float or "auto", default="auto"
-        λ, added to the sum of hessians of a leaf; shrinks leaf values towards 0. "auto" is 1. Classic: 0.
+        λ, added to the sum of hessians of a leaf; shrinks leaf values towards 0. "auto" is 1, or
+        3 for two classes and fewer than 2,000 rows. Classic: 0.
     max_features : int, float, "sqrt", "log2", "auto" or None, default="auto"
-        Number or fraction of features drawn at every node, among those of the tree. "auto" is 0.5, all for
-        fewer than 50 rows. Classic: 1.0, all.
+        Number or fraction of features drawn at every node, among those of the tree. "auto" is 0.5, or
+        0.1 for two classes and fewer than 2,000 rows; all for fewer than 50 rows. Classic: 1.0, all.
     max_bins : int, default=255
         Maximum number of bins per numeric feature, from 2 to 255.
     categorical_features : array-like of names, indices or bool, or None, default=None
@@ -104,11 +105,14 @@ class GradientBoostingClassifier(ProbabilisticClassifier, FitMethods):
         is True.
         Classic: False.
     n_members : int or "auto", default="auto"
-        Number of models whose raw scores are averaged. Each has its own seed and validation rows; with
-        ``growth="mixed"`` two of them share both, and a member whose validation loss exceeds the least one by
-        more than 5 % is left out. "auto" is 2 for mixed growth, else 1. With ``preset="strong"`` five
-        different settings take turns three times, or three of them twice from 2,000 rows on, and settings
-        whose mean validation loss exceeds the least one by more than 10 % are left out.
+        Number of models whose raw scores are averaged. Members of different settings, such as leaf-wise and
+        symmetric trees of ``growth="mixed"``, take turns. Those of one turn share seed and validation rows,
+        and a member whose validation loss exceeds the least one of its turn by more than 10 % is left out
+        (by more than 30 %, its settings are not tried again). For two classes and fewer than 2,000 rows, a
+        third member of each turn has the `max_features`, `subsample` and `l2_regularization` of large
+        tables; it is kept only where its loss is less by an eighth, as on rules without noise. "auto" is
+        three turns below 1,000 rows, two below 2,000 and one above; one turn where `growth` is set.
+        With ``preset="strong"`` there are more settings and turns.
     verbose : int, default=0
         Above 0, show a progress bar, or messages of the logger ``spinney`` where INFO messages are enabled;
         a number k above 1 logs one message every k rounds.
@@ -125,7 +129,7 @@ class GradientBoostingClassifier(ProbabilisticClassifier, FitMethods):
         Noise on the scores of symmetric splits, as in CatBoost. A score is the root of the sum of G²/H over
         the children, and the deviation of the noise is this value times that of the gradients; it fades when
         the sum of the learning rates of the rounds exceeds the logarithm of the number of rows. "auto" is 1
-        where trees are symmetric, else 0. Classic: 0.
+        where trees are symmetric, or 2 for two classes and fewer than 2,000 rows, else 0. Classic: 0.
     min_gain : float, default=0.0
         Minimum gain of a split (γ in XGBoost).
     min_hessian : float, default=1e-3
@@ -136,7 +140,7 @@ class GradientBoostingClassifier(ProbabilisticClassifier, FitMethods):
         Ibragimov and Gusev 2019). "auto" is "mvs", and "uniform" for fewer than 50 rows. Classic: "uniform".
     subsample : float or None, default=None
         Fraction of rows drawn per round. None is 1.0 (uniform), 0.3 (GOSS) or 0.8 (MVS), and 0.7 where
-        `sampling` is chosen as "mvs".
+        `sampling` is chosen as "mvs", or 0.5 for two classes and fewer than 2,000 rows.
     colsample_bytree : float, default=1.0
         Fraction of columns drawn per tree.
     categorical_split : {"auto", "subset", "one-vs-rest"}, default="auto"
@@ -186,7 +190,8 @@ class GradientBoostingClassifier(ProbabilisticClassifier, FitMethods):
         Number of rounds of the model, of all members together.
     best_iteration_ : int
         Number of rounds that predictions use: the best round with early stopping and without a second fit,
-        else all.
+        else all. Those of several members are added up, as in `n_iter_`, so that it may exceed
+        `n_estimators`; ``chosen_["refit_rounds"]`` has the number of each.
     n_trees_per_iteration_ : int
         Number of trees per round: 1 for two classes, else one per class; with several outputs one per output.
     do_early_stopping_ : bool
@@ -432,7 +437,8 @@ class GradientBoostingRegressor(RegressorMixin, FitMethods):  # type: ignore[mis
     min_samples_leaf : int, float or "auto", default="auto"
         Minimum number of rows in a leaf, or a fraction of the rows. Rows count by weight: a row of weight 2
         is two rows. Weights with a mean below 1 are divided by their mean. "auto" is a hundredth of the rows,
-        between 1 and 20. Classic: 20.
+        between 1 and 20; at least a twentieth, between 5 and 10, for losses that bound the effect of
+        outliers: "absolute_error", "huber" and "quantile". Classic: 20.
     l2_regularization : float or "auto", default="auto"
         λ, added to the sum of hessians of a leaf; shrinks leaf values towards 0. "auto" is 1. Classic: 0.
     max_features : int, float, "sqrt", "log2", "auto" or None, default="auto"
@@ -470,11 +476,12 @@ class GradientBoostingRegressor(RegressorMixin, FitMethods):  # type: ignore[mis
         is True.
         Classic: False.
     n_members : int or "auto", default="auto"
-        Number of models whose raw scores are averaged. Each has its own seed and validation rows; with
-        ``growth="mixed"`` two of them share both, and a member whose validation loss exceeds the least one by
-        more than 5 % is left out. "auto" is 2 for mixed growth, else 1. With ``preset="strong"`` five
-        different settings take turns three times, or three of them twice from 2,000 rows on, and settings
-        whose mean validation loss exceeds the least one by more than 10 % are left out.
+        Number of models whose raw scores are averaged. Members of different settings, such as leaf-wise and
+        symmetric trees of ``growth="mixed"``, take turns. Those of one turn share seed and validation rows,
+        and a member whose validation loss exceeds the least one of its turn by more than 10 % is left out
+        (by more than 30 %, its settings are not tried again); 20 % below 2,000 rows. "auto" is three
+        turns below 1,000 rows, two below 2,000 and one above; one turn where `growth` is set.
+        With ``preset="strong"`` there are more settings and turns.
     verbose : int, default=0
         Above 0, show a progress bar, or messages of the logger ``spinney`` where INFO messages are enabled;
         a number k above 1 logs one message every k rounds.
@@ -485,8 +492,8 @@ class GradientBoostingRegressor(RegressorMixin, FitMethods):  # type: ignore[mis
         which all nodes of a level share one split, as in CatBoost; or "mixed": members alternate between
         leaf-wise and symmetric trees. Symmetric trees have depth 7 if `max_depth` is None; `max_leaf_nodes`,
         `min_samples_leaf` and `min_hessian` do not apply to them, and they support no constraints. "auto" is
-        "mixed"; "leaf-wise" with constraints, with `warm_start`, or below 50 rows. Classic:
-        "leaf-wise".
+        "mixed"; "leaf-wise" with constraints, with `warm_start`, below 50 rows, or for the losses
+        "absolute_error", "huber" and "quantile". Classic: "leaf-wise".
     random_strength : float or "auto", default="auto"
         Noise on the scores of symmetric splits, as in CatBoost. A score is the root of the sum of G²/H over
         the children, and the deviation of the noise is this value times that of the gradients; it fades when
@@ -555,7 +562,8 @@ class GradientBoostingRegressor(RegressorMixin, FitMethods):  # type: ignore[mis
         Number of rounds of the model, of all members together.
     best_iteration_ : int
         Number of rounds that predictions use: the best round with early stopping and without a second fit,
-        else all.
+        else all. Those of several members are added up, as in `n_iter_`, so that it may exceed
+        `n_estimators`; ``chosen_["refit_rounds"]`` has the number of each.
     n_trees_per_iteration_ : int
         Number of trees per round: one per output.
     do_early_stopping_ : bool

@@ -15,7 +15,6 @@ from spinney.core.early_stopping import EarlyStopping
 from spinney.core.errors import InputError, ModelFileError
 from spinney.core.seeds import draw_word
 from spinney.data.schema import Table
-from spinney.data.store.dataset import BinnedDataset
 from spinney.gradient_boosting.blocks import BlockBooster
 from spinney.gradient_boosting.categories import TargetStatistics, features_to_encode
 from spinney.gradient_boosting.defaults import MemberPlan, Value, refit_rounds
@@ -87,6 +86,10 @@ class TrainedRounds(Persistent):
         valid = valid and (self.evals_result == {} or is_evals_result(self.evals_result))
         if not valid or type(self.refit_rounds) is not int:
             raise ModelFileError("The rounds of a member are not sound.")
+
+    def left_out(self) -> TrainedRounds:
+        """Return what takes the place of a further member with the same settings, which is not fitted."""
+        return replace(self, train_score=_NO_SCORES, validation_score=_NO_SCORES)
 
     @classmethod
     def of(cls, fitted: Mapping[str, Any]) -> TrainedRounds:
@@ -191,13 +194,10 @@ class BoostingPass:
         if self.earlier is None:
             return scores
         predictor = Predictor(self.earlier.ensemble, self.training.n_scores)
-        n_threads, dataset = self.training.n_threads, columns.dataset
-        if self.training.blocks is None or not isinstance(dataset, BinnedDataset):
+        blocks, n_threads = self.training.blocks, self.training.n_threads
+        if blocks is None or columns is not self.training.columns:
             return predictor.sum(columns, n_threads, start=scores)
-        for block in dataset.blocks():  # decoded columns of all rows would be too large
-            rows = slice(block.begin, block.end)
-            scores[rows] = predictor.sum(dataset[rows].table(), n_threads, start=scores[rows])
-        return scores
+        return blocks.add_trees(predictor, scores, n_threads)
 
     def _make_loop(self, scorer: Scorer | None, evaluation: Evaluation | None) -> BoostingLoop:
         """Put together which rows are scored and how, and what stops training."""
@@ -321,6 +321,9 @@ class BoostingFit:
         """Train from a position on, and return the fitted attributes."""
         n_members, finished, fitted = self.settings["n_members"], list(start.finished), {}
         for member in range(start.member, n_members):
+            if not self._plan.is_tried(member, self._losses(finished)):
+                finished.append(finished[member - len(self._plan.variants)].left_out())
+                continue
             phase = start.phase if member == start.member else "fit"
             position = Position(phase, member, start.n_rounds, tuple(finished))
             one, stopped = self._fit_member(position, earlier)
@@ -352,6 +355,9 @@ class BoostingFit:
             stopped = self._run(search, at, lambda: search.fitted(self.chosen))
             if stopped or not self.refits:
                 return search.fitted(self.chosen), stopped
+            losses = self._losses(at.finished, search.scores[1])
+            if not self._plan.is_kept(at.member, losses):
+                return search.fitted(self.chosen), False
             scores, earlier = search.scores, None
             n_trained = search.training.n_weighted
             n_rounds = refit_rounds(search.best_iteration, training.n_weighted, n_trained)
@@ -376,7 +382,7 @@ class BoostingFit:
 
     @cached_attribute
     def _plan(self) -> MemberPlan:
-        return MemberPlan.of(self.settings, self.chosen, self.training.n_weighted)
+        return MemberPlan.of(self.settings, self.chosen, self.training.kind, self.training.n_weighted)
 
     def _seeded(self, member: int) -> BoostingSet:
         """Return the training rows with the seed of a member, which chooses its validation rows."""
@@ -385,18 +391,20 @@ class BoostingFit:
             return self.training
         return replace(self.training, seed=draw_word(draw_word(self.training.seed, _MEMBER_STREAM), turn))
 
-    def _is_kept(self, members: Sequence[TrainedRounds]) -> list[bool]:
-        """Return whether each member is averaged: not if its validation loss is far from the least one."""
-        is_scored = isinstance(self.scorer, LossScorer)
-        if not is_scored or any(len(one.validation_score) < 2 for one in members):
-            return [True] * len(members)
-        return self._plan.is_kept([-float(np.nanmax(one.validation_score[1:])) for one in members])
+    def _losses(self, members: Sequence[TrainedRounds], *scores: Floats) -> list[float]:
+        """Return the least validation loss of each member and of further scores, NaN where unknown."""
+        if not isinstance(self.scorer, LossScorer):
+            return [np.nan] * (len(members) + len(scores))
+        return [_least_loss(one) for one in (*(member.validation_score for member in members), *scores)]
 
     def _average(self, last: Fitted, members: Sequence[TrainedRounds]) -> Fitted:
         """Return one model whose raw scores are the mean of those of the members."""
-        kept = self._is_kept(members)
-        names = tuple(self._plan.name(i) for i, keep in enumerate(kept) if keep)
-        members = [one for one, keep in zip(members, kept, strict=True) if keep]
+        losses = self._losses(members)
+        kept = [
+            i for i in range(len(members)) if self._plan.is_kept(i, losses) and self._plan.is_tried(i, losses)
+        ]
+        names = tuple(self._plan.name(i) for i in kept)
+        members = [members[i] for i in kept]
         first, n = members[0], len(members)
         for one in members:
             same = one.statistics is first.statistics is None or (
@@ -415,6 +423,7 @@ class BoostingFit:
         chosen |= {"members": names} if len(self._plan.variants) > 1 else {}
         ledgers = [one.ledger for one in members if one.ledger is not None]
         return last | {
+            "statistics_": first.statistics,
             "ensemble_": replace(ensemble, value=ensemble.value / n),
             "base_score_": np.mean([one.base_score for one in members], axis=0),
             "best_iteration_": ensemble.n_trees // self.training.n_scores,
@@ -425,6 +434,12 @@ class BoostingFit:
             "chosen_": chosen,
             "_n_members": n,
         }
+
+
+def _least_loss(scores: Floats) -> float:
+    """Return the least loss of some rounds whose scores are losses, without the constant; NaN if none."""
+    rounds = scores[1:]
+    return -float(np.nanmax(rounds)) if np.isfinite(rounds).any() else np.nan
 
 
 def _up_to_best(fitted: Fitted) -> TrainedRounds:

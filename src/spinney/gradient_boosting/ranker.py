@@ -114,11 +114,12 @@ class GradientBoostingRanker(_BaseGradientBoosting):
         is True.
         Classic: False.
     n_members : int or "auto", default="auto"
-        Number of models whose raw scores are averaged. Each has its own seed and validation rows; with
-        ``growth="mixed"`` two of them share both, and a member whose validation loss exceeds the least one by
-        more than 5 % is left out. "auto" is 2 for mixed growth, else 1. With ``preset="strong"`` five
-        different settings take turns three times, or three of them twice from 2,000 rows on, and settings
-        whose mean validation loss exceeds the least one by more than 10 % are left out.
+        Number of models whose raw scores are averaged. Members of different settings, such as leaf-wise and
+        symmetric trees of ``growth="mixed"``, take turns. Those of one turn share seed and validation rows,
+        and a member whose validation loss exceeds the least one of its turn by more than 10 % is left out
+        (by more than 30 %, its settings are not tried again); 20 % below 2,000 rows. "auto" is three
+        turns below 1,000 rows, two below 2,000 and one above; one turn where `growth` is set.
+        With ``preset="strong"`` there are more settings and turns.
     verbose : int, default=0
         Above 0, show a progress bar, or messages of the logger ``spinney`` where INFO messages are enabled;
         a number k above 1 logs one message every k rounds.
@@ -205,7 +206,8 @@ class GradientBoostingRanker(_BaseGradientBoosting):
         Number of rounds of the model, of all members together.
     best_iteration_ : int
         Number of rounds that predictions use: the best round with early stopping and without a second fit,
-        else all.
+        else all. Those of several members are added up, as in `n_iter_`, so that it may exceed
+        `n_estimators`; ``chosen_["refit_rounds"]`` has the number of each.
     n_trees_per_iteration_ : int
         Number of trees per round.
     do_early_stopping_ : bool

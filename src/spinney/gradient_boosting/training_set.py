@@ -15,10 +15,11 @@ from spinney.data.schema import Table
 from spinney.data.target import read_target
 from spinney.data.training_set import TrainingSet, code_table
 from spinney.data.weights import check_weights, class_weights_like
-from spinney.gradient_boosting.block_engine import DatasetCodes
-from spinney.gradient_boosting.blocks import BlockBooster, Traffic
+from spinney.gradient_boosting.block_engine import CodeSource, Traffic, block_codes
+from spinney.gradient_boosting.blocks import BlockBooster
 from spinney.gradient_boosting.callbacks import fingerprint
 from spinney.gradient_boosting.categories import MAX_GROUPS, TargetStatistics, code_grouped, many_levels
+from spinney.gradient_boosting.defaults import Kind
 from spinney.gradient_boosting.rounds import BoosterRows, EvalSetRows
 from spinney.losses.losses import Loss, MultiQuantileLoss, SquaredLoss
 from spinney.native import core
@@ -55,7 +56,7 @@ class BoostingSet(TrainingSet):
         Encoding of categorical features with many categories.
     encoded : Table or None
         The table encoded by the statistics.
-    blocks : DatasetCodes or None
+    blocks : CodeSource or None
         Codes that are read block by block; `matrix` then has no rows.
     traffic : Traffic
         What was read block by block.
@@ -68,8 +69,14 @@ class BoostingSet(TrainingSet):
     loss: Loss = field(default_factory=SquaredLoss)
     statistics: TargetStatistics | None = None
     encoded: Table | None = None
-    blocks: DatasetCodes | None = None
+    blocks: CodeSource | None = None
     traffic: Traffic = field(default_factory=Traffic)
+
+    @property
+    def kind(self) -> Kind:
+        """What is learned."""
+        n_classes = len(self.classes[0]) if self.classes else 0
+        return "regression" if not n_classes else "binary" if n_classes <= 2 else "multiclass"
 
     @property
     def n_scores(self) -> int:
@@ -126,9 +133,9 @@ class BoostingSet(TrainingSet):
 
     def coded_columns(self, max_bins: int, smoothing: float) -> BoostingSet:
         """Return the training set with bin codes of the columns that trees are grown on."""
-        blocks = None if self.table.dataset is None else DatasetCodes.of(self.columns, max_bins)
+        blocks = None if self.table.dataset is None else block_codes(self.columns, max_bins)
         if blocks is not None:
-            return replace(self, matrix=blocks.dataset.described_columns(), blocks=blocks)
+            return replace(self, matrix=blocks.described_columns(), blocks=blocks)
         if not self.table.schema.categorical.any():
             return self.coded(max_bins)
         columns = self.columns

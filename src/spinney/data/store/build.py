@@ -21,7 +21,7 @@ from spinney.data.store.files import CATEGORIES, CODES, GROUP, TARGET, WEIGHTS, 
 from spinney.data.store.manifest import MANIFEST, ROWS_STEP, Manifest, read_manifest, write_manifest
 from spinney.data.store.roles import Roles, RowBatch, where_changed
 from spinney.data.store.sources import BatchSource, TableSource, frame_columns, open_batches
-from spinney.data.store.survey import Survey, Surveyor, WeightFacts
+from spinney.data.store.survey import Survey, Surveyor, WeightFacts, count_values
 from spinney.data.store.table_files import same_files
 from spinney.data.store.writer import BlockWriter
 
@@ -256,7 +256,11 @@ def _survey(
             surveyor.add(rows)
             done += rows.n_rows
             bar.update(done)
-    return surveyor.finish(lambda columns: map(roles.split, source.batches(roles.columns)))
+    return surveyor.finish(
+        lambda columns: count_values(
+            map(roles.split, source.batches(roles.columns)), columns, facts, options.n_threads
+        )
+    )
 
 
 def _measure(source: BatchSource, roles: Roles, has_weights: bool) -> WeightFacts:
@@ -265,9 +269,11 @@ def _measure(source: BatchSource, roles: Roles, has_weights: bool) -> WeightFact
     if n_rows is not None and not has_weights:
         return WeightFacts(n_rows, n_rows)
     if roles.weights is None or roles.features is None:
-        return WeightFacts.measure(map(roles.split, source.batches(roles.columns)))
-    only = Roles(weights=roles.weights, features=(roles.weights,))
-    return WeightFacts.measure(map(only.split, source.batches([roles.weights])))
+        batches = map(roles.split, source.batches(roles.columns))
+    else:
+        only = Roles(weights=roles.weights, features=(roles.weights,))
+        batches = map(only.split, source.batches([roles.weights]))
+    return WeightFacts.measure((batch.n_rows, batch.weights) for batch in batches)
 
 
 def _allocator(path: Path) -> Callable[[int], Floats]:

@@ -59,6 +59,11 @@ class NumberFacts:
             known = values[~np.isnan(values)]
             self._distinct.update(np.unique(known)[:_MAX_SAMPLED_VALUES].tolist())
 
+    def merge(self, other: NumberFacts, begin: int) -> None:
+        """Add the sample of later rows, from a position on."""
+        if other.size:
+            self.add(other.sample, begin)
+
 
 @dataclass(eq=False)
 class CategoryFacts:
@@ -88,6 +93,15 @@ class CategoryFacts:
             level = levels[at]
             self._masses[level] = self._masses.get(level, 0.0) + float(mass[at])
         return bool(present.any())
+
+    def merge(self, other: CategoryFacts) -> None:
+        """Add the categories of later rows."""
+        if other._declared is not None:
+            self._is_declared = self._is_declared and self._declared in (None, other._declared)
+            self._declared = other._declared
+        self._is_declared = self._is_declared and other._is_declared
+        for level, mass in other._masses.items():
+            self._masses[level] = self._masses.get(level, 0.0) + mass
 
     def finish(self, column: str | int) -> tuple[tuple[Category, ...], Floats]:
         """Return the categories in order, and the mass of each."""
@@ -177,6 +191,16 @@ class ColumnFacts:
         if self._categorical_in is None:
             self.numbers.add(values[chosen], begin)
         return values
+
+    def merge(self, other: ColumnFacts, begin: int) -> None:
+        """Add what is known of the column in later rows, whose sample begins at a position."""
+        self._looks_categorical = self._looks_categorical or other._looks_categorical
+        self._categorical_in = self._categorical_in or other._categorical_in
+        self._numeric_in = self._numeric_in or other._numeric_in
+        self._check_kind()
+        self.categories.merge(other.categories)
+        if not self.is_categorical:
+            self.numbers.merge(other.numbers, begin)
 
     def _check_kind(self) -> None:
         if self.forced or self._categorical_in is None or self._numeric_in is None:

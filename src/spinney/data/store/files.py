@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -57,8 +57,12 @@ def wide_columns(manifest: Manifest) -> tuple[int, ...]:
     tuple of int
         Positions.
     """
-    sizes = enumerate(manifest.category_bins)
-    return tuple(j for j, bins in sizes if bins is not None and len(bins) > MAX_BINS)
+    return many_categories(manifest.category_bins)
+
+
+def many_categories(category_bins: Sequence[NDArray[np.uint32] | None]) -> tuple[int, ...]:
+    """Return the columns with more categories than byte codes, from the bins of their categories."""
+    return tuple(j for j, bins in enumerate(category_bins) if bins is not None and len(bins) > MAX_BINS)
 
 
 def layouts(manifest: Manifest) -> dict[str, Layout]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from spinney.data.store.errors import SourceChangedError, located
 from spinney.data.store.manifest import Bins, TargetColumns
 from spinney.data.store.roles import RowBatch
 from spinney.native import core
+
+Counted: TypeAlias = dict[int, tuple[Floats, Floats]]
+"""Distinct values of columns in ascending order, and the mass of each."""
 
 _COUNTED_VALUES = 1 << 22
 """Number of distinct values of all columns together that are counted at first; rarely are more needed."""
@@ -45,14 +48,13 @@ class WeightFacts:
     greatest: float = 1.0
 
     @classmethod
-    def measure(cls, batches: Iterator[RowBatch]) -> WeightFacts:
-        """Count the rows of all batches and look at their weights."""
+    def measure(cls, parts: Iterable[tuple[int, Floats | None]]) -> WeightFacts:
+        """Count the rows of all parts, each with its number of rows and its weights."""
         n_rows, n_positive, first, varied, greatest = 0, 0, None, False, 0.0
-        for batch in batches:
-            n_rows += batch.n_rows
-            weights = batch.weights
+        for n_part, weights in parts:
+            n_rows += n_part
             if weights is None or not len(weights):
-                n_positive += batch.n_rows
+                n_positive += n_part
                 continue
             first = float(weights[0]) if first is None else first
             n_positive += int(np.count_nonzero(weights))
@@ -107,6 +109,32 @@ class Survey:
     has_group: bool
 
 
+@dataclass(frozen=True)
+class SurveyPart:
+    """What some consecutive rows add to a survey: partitions may be surveyed apart, and are then merged.
+
+    Attributes
+    ----------
+    names : tuple of str or None
+        Names of the columns.
+    n_rows, n_kept : int
+        Number of rows, and of those in the sample of bin edges.
+    columns : list of ColumnFacts
+        What is known of each column.
+    counted : list of (values, masses) or None
+        Distinct values of each column, None where they were not counted.
+    sample_weights : ndarray of shape (n_kept,) or None
+        Weights of the sampled rows, where weights vary.
+    """
+
+    names: tuple[str, ...] | None
+    n_rows: int
+    n_kept: int
+    columns: list[ColumnFacts]
+    counted: list[tuple[Floats, Floats] | None]
+    sample_weights: Floats | None
+
+
 class Surveyor:
     """Learns what a store needs from the batches of one pass.
 
@@ -122,6 +150,9 @@ class Surveyor:
         Number of threads.
     allocate : function of int
         Returns an array of so many float64 for the sample of a column.
+    edge_rows : (int, int) or None, default=None
+        The rows that are looked at, numbered among those that edges are learned from: all rows, those of
+        positive weight where weights vary. None is all.
     """
 
     def __init__(
@@ -131,13 +162,17 @@ class Surveyor:
         categorical_features: Any,
         n_threads: int,
         allocate: Callable[[int], Floats],
+        edge_rows: tuple[int, int] | None = None,
     ) -> None:
         self._facts, self._max_bins, self._n_threads = facts, max_bins, n_threads
         self._categorical_features, self._allocate = categorical_features, allocate
         n_edge_rows = facts.n_positive if facts.varied else facts.n_rows
         self._sample = core.edge_sample(n_edge_rows)
-        self._n_sample = len(self._sample) or n_edge_rows
-        self._n_counted, self._n_kept, self._n_rows = 0, 0, 0
+        begin, end = edge_rows or (0, n_edge_rows)
+        self._n_sample = end - begin
+        if self.sampled:
+            self._n_sample = int(np.diff(np.searchsorted(self._sample, [begin, end]))[0])
+        self._n_counted, self._n_kept, self._n_rows = begin, 0, 0
         self._sample_weights = np.empty(self._n_sample) if facts.varied else None
         self._columns: list[ColumnFacts] = []
         self._names: tuple[str, ...] | None = None
@@ -186,15 +221,19 @@ class Surveyor:
             raise InputError("The source has no columns to learn from.")
         self._has_weights, self._has_group = batch.weights is not None, batch.group is not None
         forced = chosen_columns(self._categorical_features, source)
-        self._names = source.names
+        self._start_columns(source.names, [j in forced for j in range(source.shape[1])])
+
+    def _start_columns(self, names: tuple[str, ...] | None, forced: Sequence[bool]) -> None:
+        """Begin to gather facts of every column."""
+        self._names = names
         self._columns = [
             ColumnFacts(
-                column_label(source.names, j),
+                column_label(names, j),
                 CategoryFacts(),
                 NumberFacts(self._n_sample, self._allocate),
-                forced=j in forced,
+                forced=one,
             )
-            for j in range(source.shape[1])
+            for j, one in enumerate(forced)
         ]
         if self.sampled:
             limit = min(max(_COUNTED_VALUES // len(self._columns), 4096), 65536)
@@ -230,15 +269,58 @@ class Surveyor:
         if any(x is not None for x in active):
             self._counter.add(active, masses, self._n_threads)
 
+    # ---- rows that are looked at elsewhere ----
+
+    def part(self) -> SurveyPart:
+        """Return what the rows so far add to the survey of all rows.
+
+        Returns
+        -------
+        SurveyPart
+            The part.
+        """
+        counter, n = self._counter, len(self._columns)
+        counted = [counter.read(j) if counter is not None and counter.complete(j) else None for j in range(n)]
+        weights = None if self._sample_weights is None else self._sample_weights[: self._n_kept]
+        return SurveyPart(self._names, self._n_rows, self._n_kept, self._columns, counted, weights)
+
+    def merge(self, part: SurveyPart) -> None:
+        """Add the rows of a part, which follow those so far.
+
+        Parameters
+        ----------
+        part : SurveyPart
+            The part.
+        """
+        if not part.n_rows:
+            return
+        if not self._columns:
+            self._start_columns(part.names, [column.forced for column in part.columns])
+        for j, (own, other) in enumerate(zip(self._columns, part.columns, strict=True)):
+            own.merge(other, self._n_kept)
+            counted = part.counted[j]
+            if self._counter is None or own.is_categorical:
+                continue
+            if counted is None:
+                self._counter.drop(j)
+            elif self._counter.complete(j) and len(counted[0]):
+                alone: list[Any] = [None] * len(self._columns)
+                alone[j] = counted[0]
+                self._counter.add(alone, counted[1], 1)
+        if self._sample_weights is not None and part.sample_weights is not None:
+            self._sample_weights[self._n_kept : self._n_kept + part.n_kept] = part.sample_weights
+        self._n_kept += part.n_kept
+        self._n_rows += part.n_rows
+
     # ---- results ----
 
-    def finish(self, count_again: Callable[[list[int]], Iterator[RowBatch]]) -> Survey:
+    def finish(self, count_again: Callable[[list[int]], Counted]) -> Survey:
         """Learn the bins.
 
         Parameters
         ----------
         count_again : function of a list of int
-            Returns the rows of some columns once more.
+            Reads some columns once more, and returns their distinct values and masses.
 
         Returns
         -------
@@ -275,7 +357,7 @@ class Surveyor:
             self._has_group,
         )
 
-    def _learn_bins(self, count_again: Callable[[list[int]], Iterator[RowBatch]]) -> list[Bins | None]:
+    def _learn_bins(self, count_again: Callable[[list[int]], Counted]) -> list[Bins | None]:
         bins: list[Bins | None] = [None] * len(self._columns)
         numeric = [j for j, column in enumerate(self._columns) if not column.is_categorical]
         for j in numeric:  # one at a time: the samples of many columns may be on disk
@@ -289,18 +371,39 @@ class Surveyor:
             bins[j] = core.bins_of_masses(values, masses, self._max_bins)
         return bins
 
-    def _count_values(
-        self, columns: Sequence[int], count_again: Callable[[list[int]], Iterator[RowBatch]]
-    ) -> dict[int, tuple[Floats, Floats]]:
+    def _count_values(self, columns: Sequence[int], count_again: Callable[[list[int]], Counted]) -> Counted:
         """Return the distinct values and their masses of columns with few values in the sample."""
         assert self._counter is not None
         counted = {j: self._counter.read(j) for j in columns if self._counter.complete(j)}
         again = [j for j in columns if j not in counted]
-        if again:
-            counter = core.ValueCounter(len(again), self._facts.n_rows)
-            for batch in count_again(again):
-                with located(batch.where, batch.first_row):
-                    values = [batch.source.column(j).numbers() for j in again]
-                counter.add(values, self._masses(batch.weights), self._n_threads)
-            counted |= {j: counter.read(i) for i, j in enumerate(again)}
-        return counted
+        return counted | count_again(again) if again else counted
+
+
+def count_values(
+    batches: Iterable[RowBatch], columns: Sequence[int], facts: WeightFacts, n_threads: int
+) -> Counted:
+    """Return the distinct values and their masses of some numeric columns.
+
+    Parameters
+    ----------
+    batches : iterable of RowBatch
+        The rows.
+    columns : sequence of int
+        Positions.
+    facts : WeightFacts
+        Numbers of rows.
+    n_threads : int
+        Number of threads.
+
+    Returns
+    -------
+    dict
+        (values, masses) by position.
+    """
+    counter = core.ValueCounter(len(columns), facts.n_rows)
+    for batch in batches:
+        with located(batch.where, batch.first_row):
+            values = [batch.source.column(j).numbers() for j in columns]
+        masses = facts.masses(batch.weights) if facts.varied and batch.weights is not None else None
+        counter.add(values, masses, n_threads)
+    return {j: counter.read(i) for i, j in enumerate(columns)}

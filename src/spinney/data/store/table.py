@@ -29,6 +29,16 @@ class StoredRows(CodedRows):
         """Return a column with a value of its bin, or the category, of each row."""
         raise NotImplementedError
 
+    def code_source(self) -> Any:
+        """Return what gradient boosting reads the codes from, where they are not in files of this machine.
+
+        Returns
+        -------
+        CodeSource or None
+            The codes in blocks; None if they are copied to memory.
+        """
+        return None
+
     def matrix(self, columns: Sequence[int] | None = None, *, exact: bool = False) -> core.CodeMatrix:
         """Return the codes of some columns."""
         raise NotImplementedError

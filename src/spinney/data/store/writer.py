@@ -1,7 +1,8 @@
-"""BlockWriter: the second pass over a source, which writes codes, target, weights and groups in blocks."""
+"""The second pass over a source: `RowCoder` codes batches, `BlockWriter` writes them in blocks."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from spinney.data.store.files import (
     WEIGHTS,
     BlockFiles,
     layouts,
-    wide_columns,
+    many_categories,
 )
 from spinney.data.store.manifest import Bins, Manifest, TargetColumns, count_bins, write_manifest
 from spinney.data.store.roles import RowBatch, where_changed
@@ -48,6 +49,111 @@ class GroupNumbers:
         return np.array([self._number_of[item] for item in items], dtype=np.int64)[inverse]
 
 
+class RowCoder:
+    """Codes batches of rows by the bins and categories of the first pass, and notes what their rows have.
+
+    Parameters
+    ----------
+    schema : Schema
+        Names, kinds and categories of the columns.
+    bins : sequence of (lo, hi) or None
+        Bins of every numeric column, None of a categorical one.
+    category_bins : sequence of ndarray or None
+        Bin of every category of a categorical column, None of a numeric one.
+    sampled : bool
+        Whether the bins come from a sample.
+    n_threads : int
+        Number of threads.
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        bins: Sequence[Bins | None],
+        category_bins: Sequence[NDArray[np.uint32] | None],
+        sampled: bool,
+        n_threads: int,
+    ) -> None:
+        self._schema, self._bins, self._category_bins = schema, bins, category_bins
+        self._coder = core.BinCoder([one or _EMPTY for one in bins], sampled)
+        self._has_missing = np.array([f.has_missing for f in schema.features], dtype=np.bool_)
+        self._wide = many_categories(category_bins)
+        self._n_threads = n_threads
+
+    def merge(self, extents: Sequence[Bins | None], has_missing: Sequence[bool] | None = None) -> None:
+        """Go on from what another coder has seen."""
+        for j, one in enumerate(extents):
+            missing = has_missing is not None and bool(has_missing[j])
+            self._has_missing[j] |= missing
+            if one is not None:
+                self._coder.merge(j, one, missing)
+
+    def read(self, batch: RowBatch) -> list[NDArray[Any]]:
+        """Read the columns by the schema of the first pass."""
+        columns: list[NDArray[Any]] = []
+        for j, feature in enumerate(self._schema.features):
+            label = column_label(batch.source.names, j)
+            try:
+                with located(batch.where, batch.first_row):
+                    raw = batch.source.column(j)
+                    if feature.kind == "numeric":
+                        columns.append(raw.numbers())
+                    else:
+                        columns.append(code_categories(raw, feature.code_of, label, "error"))
+            except UnseenCategoryError as error:
+                problem = f"column {label!r}, row {error.row} has the new category {error.value!r}"
+                raise where_changed(batch.where, problem) from error
+        return columns
+
+    def code(
+        self,
+        columns: Sequence[NDArray[Any]],
+        weights: NDArray[np.float64] | None,
+        codes: NDArray[np.uint8],
+        categories: NDArray[np.int32] | None,
+        at: int,
+    ) -> None:
+        """Write the codes of some rows, and the categories of wide columns, from a position on.
+
+        Parameters
+        ----------
+        columns : sequence of ndarray of shape (n_rows,)
+            The columns as `read` returns them.
+        weights : ndarray of shape (n_rows,) or None
+            Row weights, where they vary.
+        codes : ndarray of shape (n_features, n)
+            Codes, written to.
+        categories : ndarray of shape (n_wide, n) or None
+            Categories of columns with more than 255, written to.
+        at : int
+            Position of the first row.
+        """
+        kinds = [feature.kind for feature in self._schema.features]
+        numbers = [x if kind == "numeric" else None for x, kind in zip(columns, kinds, strict=True)]
+        if any(x is not None for x in numbers):
+            self._coder.code(numbers, weights, codes, at, self._n_threads)
+        for j, bins in enumerate(self._category_bins):
+            if bins is None:
+                continue
+            levels = columns[j]
+            to = slice(at, at + len(levels))
+            codes[j, to] = np.append(bins, count_bins(bins)).astype(np.uint8)[levels]
+            self._has_missing[j] |= bool((levels < 0).any())
+            if j in self._wide:
+                assert categories is not None
+                categories[self._wide.index(j), to] = levels
+
+    @property
+    def has_missing(self) -> list[bool]:
+        """Whether each column has had a missing value."""
+        return [bool(one) or self._coder.has_missing(j) for j, one in enumerate(self._has_missing)]
+
+    @property
+    def extents(self) -> tuple[Bins | None, ...]:
+        """Least and greatest value of every bin so far, None of categorical columns."""
+        return tuple(None if one is None else self._coder.extents(j) for j, one in enumerate(self._bins))
+
+
 class BlockWriter:
     """Codes batches of rows, and writes them in blocks of fixed size.
 
@@ -64,13 +170,12 @@ class BlockWriter:
     """
 
     def __init__(self, path: Path, files: BlockFiles, manifest: Manifest, n_threads: int) -> None:
-        self._path, self._files, self._manifest, self._n_threads = path, files, manifest, n_threads
-        self._schema, self._wide = Schema.from_state(manifest.schema), wide_columns(manifest)
-        self._coder = core.BinCoder([one or _EMPTY for one in manifest.bins], manifest.sampled)
-        for j, extents in enumerate(manifest.extents):
-            if extents is not None:
-                self._coder.merge(j, extents, False)
-        self._has_missing = np.array([f.has_missing for f in self._schema.features], dtype=np.bool_)
+        self._path, self._files, self._manifest = path, files, manifest
+        self._schema = Schema.from_state(manifest.schema)
+        self._coder = RowCoder(
+            self._schema, manifest.bins, manifest.category_bins, manifest.sampled, n_threads
+        )
+        self._coder.merge(manifest.extents)
         self._groups = GroupNumbers()
         self._next = manifest.blocks_done
         self._unsaved = 0
@@ -90,7 +195,7 @@ class BlockWriter:
         if self.n_rows + batch.n_rows <= first_new:  # written by an earlier build
             self.n_rows += batch.n_rows
             return
-        columns = self._read(batch)
+        columns = self._coder.read(batch)
         begin = max(0, first_new - self.n_rows)
         self.n_rows += begin
         while begin < batch.n_rows:
@@ -101,23 +206,6 @@ class BlockWriter:
             if at + n == self._manifest.block_rows or self.n_rows == self._manifest.n_rows:
                 self._flush(at + n)
 
-    def _read(self, batch: RowBatch) -> list[NDArray[Any]]:
-        """Read the columns by the schema of the first pass."""
-        columns: list[NDArray[Any]] = []
-        for j, feature in enumerate(self._schema.features):
-            label = column_label(batch.source.names, j)
-            try:
-                with located(batch.where, batch.first_row):
-                    raw = batch.source.column(j)
-                    if feature.kind == "numeric":
-                        columns.append(raw.numbers())
-                    else:
-                        columns.append(code_categories(raw, feature.code_of, label, "error"))
-            except UnseenCategoryError as error:
-                problem = f"column {label!r}, row {error.row} has the new category {error.value!r}"
-                raise where_changed(batch.where, problem) from error
-        return columns
-
     def _put(
         self,
         columns: list[NDArray[Any]],
@@ -127,21 +215,10 @@ class BlockWriter:
         at: int,
     ) -> None:
         """Write some rows of a batch into the buffers of the block, from a position on."""
-        codes, to = self._buffers[CODES], slice(at, at + rows.stop - rows.start)
-        kinds = [feature.kind for feature in self._schema.features]
-        numbers = [x[rows] if kind == "numeric" else None for x, kind in zip(columns, kinds, strict=True)]
+        to = slice(at, at + rows.stop - rows.start)
         weights = batch.weights[rows] if batch.weights is not None and self._manifest.varied_weights else None
-        if any(x is not None for x in numbers):
-            self._coder.code(numbers, weights, codes, at, self._n_threads)
-        for j, bins in enumerate(self._manifest.category_bins):
-            if bins is None:
-                continue
-            n_bins = count_bins(bins)
-            levels = columns[j][rows]
-            codes[j, to] = np.append(bins, n_bins).astype(np.uint8)[levels]
-            self._has_missing[j] |= bool((levels < 0).any())
-            if j in self._wide:
-                self._buffers[CATEGORIES][self._wide.index(j), to] = levels
+        own = [column[rows] for column in columns]
+        self._coder.code(own, weights, self._buffers[CODES], self._buffers.get(CATEGORIES), at)
         if self._manifest.target is not None:
             self._buffers[TARGET][to] = self._encode_target(batch, rows, self._manifest.target)
         if self._manifest.has_weights:
@@ -186,16 +263,10 @@ class BlockWriter:
         self._unsaved = 0
 
     def _described(self) -> Manifest:
-        has_missing = [
-            bool(self._has_missing[j]) or self._coder.has_missing(j) for j in range(self._schema.n_features)
-        ]
-        extents = [
-            None if bins is None else self._coder.extents(j) for j, bins in enumerate(self._manifest.bins)
-        ]
         return replace(
             self._manifest,
-            schema=self._schema.with_missing(has_missing).to_state(),
-            extents=tuple(extents),
+            schema=self._schema.with_missing(self._coder.has_missing).to_state(),
+            extents=self._coder.extents,
             checksums={name: crc.copy() for name, crc in self._files.checksums.items()},
             blocks_done=self._next,
         )

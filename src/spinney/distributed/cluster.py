@@ -1,0 +1,196 @@
+"""Cluster: a Dask client, with waits that end when the workers do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from spinney.core.errors import InputError, SpinneyError
+
+NO_WORKER_SECONDS = 20.0
+"""How long a fit waits for another worker when all are gone; those with a nanny are started again."""
+_POLL_SECONDS = 1.0
+_GATHER_SECONDS = 10.0
+"""How long results may take to come here, once they are there, before workers are looked for again."""
+_MAX_ATTEMPTS = 50
+"""How often a task is given to another worker after its own was lost."""
+
+
+class ClusterError(SpinneyError, RuntimeError):
+    """The cluster cannot go on: it has no workers, or loses those that are given a task."""
+
+
+class Lost:
+    """Result of a task whose worker was lost, or was given another value of what it depends on."""
+
+
+LOST = Lost()
+
+
+class Cluster:
+    """A Dask client whose tasks prefer a worker, and run on another one if it is gone.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The client.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        self._empty_since: float | None = None
+
+    @classmethod
+    def of(cls, client: Any) -> Cluster:
+        """Return the cluster of a client, None is the default client of this process."""
+        try:
+            import distributed
+        except ImportError:
+            raise InputError(
+                "Estimators of spinney.distributed need Dask",
+                fix="Install it with: pip install 'spinney[dask]'",
+            ) from None
+        if client is None:
+            try:
+                client = distributed.default_client()
+            except ValueError:
+                raise InputError(
+                    "There is no Dask client", fix="Make one by distributed.Client(), or pass client=..."
+                ) from None
+        if client.asynchronous:
+            raise InputError("The Dask client is asynchronous", fix="Pass one with asynchronous=False.")
+        return cls(client)
+
+    def workers(self) -> dict[str, int]:
+        """Return the number of threads of each worker that is there; wait for one if there is none.
+
+        Raises
+        ------
+        ClusterError
+            If there is still none after `NO_WORKER_SECONDS`.
+        """
+        while not (found := self._look()):
+            time.sleep(_POLL_SECONDS / 4)
+        return found
+
+    def _look(self) -> dict[str, int]:
+        """Return the workers; raise ClusterError if there were none for too long."""
+        if self.client.status in ("closed", "closing"):
+            raise ClusterError("The Dask client is closed, or the scheduler is gone.")
+        found: dict[str, int] = dict(sorted(self.client.nthreads().items()))
+        now = time.monotonic()
+        if found:
+            self._empty_since = None
+        elif self._empty_since is None:
+            self._empty_since = now
+        elif now - self._empty_since > NO_WORKER_SECONDS:
+            raise ClusterError(
+                f"The Dask cluster has had no worker for {NO_WORKER_SECONDS:.0f} seconds",
+                fix="Start workers and fit again, or resume from a checkpoint.",
+            )
+        return found
+
+    def submit(self, worker: str, function: Callable[..., Any], *args: Any) -> Any:
+        """Start a task on a worker, or on another one if that is gone; return its future."""
+        call = partial(function, *args)  # whose arguments Dask does not look into
+        return self.client.submit(call, workers=[worker], allow_other_workers=True, pure=False)
+
+    def compute(self, worker: str | None, delayed: Sequence[Any]) -> list[Any]:
+        """Start delayed values, on a worker if it is there; return their futures."""
+        where = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
+        futures: list[Any] = self.client.compute(list(delayed), **where)
+        return futures
+
+    def collect(self, futures: Sequence[Any]) -> list[Any]:
+        """Return the results of tasks, `LOST` for those whose worker was lost.
+
+        Raises
+        ------
+        Exception
+            What a task has raised.
+        ClusterError
+            If there are no workers.
+        """
+        from concurrent.futures import CancelledError
+
+        from distributed import KilledWorker
+
+        gather, seconds = partial(self.client.gather, asynchronous=True), _GATHER_SECONDS
+        while self._wait(futures):
+            try:
+                found: list[Any] = self.client.sync(gather, list(futures), callback_timeout=seconds)
+                return found
+            except (KilledWorker, CancelledError):
+                break
+            except TimeoutError:  # results are lost and computed again, or they are large
+                self._look()
+                seconds *= 2
+        return [self._result(future) for future in futures]
+
+    def _wait(self, futures: Sequence[Any]) -> bool:
+        """Wait until all tasks have ended; return whether none has failed."""
+        from concurrent.futures import CancelledError
+
+        from distributed import wait
+
+        while True:
+            try:
+                wait(list(futures), timeout=_POLL_SECONDS)
+            except CancelledError:
+                return False
+            except TimeoutError:
+                self._look()
+                continue
+            return all(future.status == "finished" for future in futures)
+
+    def _result(self, future: Any) -> Any:
+        """Return the result of a task, `LOST` if it was lost."""
+        from concurrent.futures import CancelledError
+
+        from distributed import KilledWorker
+
+        seconds = _GATHER_SECONDS
+        while True:
+            self._wait([future])
+            try:
+                return future.result(timeout=seconds)
+            except (KilledWorker, CancelledError):
+                self._look()
+                return LOST
+            except TimeoutError:
+                if future.status == "error":
+                    raise
+                self._look()
+                seconds *= 2
+
+    def start(self, function: Callable[..., Any], *args: Any) -> None:
+        """Start a task on every worker, and do not wait for it."""
+        from distributed import fire_and_forget
+
+        for worker in self.client.nthreads():
+            fire_and_forget(self.submit(worker, function, *args))
+
+    def compute_all(self, make: Callable[[], Sequence[Any]]) -> list[Any]:
+        """Compute delayed values, those again whose workers were lost; `make` returns them anew."""
+        delayed = list(make())
+        results: list[Any] = [LOST] * len(delayed)
+        for _ in attempts("read the partitions"):
+            todo = [i for i, one in enumerate(results) if one is LOST]
+            if not todo:
+                return results
+            futures = self.compute(None, [delayed[i] for i in todo])
+            for i, result in zip(todo, self.collect(futures), strict=True):
+                results[i] = result
+            delayed = list(make())
+        return results
+
+
+def attempts(what: str) -> Any:
+    """Count attempts to do something, and raise ClusterError after too many."""
+    yield from range(_MAX_ATTEMPTS)
+    raise ClusterError(
+        f"The workers that were to {what} were lost {_MAX_ATTEMPTS} times",
+        fix="They may have too little memory; the log of the workers tells.",
+    )
