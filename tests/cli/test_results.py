@@ -57,9 +57,10 @@ def test_folds_get_groups_order_and_weights(run, churn, calls):
     columns = columns_of(churn)
     fit = ["fit", churn, "-t", "churn", "-l", "cart", "--cv", "2"]
     assert run(*fit, "--order", "since", "--weight", "months").code == run(*fit, "--group", "plan").code == 0
-    assert np.argsort(calls[0]["order"], kind="stable").tolist() == np.argsort(
-        columns["since"].astype(str), kind="stable"
-    ).tolist()
+    assert (
+        np.argsort(calls[0]["order"], kind="stable").tolist()
+        == np.argsort(columns["since"].astype(str), kind="stable").tolist()
+    )
     assert calls[0]["sample_weight"].tolist() == [int(one) for one in columns["months"]]
     assert calls[1]["groups"].tolist() == columns["plan"].tolist()
 
