@@ -130,16 +130,18 @@ def page(runs: list[dict[str, Any]]) -> str:
     rows = [judge(run) for run in runs]
     n_within = sum(row["behind"] <= MARGIN for row in rows)
     n_metric = sum(row["behind_metric"] <= MARGIN for row in rows)
+    n_train, budget = max(run["n_train"] for run in runs), runs[0]["budget"]
     rules = (
-        "Written by `python -m benchmarks.compare_quality`, which has the rules: real tables chosen by a hash "
-        f"of their names, at most {MAX_TRAIN:,} rows to compare on within {rows[0]['budget']:g} seconds, and "
+        "Written by `python -m benchmarks.compare_quality`, which has the rules: real tables chosen by a "
+        f"hash of their names, at most {n_train:,} rows to compare on within {budget:g} seconds, and "
         f"the other rows (at most {MAX_TEST:,}) to judge. Every learner that was considered and the ensemble "
         "of the best are then fitted to the same rows, and their losses on the test rows are compared with "
         "that of the winner."
     )
     verdict = (
-        f"**The winner's loss is within {MARGIN:.0%} of that of the best learner on {n_within} of {len(rows)} "
-        f"tables**; by the metric that `compare` ranks by unless told otherwise, the winner is within "
+        f"**The winner's loss is within {MARGIN:.0%} of that of the best learner on {n_within} of "
+        f"{len(rows)} tables**; by the metric that `compare` ranks by unless told otherwise, the winner is "
+        "within "
         f"{MARGIN:.0%} of the best on {n_metric}."
     )
     headings = (
@@ -151,8 +153,8 @@ def page(runs: list[dict[str, Any]]) -> str:
     for row in rows:
         lines.append(
             f"| {row['table']} | {row['winner']} | {row['loss']:.4g} | {row['best']} | "
-            f"{row['best_loss']:.4g} | {row['behind']:.1%} | {row['behind_metric']:.1%} ({row['metric']}) | {row['seconds']:.0f} s "
-            f"({row['budget']:g} s) | {', '.join(row['skipped']) or '–'} |"
+            f"{row['best_loss']:.4g} | {row['behind']:.1%} | {row['behind_metric']:.1%} ({row['metric']}) | "
+            f"{row['seconds']:.0f} s ({row['budget']:g} s) | {', '.join(row['skipped']) or '–'} |"
         )
     return "\n".join(lines) + "\n"
 
