@@ -161,10 +161,8 @@ class BatchGrower final : public BlockGrower, private BlockTable, private Chunke
         return false;
     }
 
-    std::array<Stat, kBundleBins> sum_weights(const BoostNode& n, std::uint32_t f) override {
-        std::array<Stat, kBundleBins> out;
-        std::copy_n(weights_.at(n.id).data() + f * kBundleBins, kBundleBins, out.data());
-        return out;
+    void sum_weights(Stat* out, const BoostNode& n, std::uint32_t f) override {
+        std::copy_n(weights_.at(n.id).data() + f * kBundleBins, table_.x.columns[f].n_bins + 1, out);
     }
 
     /// Search one node, or both children of a parent whose histogram the larger one takes over. Candidates of

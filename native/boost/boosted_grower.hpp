@@ -1,4 +1,5 @@
-// The grower of boosted trees: few leaves, packed gradient/hessian sums, all threads on one node.
+// The grower of boosted trees: few leaves, packed gradient/hessian sums, all threads on one node, or one
+// thread to a tree.
 //
 // The rows of a node are a range of each chunk's list of rows, in ascending order. The histogram of the
 // smaller child is built from its rows, that of the larger child by histogram subtraction.

@@ -13,6 +13,7 @@
 #include "boost/partition.hpp"
 #include "core/random.hpp"
 #include "grow/growth_rules.hpp"
+#include "simd/register_loops.hpp"
 #include "split/level_search.hpp"
 
 namespace spinney {
@@ -56,12 +57,6 @@ class ChunkedGrower : public BoostedGrower {
     struct Scratch {
         NewtonSearch search;
         LevelSearch level;
-    };
-
-    /// The largest gain on a feature.
-    struct FeatureGain {
-        double gain;
-        std::uint32_t feature;
     };
 
     static constexpr std::uint64_t kNoiseDraws = 1;
@@ -383,6 +378,7 @@ class ChunkedGrower : public BoostedGrower {
     /// do not tell whether both children are heavy enough.
     void choose_split(Size child, BoostNode& n, const NewtonNode& facts) {
         auto& found = found_[child];
+        gains_.clear();
         candidates_.clear();
         for (const std::uint32_t f : columns_.drawn()) {
             if (!allowed_[child][f]) continue;
@@ -390,32 +386,38 @@ class ChunkedGrower : public BoostedGrower {
                 if (!knows_weights(n)) return;
                 search_with_weights(found[f], n, f, facts);
             }
-            if (found[f].found()) candidates_.push_back({found[f].gain, f});
+            if (!found[f].found()) continue;
+            gains_.push_back(found[f].gain);
+            candidates_.push_back(f);
         }
-        while (FeatureGain* best = best_candidate(n.path)) {
-            NewtonSplit& cut = found[best->feature];
+        for (Size best; (best = best_candidate(n.path)) < gains_.size();) {
+            NewtonSplit& cut = found[candidates_[best]];
             if (!cut.sure && !knows_weights(n)) return;
             if (!cut.sure) {
-                search_with_weights(cut, n, best->feature, facts);
-                best->gain = cut.gain;
+                search_with_weights(cut, n, candidates_[best], facts);
+                gains_[best] = cut.gain;
                 continue;
             }
             if (!worth(cut, facts)) break;
             n.best = cut;
-            n.feature = static_cast<std::int32_t>(best->feature);
+            n.feature = static_cast<std::int32_t>(candidates_[best]);
             n.gain = cut.gain * rows_->units.gain();
             break;
         }
         if (o_.ledger) write_ledger(child, n, rows_->units.gain());
     }
 
-    /// The candidate of largest gain, ties by a hash of the node's path; null: none is left.
-    FeatureGain* best_candidate(std::uint64_t path) {
-        FeatureGain* best = nullptr;
-        for (FeatureGain& c : candidates_) {
-            if (c.gain == kImpossible) continue;
-            const auto first = [&] { return mix(path, c.feature) < mix(path, best->feature); };
-            if (!best || replaces(c.gain, best->gain, first)) best = &c;
+    /// The candidate of largest gain, ties by a hash of the node's path; past the last: none is left.
+    Size best_candidate(std::uint64_t path) const {
+        const double max = max_of(gains_.data(), gains_.size());
+        Size best = gains_.size();
+        if (!(max > kImpossible)) return best;
+        // Others do not tie with the largest, nor with one that does.
+        const double near = max - 1e-6 * std::abs(max);
+        for (Size i = 0; i < gains_.size(); ++i) {
+            if (gains_[i] < near) continue;
+            const auto first = [&] { return mix(path, candidates_[i]) < mix(path, candidates_[best]); };
+            if (best == gains_.size() || replaces(gains_[i], gains_[best], first)) best = i;
         }
         return best;
     }
@@ -429,15 +431,17 @@ class ChunkedGrower : public BoostedGrower {
 
     void search_with_weights(NewtonSplit& out, const BoostNode& n, std::uint32_t f, const NewtonNode& facts) {
         const Stat* bins = histograms_.column_bins(n.histogram.get(), n.total, f, 0);
-        const auto weights = sum_weights(n, f);
+        std::array<Stat, kBundleBins> weights;
+        sum_weights(weights.data(), n, f);
         search_feature(out, f, bins, weights.data(), facts, 0);
     }
 
     /// Whether row weights per bin are at hand; if not, the node is left without a split for now.
     virtual bool knows_weights(const BoostNode&) { return true; }
 
-    virtual std::array<Stat, kBundleBins> sum_weights(const BoostNode& n, std::uint32_t f) {
-        return histograms_.sum_weights(n, ranges(n.id), *rows_, f);
+    /// out (n_bins + 1,)
+    virtual void sum_weights(Stat* out, const BoostNode& n, std::uint32_t f) {
+        histograms_.sum_weights(out, n, ranges(n.id), *rows_, f);
     }
 
     void write_ledger(Size child, const BoostNode& n, double unit) {
@@ -584,7 +588,8 @@ class ChunkedGrower : public BoostedGrower {
     ColumnSampler columns_;
     ChunkPartition partition_;
     std::array<std::vector<NewtonSplit>, 2> found_;
-    std::vector<FeatureGain> candidates_;
+    std::vector<double> gains_;              // of the candidates
+    std::vector<std::uint32_t> candidates_;  // features
     std::array<std::vector<std::uint8_t>, 2> allowed_;
     BoostRows* rows_ = nullptr;
     BoostedTree tree_;

@@ -15,6 +15,34 @@ void subtract_bins(Stat* __restrict to, const Stat* __restrict from, Size n) {
     for (Size i = 0; i < n; ++i) to[i] -= from[i];
 }
 
+/// The codes of some rows of a chunk.
+struct ChunkCodes {
+    const std::uint8_t* codes;
+    const LocalRow* ids;
+    Size n;
+    Size of(Size i) const { return codes[ids[i]]; }
+};
+
+/// Count rows by code. Four counters a code: the next row has often the same, and would wait for its sum.
+void count_codes(Stat* to, const ChunkCodes& codes, Size n_codes, bool never_missing) {
+    if (n_codes == 3 && never_missing) {  // codes 0 and 1
+        Size ones = 0;
+        for (Size i = 0; i < codes.n; ++i) ones += codes.of(i);
+        to[0] += static_cast<Stat>(codes.n - ones);
+        to[1] += static_cast<Stat>(ones);
+        return;
+    }
+    std::array<std::array<std::uint16_t, kBundleBins>, 4> counts;
+    static_assert(kChunkRows / 4 < 65536);
+    for (auto& count : counts) std::fill_n(count.begin(), n_codes, std::uint16_t{0});
+    Size i = 0;
+    for (; i + 4 <= codes.n; i += 4)
+        for (Size j = 0; j < 4; ++j) ++counts[j][codes.of(i + j)];
+    for (; i < codes.n; ++i) ++counts[0][codes.of(i)];
+    for (Size code = 0; code < n_codes; ++code)
+        to[code] += counts[0][code] + counts[1][code] + counts[2][code] + counts[3][code];
+}
+
 // Times of one thread, in nanoseconds: adding a row to a bundle's histogram, searching a bundle; the least
 // that is worth the call of another thread.
 constexpr double kAddTime = 0.5, kSearchTime = 300, kMinTime = 4000;
@@ -130,27 +158,31 @@ std::unique_ptr<Stat[]> NodeHistograms::copy(const Stat* histogram) {
     return out;
 }
 
-std::array<Stat, kBundleBins> NodeHistograms::sum_weights(const BoostNode& node, const ChunkRange* range,
-                                                          const BoostRows& rows, std::uint32_t feature) {
+void NodeHistograms::sum_weights(Stat* out, const BoostNode& node, const ChunkRange* range,
+                                 const BoostRows& rows, std::uint32_t feature) {
+    const CodeColumn& column = table_.x.columns[feature];
+    const Size n_codes = column.n_bins + 1;
+    const auto add_chunk = [&](Stat* to, Size c) {
+        const ChunkCodes codes{column.as<std::uint8_t>() + c * kChunkRows,
+                               rows.ids.data() + c * kChunkRows + range[c].begin, range[c].size()};
+        if (rows.weights.empty())
+            count_codes(to, codes, n_codes, !column.has_missing);
+        else
+            for (Size i = 0; i < codes.n; ++i) to[codes.of(i)] += rows.weights[c * kChunkRows + codes.ids[i]];
+    };
+    std::fill_n(out, n_codes, 0);
     const Size n_chunks = table_.n_chunks();
-    const int n_threads = threads_for(node.n_rows / 4);
-    Pool::shared().parallel_for(n_threads, n_threads == 1 ? 1 : n_chunks, [&](Size task, int thread) {
-        auto& own = threads_[static_cast<Size>(thread)].weights;
-        for (Size c = n_threads == 1 ? 0 : task; c < (n_threads == 1 ? n_chunks : task + 1); ++c) {
-            const std::uint8_t* codes = table_.x.columns[feature].as<std::uint8_t>() + c * kChunkRows;
-            const LocalRow* ids = rows.ids.data() + c * kChunkRows;
-            const Stat* weights = rows.weights.empty() ? nullptr : rows.weights.data() + c * kChunkRows;
-            for (Size i = range[c].begin; i < range[c].end; ++i)
-                own[codes[ids[i]]] += weights ? weights[ids[i]] : 1;
-        }
+    if (n_chunks == 1 || node.n_rows < 4 * kFewRows || threads_.size() == 1) {
+        for (Size c = 0; c < n_chunks; ++c)
+            if (range[c].size() > 0) add_chunk(out, c);
+        return;
+    }
+    std::vector<std::array<Stat, kBundleBins>> parts(threads_.size());
+    for (auto& part : parts) part.fill(0);
+    Pool::shared().parallel_for(static_cast<int>(parts.size()), n_chunks, [&](Size c, int thread) {
+        add_chunk(parts[static_cast<Size>(thread)].data(), c);
     });
-    std::array<Stat, kBundleBins> out{};
-    for (Thread& thread : threads_)
-        for (Size i = 0; i < kBundleBins; ++i) {
-            out[i] += thread.weights[i];
-            thread.weights[i] = 0;
-        }
-    return out;
+    for (const auto& part : parts) add_bins(out, part.data(), n_codes);
 }
 
 }  // namespace spinney

@@ -85,17 +85,16 @@ class NodeHistograms {
         return out.data();
     }
 
-    /// Row weights of a node per bin code of a feature.
-    std::array<Stat, kBundleBins> sum_weights(const BoostNode& node, const ChunkRange* range,
-                                              const BoostRows& rows, std::uint32_t feature);
+    /// Row weights of a node per bin code of a feature.  out (n_bins + 1,)
+    void sum_weights(Stat* out, const BoostNode& node, const ChunkRange* range, const BoostRows& rows,
+                     std::uint32_t feature);
 
   private:
     struct Thread {
         RowBuffer buffer;
-        std::array<Stat, kBundleBins> column, weights{};
+        std::array<Stat, kBundleBins> column;
     };
 
-    int threads_for(Size n_rows) const { return n_rows < kFewRows ? 1 : static_cast<int>(threads_.size()); }
     const std::vector<BundleGroup>& groups(Size n);
 
     const BoostTable& table_;

@@ -18,9 +18,11 @@ class Joiner {
         n_ = column.n_bins + 1;
         combinations.resize(n_);
         for (Size c = 0; c < n_; ++c) combinations[c] = {static_cast<std::uint8_t>(c)};
+        cost_ = additions * static_cast<double>(n_rows_);
     }
 
-    /// Combinations in order of first appearance would depend on the rows' order; they are numbered by value.
+    /// Whether a column joined: where that lowers the mean cost of the columns. Combinations in order of
+    /// first appearance would depend on the rows' order; they are numbered by value.
     bool join(const CodeColumn& column) {
         const std::uint8_t* other = column.as<std::uint8_t>();
         const Size width = column.n_bins + 1;
@@ -36,6 +38,9 @@ class Joiner {
             next.push_back(combinations[i / width]);
             next.back().push_back(static_cast<std::uint8_t>(i % width));
         }
+        const double cost = cost_of(next), n_joined = static_cast<double>(next[0].size());
+        if (cost * (n_joined - 1) >= cost_ * n_joined) return false;
+        cost_ = cost;
         for (Size r = 0; r < n_rows_; ++r) codes[r] = number_[codes[r] * width + other[r]];
         combinations = std::move(next);
         n_ = n;
@@ -43,7 +48,21 @@ class Joiner {
     }
 
   private:
+    /// What a shared bundle costs a tree of 31 leaves, in additions: all rows are added three times, and the
+    /// columns' histograms are summed out of the bundle's, half an addition a sum, at 60 nodes.
+    static constexpr double additions = 3, nodes = 60;
+    double cost_of(const std::vector<std::vector<std::uint8_t>>& all) const {
+        Size sums = 0;
+        for (Size place = 0; place < all[0].size(); ++place) {
+            std::array<Size, kBundleBins> n_of_code{};
+            for (const auto& codes_of_one : all) ++n_of_code[codes_of_one[place]];
+            sums += 10 + all.size() - *std::max_element(n_of_code.begin(), n_of_code.end());
+        }
+        return additions * static_cast<double>(n_rows_) + nodes / 2 * static_cast<double>(sums);
+    }
+
     Size n_rows_, n_ = 0;
+    double cost_ = 0;
     std::vector<std::uint8_t> met_, number_;
 
   public:
@@ -69,16 +88,6 @@ SharedColumn share_column(const std::vector<std::vector<std::uint8_t>>& combinat
     return out;
 }
 
-/// Whether a shared bundle saves more than it costs: every row of a histogram needs one addition instead of
-/// one per column, but every node has to sum the columns' histograms out of the bundle's. Times are those of
-/// trees of 31 leaves: three times all rows are added, and 60 nodes searched.
-bool pays(const Bundle& bundle, Size n_rows) {
-    constexpr Size additions = 3, nodes = 60;
-    Size sums = 0;  // half of an addition each
-    for (const SharedColumn& column : bundle.columns) sums += 10 + column.combinations.size();
-    return additions * n_rows * (bundle.features.size() - 1) > nodes * sums / 2;
-}
-
 }  // namespace
 
 Bundles make_bundles(const CodeMatrix& x) {
@@ -86,16 +95,15 @@ Bundles make_bundles(const CodeMatrix& x) {
     const auto finish = [&](Bundle bundle, Joiner& joiner) {
         for (Size place = 0; bundle.shared() && place < bundle.features.size(); ++place)
             bundle.columns.push_back(share_column(joiner.combinations, place));
-        if (bundle.shared() && pays(bundle, x.n_rows)) {
+        if (bundle.shared()) {
             bundle.n_bins = joiner.combinations.size();
             out.codes.push_back(joiner.codes);
             out.bundles.push_back(std::move(bundle));
             return;
         }
-        for (const std::uint32_t f : bundle.features) {
-            out.codes.emplace_back();
-            out.bundles.push_back({{f}, {}, x.columns[f].n_bins + 1});
-        }
+        const std::uint32_t f = bundle.features[0];
+        out.codes.emplace_back();
+        out.bundles.push_back({{f}, {}, x.columns[f].n_bins + 1});
     };
     Joiner joiner(x.n_rows);
     Bundle open;

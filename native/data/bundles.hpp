@@ -1,9 +1,10 @@
 // Feature bundles: lossless exclusive feature bundling (EFB; Ke et al. 2017, "LightGBM").
 //
 // A bundle is one byte per row that holds the code of one column, or of several columns with few values
-// together. Columns share a bundle while at most 256 combinations of their codes occur (a one-hot group of
-// 200 columns fills one bundle). The byte numbers the combination; the histograms of the columns are sums
-// over the histogram of the bundle. A histogram costs one addition per row and bundle, and nothing is lost.
+// together. Columns share a bundle while that saves time and at most 256 combinations of their codes occur
+// (a one-hot group of 200 columns fills one bundle). The byte numbers the combination; the histograms of the
+// columns are sums over the histogram of the bundle. A histogram costs one addition per row and bundle, and
+// nothing is lost.
 #pragma once
 
 #include <algorithm>

@@ -55,4 +55,18 @@ template <class V, class T>
         for (Size i = 0; i < n; ++i) to[i] = lanes[i];
 }
 
+/// The largest of n values; of none, and if all are NaN, −∞.
+inline double max_of(const double* values, Size n) {
+    Register most = every<Register>(-HUGE_VAL);
+    Size i = 0;
+    for (; i + kRegister <= n; i += kRegister) {
+        const Register some = load_register(values + i, kRegister);
+        most = where(some > most, some, most);
+    }
+    double max = -HUGE_VAL;
+    for (Size j = 0; j < kRegister; ++j) max = std::max(max, most[j]);
+    for (; i < n; ++i) max = std::max(max, values[i]);
+    return max;
+}
+
 }  // namespace spinney

@@ -47,8 +47,8 @@ void NewtonSearch::numeric(NewtonSplit& out, const Stat* bins, Size n_bins, cons
                            const NewtonNode& node) {
     out.gain = kImpossible;
     const Stat missing = bins[n_bins];
-    if (n_bins <= 2 && missing == 0 && !weights && !node.bounded) {
-        if (n_bins == 2) try_one(out, bins[0], node);
+    if (n_bins <= 2 && missing == 0 && !node.bounded) {
+        if (n_bins == 2) try_one(out, bins[0], weights, node);
         return;
     }
     const Size n = accumulate(bins, n_bins, weights);
@@ -63,10 +63,11 @@ void NewtonSearch::numeric(NewtonSplit& out, const Stat* bins, Size n_bins, cons
         out.last ? static_cast<std::int32_t>(n_bins) - 1 : (bins_[at] + bins_[at + 1] - 1) / 2;
 }
 
-/// The only split of a column with two codes, as try_all would find it.
-void NewtonSearch::try_one(NewtonSplit& out, Stat left, const NewtonNode& node) {
+/// The only split of a column with two codes, as try_all would find it.  weight: of the left rows, or null
+void NewtonSearch::try_one(NewtonSplit& out, Stat left, const Stat* weight, const NewtonNode& node) {
     const Stat right = node.total - left;
     if (std::min(hessian_of(left), hessian_of(right)) < node.min_hessian) return;
+    if (weight && std::min(*weight, node.weight - *weight) < node.min_weight) return;
     const double gl = static_cast<double>(gradient_of(left)),
                  gr = static_cast<double>(gradient_of(node.total)) - gl,
                  hl = static_cast<double>(hessian_of(left)),
@@ -79,7 +80,7 @@ void NewtonSearch::try_one(NewtonSplit& out, Stat left, const NewtonNode& node) 
     out.last = false;
     out.missing = -1;
     out.left = left;
-    out.sure = std::min(hessian_of(left), hessian_of(right)) >= node.sure_hessian;
+    out.sure = weight || std::min(hessian_of(left), hessian_of(right)) >= node.sure_hessian;
 }
 
 void NewtonSearch::categorical(NewtonSplit& out, const Stat* bins, Size n_bins, const Stat* weights,

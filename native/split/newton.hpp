@@ -81,7 +81,7 @@ class NewtonSearch {
     void gather(std::array<Stat, padded>& out, const Stat* bins, Size n, bool prefix) const;
     void try_all(NewtonSplit& out, Size n, Stat extra, Stat extra_weight, std::int32_t missing, double l2,
                  double base, bool weighted, const NewtonNode& node);
-    static void try_one(NewtonSplit& out, Stat left, const NewtonNode& node);
+    static void try_one(NewtonSplit& out, Stat left, const Stat* weight, const NewtonNode& node);
     template <bool Bounded, bool Weighted>
     BestLanes best_of(Size n, Stat extra, Stat extra_weight, double l2, const NewtonNode& node) const;
 

@@ -106,7 +106,10 @@ def test_few_rows_are_all_trained_on():
     model = GradientBoostingClassifier(random_state=0).fit(X[:few], y[:few])
     assert not model.do_early_stopping_ and "refit_rounds" not in model.chosen_
     assert (model.ensemble_.n_samples[model.ensemble_.tree_begin[:-1]] == few).all()
-    other = clone(model).set_params(random_state=1).fit(X[:few], y[:few])
+    assert (model.chosen_["max_features"], model.chosen_["l2_regularization"]) == (0.1, 3.0)
+    fewer = defaults.MIN_ROWS_TO_DRAW - 1  # too few even to draw features
+    model.fit(X[:fewer], y[:fewer])
+    other = clone(model).set_params(random_state=1).fit(X[:fewer], y[:fewer])
     assert_array_equal(model.predict_proba(X), other.predict_proba(X))
     enough = clone(model).fit(X[: few + 1], y[: few + 1])
     assert enough.do_early_stopping_ and "refit_rounds" in enough.chosen_

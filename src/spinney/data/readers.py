@@ -180,8 +180,52 @@ def _open_frame(X: Any, known: bool) -> Source:
     small = open_small_frame(native, shape, names) if known else None
     if small is not None:
         return small
+    if nw.dependencies.is_pandas_dataframe(native):
+        return Source(shape, names, partial(_pandas_column, native, _plain_numbers(native), names))
     series = list(nw.from_native(native, eager_only=True).iter_columns())
     return Source(shape, names, lambda j: _series_column(series[j], column_label(names, j)))
+
+
+def _is_plain_number(dtype: Any) -> bool:
+    """Return True for NumPy's own types of floats of 4 and 8 bytes, integers and booleans."""
+    if not isinstance(dtype, np.dtype):
+        return False
+    return dtype.kind in "iub" or dtype in (np.float32, np.float64)
+
+
+def _plain_numbers(native: Any) -> dict[int, NDArray[Any]]:
+    """Return the columns of plain numbers of a small pandas frame by position, taken a type at a time.
+
+    Of a large frame none: its columns are taken one by one, so that they are not copied.
+    """
+    if native.size > _MAX_VALUES:
+        return {}
+    places: dict[Any, list[int]] = {}
+    for j, dtype in enumerate(native.dtypes.tolist()):
+        if _is_plain_number(dtype):
+            places.setdefault(dtype, []).append(j)
+    found: dict[int, NDArray[Any]] = {}
+    for positions in places.values():
+        block = np.asfortranarray(native.take(positions, axis=1).to_numpy())
+        found.update(zip(positions, block.T, strict=True))
+    return found
+
+
+def _pandas_column(
+    native: Any, plain: Mapping[int, NDArray[Any]], names: tuple[str, ...] | None, j: int
+) -> RawColumn:
+    """Open a column of a pandas frame; the common types without narwhals, which takes 0.1 ms a column."""
+    column = column_label(names, j)
+    if j in plain:
+        return NumberColumn(plain[j], column)
+    series = native.iloc[:, j]
+    if _is_plain_number(series.dtype):
+        return NumberColumn(series.to_numpy(), column)
+    values = series.array
+    if type(series.dtype).__name__ == "CategoricalDtype" and not _is_range_type(values.categories.dtype):
+        levels = values.categories.to_numpy(dtype=object)
+        return LevelColumn(levels, np.asarray(values.codes), column, declared=True)
+    return _series_column(nw.from_native(series, series_only=True), column)
 
 
 def _string_names(keys: list[Any]) -> tuple[str, ...] | None:

@@ -52,6 +52,9 @@ CATEGORICAL_L2 = 1.0
 # Fewer rows than this are all trained on, without early stopping and without sampling.
 MIN_ROWS = 50
 SMALL_ROUNDS, SMALL_RATE = 100, 0.1
+# They have few features per node and a larger λ, from this many rows on; below, all features and λ 1.
+MIN_ROWS_TO_DRAW, SMALL_L2 = 20, 3.0
+SMALL_FEATURES: dict[Kind, float] = {"binary": 0.1, "multiclass": 0.1, "regression": 0.3}
 
 # Depth of symmetric trees where max_depth is None.
 SYMMETRIC_DEPTH = {"classification": 6, "regression": 7}
@@ -426,6 +429,8 @@ def _auto(given: Mapping[str, Any], facts: Facts) -> dict[str, Value]:
         "categorical_l2": CATEGORICAL_L2,
         "refit": stops and not facts.has_eval_set,
     }
+    if MIN_ROWS_TO_DRAW <= facts.n_rows < MIN_ROWS:
+        values |= {"l2_regularization": SMALL_L2, "max_features": SMALL_FEATURES[facts.kind]}
     is_leaf_wise = is_small or facts.leaf_wise_only or facts.is_robust
     growth: str = "leaf-wise" if is_leaf_wise else GROWTH[facts.kind]
     growth = values["growth"] = growth if is_auto(given["growth"]) else given["growth"]

@@ -78,10 +78,11 @@ class GradientBoostingRanker(_BaseGradientBoosting):
         is two rows. Weights below 1 on average are taken relative to their mean. "auto" is a hundredth of the
         rows, between 1 and 20. Classic: 20.
     l2_regularization : float or "auto", default="auto"
-        λ, added to the sum of hessians of a leaf; shrinks leaf values towards 0. "auto" is 1. Classic: 0.
+        λ, added to the sum of hessians of a leaf; shrinks leaf values towards 0. "auto" is 1, or
+        3 for 20 to 49 rows. Classic: 0.
     max_features : int, float, "sqrt", "log2", "auto" or None, default="auto"
-        Number or fraction of features drawn at every node, among those of the tree. "auto" is 0.5, all for
-        fewer than 50 rows. Classic: 1.0, all.
+        Number or fraction of features drawn at every node, among those of the tree. "auto" is 0.5, or
+        0.3 for 20 to 49 rows; all for fewer. Classic: 1.0, all.
     max_bins : int, default=255
         Maximum number of bins per numeric feature, from 2 to 255.
     categorical_features : array-like of names, indices or bool, or None, default=None
