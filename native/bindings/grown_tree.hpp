@@ -1,4 +1,4 @@
-// GrownTree: a fitted tree on its way to Python, its arrays borrowed without copies.
+// GrownTree and GrownForest: fitted trees on their way to Python, their arrays borrowed without copies.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -8,12 +8,19 @@
 
 #include "core/types.hpp"
 #include "grow/flat_tree.hpp"
+#include "grow/forest_arrays.hpp"
 
 namespace spinney {
 
 /// A tree and the number of columns it was grown on.
 struct GrownTree {
     FlatTree arrays;
+    Size n_features;
+};
+
+/// The trees of a forest and the number of columns they were grown on.
+struct GrownForest {
+    ForestArrays arrays;
     Size n_features;
 };
 

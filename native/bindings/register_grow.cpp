@@ -84,12 +84,14 @@ class Grower {
         return {std::move(tree), x_.columns.size()};
     }
 
-    /// take(GrownTree) is called for one tree after the other, on any thread.
-    void grow_forest(const std::optional<ClassArray>& classes, std::vector<int> n_classes,
-                     const std::optional<ValueArray>& values, const GrowOptions& options,
-                     const BootstrapSampler& sampler, const Seeds& sample_seeds, const Seeds& tree_seeds,
-                     const std::optional<Vector<double>>& factors, bool balanced, const nb::callable& take,
-                     int n_threads) {
+    /// Grow a forest. take(GrownTree), if given, is called for one tree after the other, on any thread, and
+    /// the returned forest is empty; progress(n_trees), if given, after each tree that was added to it.
+    GrownForest grow_forest(const std::optional<ClassArray>& classes, std::vector<int> n_classes,
+                            const std::optional<ValueArray>& values, const GrowOptions& options,
+                            const BootstrapSampler& sampler, const Seeds& sample_seeds,
+                            const Seeds& tree_seeds, const std::optional<Vector<double>>& factors,
+                            bool balanced, const std::optional<nb::callable>& take,
+                            const std::optional<nb::callable>& progress, int n_threads) {
         const Job job = read(classes, std::move(n_classes), values, factors, options, n_threads);
         if (sampler.n_rows() != x_.n_rows) throw nb::value_error("the sampler was made for another table");
         if (sample_seeds.size() != tree_seeds.size()) throw nb::value_error("two seeds for each tree");
@@ -99,13 +101,22 @@ class Grower {
                               {tree_seeds.data(), tree_seeds.size()},
                               factors ? factors->data() : nullptr,
                               balanced};
+        GrownForest out{ForestArrays(tree_seeds.size()), x_.columns.size()};
+        const auto keep = [&](FlatTree&& tree) {
+            if (take) {
+                TakeInterpreterLock lock;
+                return call(*take, nb::cast(GrownTree{std::move(tree), x_.columns.size()}));
+            }
+            out.arrays.add(tree);
+            if (!progress) return;
+            TakeInterpreterLock lock;
+            call(*progress, nb::int_(out.arrays.n_trees()));
+        };
         run_interruptible([&](Interrupt& interrupt) {
-            spinney::grow_forest(grower_, job.target, job.options, false, plan, interrupt,
-                                 [&](FlatTree&& tree) {
-                                     TakeInterpreterLock lock;
-                                     call(take, nb::cast(GrownTree{std::move(tree), x_.columns.size()}));
-                                 });
+            spinney::grow_forest(grower_, job.target, job.options, false, plan, interrupt, keep);
         });
+        out.arrays.shrink();
+        return out;
     }
 
     /// category_keys: one for each category of a column, none for numbers.
@@ -207,7 +218,8 @@ void register_grow(nb::module_& m) {
              "options"_a, "n_threads"_a, "Grow one tree.")
         .def("grow_forest", &Grower::grow_forest, "classes"_a.none(), "n_classes"_a, "values"_a.none(),
              "options"_a, "sampler"_a, "sample_seeds"_a, "tree_seeds"_a, "factors"_a.none(), "balanced"_a,
-             "take"_a, "n_threads"_a, "Grow one tree per pair of seeds; take(tree) is called in their order.")
+             "take"_a.none(), "progress"_a.none(), "n_threads"_a,
+             "Grow one tree per pair of seeds; take(tree), if given, gets them in their order.")
         .def("order_rows", &Grower::order_rows, "classes"_a.none(), "values"_a.none(), "category_keys"_a,
              "n_threads"_a, "Return the rows ordered by a hash of their codes and targets (n_rows,).");
 }

@@ -1,4 +1,4 @@
-// Registers GrownTree and Candidates: what the growers return.
+// Registers GrownTree, GrownForest and Candidates: what the growers return.
 #include "bindings/arrays.hpp"
 #include "bindings/grown_tree.hpp"
 #include "bindings/register.hpp"
@@ -35,6 +35,31 @@ nb::object value(nb::handle self) {
                 {tree.kind.size(), static_cast<Size>(tree.n_outputs), static_cast<Size>(tree.width)});
 }
 
+/// An array of a forest, kept alive by it.
+template <class T>
+nb::object view(nb::handle forest, const GrowingArray<T>& data, std::initializer_list<size_t> shape) {
+    return nb::cast(View<T>(data.data(), shape.size(), shape.begin(), forest));
+}
+
+template <auto member>
+nb::object forest_array(nb::handle self) {
+    const auto& data = nb::cast<const GrownForest&>(self).arrays.*member;
+    return view(self, data, {data.size()});
+}
+
+/// The narrow array, unless the wide one is in use.
+template <auto narrow, auto wide>
+nb::object narrow_array(nb::handle self) {
+    const bool use_wide = (nb::cast<const GrownForest&>(self).arrays.*wide).size() > 0;
+    return use_wide ? forest_array<wide>(self) : forest_array<narrow>(self);
+}
+
+nb::object forest_value(nb::handle self) {
+    const ForestArrays& forest = nb::cast<const GrownForest&>(self).arrays;
+    return view(self, forest.value,
+                {forest.kind.size(), static_cast<Size>(forest.n_outputs), static_cast<Size>(forest.width)});
+}
+
 /// All nodes in the arrays of one tree, and the first node of each tree.
 nb::tuple join_trees(const nb::list& trees) {
     if (trees.size() == 0) throw std::invalid_argument("join_trees needs a tree");
@@ -64,6 +89,7 @@ nb::object column(const Candidates& self) {
 
 #define SPINNEY_ARRAY(name) .def_prop_ro(#name, &spinney::array<&spinney::FlatTree::name>)
 #define SPINNEY_OFFSETS(name) .def_prop_ro(#name, &spinney::offsets<&spinney::FlatTree::name>)
+#define SPINNEY_FOREST(name) .def_prop_ro(#name, &spinney::forest_array<&spinney::ForestArrays::name>)
 #define SPINNEY_COLUMN(name) .def_prop_ro(#name, &spinney::column<&spinney::LedgerRow::name>)
 
 void register_tree(nb::module_& m) {
@@ -82,5 +108,19 @@ void register_tree(nb::module_& m) {
                 SPINNEY_ARRAY(impurity) SPINNEY_OFFSETS(set_begin) SPINNEY_ARRAY(set_bits)
                     SPINNEY_OFFSETS(branch_begin) SPINNEY_ARRAY(branch) SPINNEY_OFFSETS(term_begin)
                         SPINNEY_ARRAY(term_feature) SPINNEY_ARRAY(term_coefficient) SPINNEY_ARRAY(term_fill);
+    using spinney::ForestArrays;
+    using spinney::GrownForest;
+    nb::class_<GrownForest>(m, "GrownForest",
+                            "The trees of a forest; its arrays are views that keep it alive.")
+        .def_ro("n_features", &GrownForest::n_features)
+        .def_prop_ro("value", &spinney::forest_value)
+        .def_prop_ro("missing", &spinney::narrow_array<&ForestArrays::missing, &ForestArrays::wide_missing>)
+        .def_prop_ro("n_samples",
+                     &spinney::narrow_array<&ForestArrays::n_samples, &ForestArrays::wide_n_samples>)  //
+        SPINNEY_FOREST(tree_begin) SPINNEY_FOREST(kind) SPINNEY_FOREST(feature) SPINNEY_FOREST(threshold)
+            SPINNEY_FOREST(weight) SPINNEY_FOREST(impurity) SPINNEY_FOREST(set_begin) SPINNEY_FOREST(set_bits)
+                SPINNEY_FOREST(branch_begin) SPINNEY_FOREST(branch_children) SPINNEY_FOREST(branch)
+                    SPINNEY_FOREST(term_begin) SPINNEY_FOREST(term_feature) SPINNEY_FOREST(term_coefficient)
+                        SPINNEY_FOREST(term_fill);
     m.def("join_trees", &spinney::join_trees, nb::arg("trees"));
 }

@@ -32,6 +32,10 @@ void count_codes(Stat* to, const ChunkCodes& codes, Size n_codes, bool never_mis
         to[1] += static_cast<Stat>(ones);
         return;
     }
+    if (codes.n < 2 * n_codes) {
+        for (Size i = 0; i < codes.n; ++i) ++to[codes.of(i)];
+        return;
+    }
     std::array<std::array<std::uint16_t, kBundleBins>, 4> counts;
     static_assert(kChunkRows / 4 < 65536);
     for (auto& count : counts) std::fill_n(count.begin(), n_codes, std::uint16_t{0});

@@ -1,46 +1,36 @@
 // Search for the best split of a node on bin codes, by the method that suits the node: a histogram of all
-// features, a scratch histogram of some features, comparison of all rows in small nodes, or random
-// thresholds.
+// features, a scratch histogram of some features, comparison or sorting of the rows of small nodes, or one
+// pass over the rows for the thresholds of many features, of few values or random ones.
 #pragma once
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <cfloat>
+#include <iterator>
 #include <memory>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "grow/histogram.hpp"
 #include "grow/histogram_node.hpp"
+#include "grow/node_scorer.hpp"
+#include "grow/tile_thresholds.hpp"
 #include "split/numeric_search.hpp"
-#include "split/scorer.hpp"
 #include "split/sorted_groups.hpp"
+#include "split/sorted_search.hpp"
 
 namespace spinney::detail {
 
 /// Rows below which used bins are recorded; with more, most are used.
 inline constexpr Size kMarked = 160;
 
-/// What the searches of one node share.
-template <Layout L, class Criterion>
-struct NodeScorer {
-    Limits limits;  // of the current feature
-    SplitScorer<L, Criterion> scorer;
-    double base = 0, weight = 0, weight_fraction = 0;
+/// Bins of a feature up to which each threshold takes a pass over the rows, for many features at once.
+inline constexpr Size kFewBins = 4;
 
-    explicit NodeScorer(const GrowContext& c) : limits(make_limits(c, {})), scorer(c.s, nullptr, limits) {}
-
-    /// Switch to a node.
-    void begin(const GrowContext& c, const NodeState& state, const Stat* total) {
-        limits.lower = state.lower;
-        limits.upper = state.upper;
-        scorer.set_total(total);
-        base = scorer.quality(total);
-        weight = scorer.weight(total);
-        weight_fraction = weight / c.all_weight;
-    }
-};
+/// Rows from which threads that search histograms are faster than one that makes such passes.
+inline constexpr Size kManyRows = 32768;
 
 template <Layout L, class Criterion>
 class HistogramSearch final : public NodeSearch {
@@ -51,17 +41,27 @@ class HistogramSearch final : public NodeSearch {
           s_(c),
           pool_(pool),
           n_threads_(n_threads),
-          small_supported_(SmallNodeSearch<L>::supports(c.s)),
-          small_weights_(c.s.max_weight < 256),
+          small_supported_(SmallSearch::supports(c.s)),
           interchangeable_(c.options.monotonic_cst.empty() && c.options.feature_costs.empty()),
           width_(static_cast<Size>(c.s.width)),
+          small_(make_small(c)),
           bin_search_(width_),
           left_(width_),
-          sums_(left_.size() * kRegister) {
+          thresholds_(c, data) {
         const Size d = c.x.columns.size();
         for (std::uint32_t f = 0; f < d; ++f) {
+            const CodeColumn& column = c.x.columns[f];
             features_.push_back(f);
             codes_.push_back(data.codes.feature_codes(f));
+            few_valued_.push_back(thresholds_.in_lanes() && !c.options.random_splitter() &&
+                                  column.kind == ColumnKind::numeric && column.n_bins <= kFewBins);
+            n_few_valued_ += few_valued_.back();
+        }
+        if constexpr (L == Layout::by_class) {
+            // Histograms of many classes take longer to search than the rows of a small node to sort.
+            const Size bins_each = data.codes.n_bins() * width_ / std::max<Size>(1, d);
+            if (small_supported_ && n_threads == 1 && small_.supports(small_.max_rows, 0))
+                dense_rows_ = std::clamp(2 * bins_each, kDense, small_.max_rows);
         }
     }
 
@@ -72,7 +72,9 @@ class HistogramSearch final : public NodeSearch {
         s_.begin(c_, node.state, node.total.data());
         if (static_cast<Size>(c_.options.max_features) < features_.size())
             search_drawn();
-        else if (node.histogram || (rows.size() >= kDense && !c_.options.random_splitter()))
+        else if (node.histogram ||
+                 (rows.size() >= dense_rows_ && !c_.options.random_splitter() &&
+                  (n_few_valued_ < features_.size() || (n_threads_ > 1 && rows.size() >= kManyRows))))
             search_dense(node);
         else
             search_some(features_);
@@ -92,6 +94,14 @@ class HistogramSearch final : public NodeSearch {
 
   private:
     using Scorer = NodeScorer<L, Criterion>;
+    using SmallSearch = std::conditional_t<L == Layout::packed, SmallNodeSearch, SortedNodeSearch<L>>;
+
+    static SmallSearch make_small(const GrowContext& c) {
+        if constexpr (L == Layout::packed)
+            return {};
+        else
+            return {c.s, SplitScorer<L, Criterion>::of_squares && c.options.monotonic_cst.empty()};
+    }
 
     Stat* bins_of(Stat* histogram, Size feature) const {
         return histogram + data_.codes.first_bin[feature] * width_;
@@ -151,14 +161,28 @@ class HistogramSearch final : public NodeSearch {
     /// Search features (ascending) by the method that suits the node. True: some feature was not constant.
     bool search_some(std::span<const std::uint32_t> features) {
         bool varied = false;
-        left_out_.clear();  // categorical features, and those with missing values
+        left_out_.clear();  // categorical features, and most of those with missing values
         if (rows_.size() == 2 && interchangeable_) features = first_of_two_rows(features);
+        if (n_few_valued_ > 0) {
+            rest_.clear();
+            few_.clear();
+            for (const std::uint32_t f : features) (few_valued_[f] ? few_ : rest_).push_back(f);
+            varied = search_few_valued(few_);
+            features = rest_;
+        }
         if (c_.options.random_splitter())
             varied = search_random(features);
         else if (small_supported_ && small_.supports(rows_.size(), c_.s.weight_steps(node_->total.data())))
-            varied = search_small(features);
+            varied = search_small(features) || varied;
         else
-            varied = search_marked(features);
+            varied = search_marked(features) || varied;
+        if (c_.options.random_splitter() && !left_out_.empty()) {  // those of two rows
+            const auto numeric = [&](std::uint32_t f) { return c_.x.columns[f].kind == ColumnKind::numeric; };
+            rest_.clear();
+            std::copy_if(left_out_.begin(), left_out_.end(), std::back_inserter(rest_), numeric);
+            std::erase_if(left_out_, numeric);
+            varied = search_random(rest_) || varied;
+        }
         if (!left_out_.empty()) varied = search_marked(left_out_) || varied;
         return varied;
     }
@@ -191,7 +215,8 @@ class HistogramSearch final : public NodeSearch {
         small_.load(rows_, data_.rows, c_.s);
         for (const std::uint32_t f : features) {
             const CodeColumn& column = c_.x.columns[f];
-            if (column.kind != ColumnKind::numeric || !small_.read(rows_, codes_[f], column.n_bins)) {
+            if (column.kind != ColumnKind::numeric || prefers_histogram(column.n_bins) ||
+                !small_.read(rows_, codes_[f], column.n_bins)) {
                 left_out_.push_back(f);
                 continue;
             }
@@ -201,6 +226,11 @@ class HistogramSearch final : public NodeSearch {
             if (split.found() && keep_if_better(f, split)) small_.left_of(new_left(), split.last_left);
         }
         return varied;
+    }
+
+    /// Whether few bins make the histogram of a feature faster than sorting the rows.
+    bool prefers_histogram(Size n_bins) const {
+        return L == Layout::by_class && rows_.size() > kMarked && n_bins * width_ < 2 * rows_.size();
     }
 
     /// Group features (ascending) by tile: f(tile, columns within it).
@@ -216,135 +246,95 @@ class HistogramSearch final : public NodeSearch {
         }
     }
 
-    /// Try one random threshold per numeric feature (Extra-Trees); categorical features and those with
-    /// missing values go to left_out_.
+    /// Try one random threshold per numeric feature (Extra-Trees), with missing values on either side;
+    /// categorical features go to left_out_.
     bool search_random(std::span<const std::uint32_t> features) {
         bool varied = false;
         by_tile(features, [&](const Tile& tile, std::span<const std::uint32_t> chosen) {
-            TileLanes::Bytes smallest, largest, last_left{};
-            TileLanes::ranges(smallest, largest, tile, rows_);
-            std::array<RandomThreshold, kWideTileFeatures> drawn;
-            Size n = 0;
+            TileLanes::Bytes smallest, largest, known_largest, missing{};
+            for (const std::uint32_t j : chosen)
+                missing[j] = static_cast<std::uint8_t>(c_.x.columns[tile.first + j].n_bins);
+            TileLanes::ranges(smallest, largest, known_largest, tile, rows_, missing);
+            thresholds_.clear();
             for (const std::uint32_t j : chosen) {
                 const Size f = tile.first + j;
-                const CodeColumn& column = c_.x.columns[f];
-                if (column.kind != ColumnKind::numeric || largest[j] == column.n_bins)
+                if (c_.x.columns[f].kind != ColumnKind::numeric)
                     left_out_.push_back(static_cast<std::uint32_t>(f));
                 else if (smallest[j] != largest[j])
-                    drawn[n++] = draw(j, f, smallest[j], largest[j]);
+                    add_random(j, f, smallest[j], known_largest[j], largest[j] == missing[j]);
             }
-            if (n == 0) return;
-            varied = true;
-            const std::span<RandomThreshold> all(drawn.data(), n);
-            for (const RandomThreshold& t : all) last_left[t.column] = static_cast<std::uint8_t>(t.last_left);
-            const bool in_lanes = sum_left_in_lanes(all, tile, last_left);
-            for (Size begin = 0; begin < n; begin += kRegister) {
-                const auto some = all.subspan(begin, std::min(kRegister, n - begin));
-                if (in_lanes)
-                    read_lanes(some);
-                else
-                    sum_left(tile, some);
-                score_thresholds(tile, some);
+            varied = varied || thresholds_.size() > 0;
+            thresholds_.score(s_, tile, rows_);
+            for (Size i = 0; i < thresholds_.size(); ++i) {
+                const bool pair = thresholds_[i].missing == 1 && thresholds_[i].drawn != kUnset;
+                const Size better = pair && thresholds_.quality(i + 1) > thresholds_.quality(i) ? i + 1 : i;
+                keep_threshold(tile, better);
+                i += pair;
             }
         });
         return varied;
     }
 
-    RandomThreshold draw(std::uint32_t column, Size f, Code smallest, Code largest) const {
+    /// Add the random threshold of a feature: with missing values twice, for each of their sides, or known
+    /// against missing values if the known ones are all the same.
+    void add_random(std::uint32_t column, Size f, Code smallest, Code largest, bool missing) {
+        if (smallest == largest) return thresholds_.add({column, largest, kUnset, 1});
         const double drawn = draw_threshold(c_.x.columns[f], smallest, largest, address_of(f));
-        return {column, c_.starts[f].last_below(drawn), drawn, 0};
+        const Code last_left = c_.starts[f].last_below(drawn);
+        thresholds_.add({column, last_left, drawn, missing ? 1 : -1});
+        if (missing) thresholds_.add({column, last_left, drawn, 0});
     }
 
-    /// Compute the left sums of all thresholds in bytes, where weights are small whole numbers.
-    bool sum_left_in_lanes(std::span<RandomThreshold> all, const Tile& tile,
-                           const TileLanes::Bytes& last_left) {
-        const auto max_weight = static_cast<Stat>(c_.s.max_weight);
-        if constexpr (L == Layout::packed) {
-            if (!small_weights_) return false;
-            TileLanes::left_sums(all, tile, rows_, last_left, data_.rows.stats, max_weight);
-            return true;
-        } else if constexpr (L == Layout::by_class) {
-            if (!small_weights_ || c_.s.weight_unit != 1.0 || c_.s.row_width != 1) return false;
-            class_sums_.resize(width_ * kWideTileFeatures);
-            class_counts_.resize(width_);
-            TileLanes::left_sums_by_class(class_sums_, class_counts_, tile, rows_, last_left, data_.rows,
-                                          max_weight);
-            return true;
-        }
-        return false;
-    }
-
-    /// Copy the left sums of up to kRegister thresholds into sums_.
-    void read_lanes(std::span<const RandomThreshold> thresholds) {
-        for (Size i = 0; i < thresholds.size(); ++i) {
-            if constexpr (L == Layout::packed)
-                sums_[i] = thresholds[i].packed;
-            else
-                for (Size w = 0; w < width_; ++w)
-                    sums_[w * kRegister + i] = class_sums_[w * kWideTileFeatures + thresholds[i].column];
-        }
-    }
-
-    /// Compute the left sums of up to kRegister thresholds into sums_.
-    void sum_left(const Tile& tile, std::span<const RandomThreshold> thresholds) {
-        if constexpr (L == Layout::dense) {
-            if (c_.s.width == 2) return sum_left_lanes<2>(tile, thresholds);
-        }
-        for (Size i = 0; i < thresholds.size(); ++i) {
-            std::fill(left_.begin(), left_.end(), 0);
-            for (const Row row : rows_)
-                if (tile.codes[row * tile.n + thresholds[i].column] <= thresholds[i].last_left)
-                    data_.rows.template add<L>(left_.data(), row, c_.s.row_width);
-            for (Size w = 0; w < left_.size(); ++w) sums_[w * kRegister + i] = left_[w];
-        }
-    }
-
-    /// The same for regression: one threshold per lane and without branches, which would be mispredicted.
-    template <Size width>
-    void sum_left_lanes(const Tile& tile, std::span<const RandomThreshold> thresholds) {
-        std::array<std::uint32_t, kRegister> column{};
-        StatRegister last_left = StatRegister{} - 1;  // below all codes: nothing goes left
-        for (Size i = 0; i < thresholds.size(); ++i) {
-            column[i] = thresholds[i].column;
-            last_left[i] = static_cast<Stat>(thresholds[i].last_left);
-        }
-        std::array<StatRegister, width> own{};
-        for (const Row row : rows_) {
-            const std::uint8_t* codes = tile.codes.data() + row * tile.n;
-            StatRegister code;
-            for (Size i = 0; i < kRegister; ++i) code[i] = codes[column[i]];
-            const StatRegister left = code <= last_left;
-            for (Size w = 0; w < width; ++w) own[w] += left & data_.rows.stats[row * width + w];
-        }
-        for (Size w = 0; w < width; ++w) std::memcpy(sums_.data() + w * kRegister, &own[w], sizeof own[w]);
-    }
-
-    /// Score up to kRegister thresholds by their left sums in sums_.
-    void score_thresholds(const Tile& tile, std::span<const RandomThreshold> thresholds) {
-        const auto read_left = [&](Stat* left, Size i) {
-            for (Size w = 0; w < left_.size(); ++w) left[w] = sums_[w * kRegister + i];
-        };
-        const auto feature = [&](Size i) {
-            return static_cast<std::uint32_t>(tile.first + thresholds[i].column);
-        };
-        Register qualities;
-        if (c_.options.monotonic_cst.empty()) {
-            qualities = s_.scorer.score_lanes(sums_.data());
-        } else {  // each feature has its own monotonic constraint
-            for (Size i = 0; i < thresholds.size(); ++i) {
-                s_.limits.set_direction(c_.options.monotonic_cst, static_cast<std::int32_t>(feature(i)));
-                read_left(left_.data(), i);
-                qualities[i] = s_.scorer(left_.data());
+    /// Try the thresholds of features of few values, one of each feature at a time; features with missing
+    /// values go to left_out_.
+    bool search_few_valued(std::span<const std::uint32_t> features) {
+        bool varied = false;
+        by_tile(features, [&](const Tile& tile, std::span<const std::uint32_t> chosen) {
+            TileLanes::Bytes smallest, largest;
+            TileLanes::ranges(smallest, largest, tile, rows_);
+            Size n_passes = 0;
+            for (const std::uint32_t j : chosen) {
+                if (largest[j] == c_.x.columns[tile.first + j].n_bins) {
+                    left_out_.push_back(static_cast<std::uint32_t>(tile.first + j));
+                    largest[j] = smallest[j];
+                }
+                n_passes = std::max<Size>(n_passes, static_cast<Size>(largest[j] - smallest[j]));
             }
-        }
-        for (Size i = 0; i < thresholds.size(); ++i) {
-            BinSplit split;
-            split.last_left = thresholds[i].last_left;
-            split.quality = qualities[i];
-            if (!split.found() || !keep_if_better(feature(i), split)) continue;
-            out_->drawn = thresholds[i].drawn;
-            read_left(new_left(), i);
-        }
+            varied = varied || n_passes > 0;
+            std::array<BinSplit, kWideTileFeatures> best;
+            for (Size pass = 0; pass < n_passes; ++pass) {
+                thresholds_.clear();
+                for (const std::uint32_t j : chosen)
+                    if (const Size code = smallest[j] + pass; code < largest[j])
+                        thresholds_.add({j, static_cast<Code>(code), kUnset, -1});
+                thresholds_.score(s_, tile, rows_);
+                for (Size i = 0; i < thresholds_.size(); ++i) {
+                    BinSplit& own = best[thresholds_[i].column];
+                    if (n_passes == 1)
+                        keep_threshold(tile, i);
+                    else if (thresholds_.quality(i) > own.quality)
+                        own.set({thresholds_.quality(i), thresholds_[i].last_left});
+                }
+            }
+            for (const std::uint32_t j : chosen)
+                if (best[j].found() && keep_if_better(static_cast<std::uint32_t>(tile.first + j), best[j]))
+                    out_->left = {};  // summed when the node is split
+        });
+        return varied;
+    }
+
+    /// Make a scored threshold the best split of the node if it is better.
+    void keep_threshold(const Tile& tile, Size i) {
+        const TileThreshold& t = thresholds_[i];
+        BinSplit split;
+        split.last_left = t.last_left;
+        split.quality = thresholds_.quality(i);
+        if (!split.found() || !keep_if_better(static_cast<std::uint32_t>(tile.first + t.column), split))
+            return;
+        out_->drawn = t.drawn;
+        out_->best.missing = t.missing;
+        if (t.missing == 1 && t.drawn == kUnset) out_->best.threshold = DBL_MAX;  // known against missing
+        thresholds_.left_of(new_left(), i);
     }
 
     /// Search features (ascending) through a scratch histogram that is cleared after use. True: some feature
@@ -460,7 +450,7 @@ class HistogramSearch final : public NodeSearch {
     Scorer s_;
     HistogramPool& pool_;
     int n_threads_;
-    bool small_supported_, small_weights_;
+    bool small_supported_;
     bool interchangeable_;                        // features differ in nothing but their codes
     Size width_;                                  // of a sum
     NodeSplit* out_ = nullptr;                    // the best split of the current node so far
@@ -469,13 +459,14 @@ class HistogramSearch final : public NodeSearch {
     std::vector<std::uint32_t> features_;         // all, ascending except while some are drawn
     std::vector<CodeTiles::FeatureCodes> codes_;  // (n_features,)
     std::unique_ptr<Stat[]> scratch_;             // all zero between searches
-    std::vector<std::uint32_t> swaps_, drawn_, left_out_;
-    SmallNodeSearch<L> small_;
+    std::vector<std::uint32_t> swaps_, drawn_, left_out_, few_, rest_;
+    std::vector<std::uint8_t> few_valued_;  // (n_features,) whether search_few_valued searches it
+    Size n_few_valued_ = 0;
+    Size dense_rows_ = kDense;  // rows from which a node has a histogram of all features
+    SmallSearch small_;
     BinSearch bin_search_;
-    std::vector<Stat> left_;                      // of a split just found
-    std::vector<Stat> sums_;                      // (width, kRegister) of random thresholds
-    std::vector<Stat> class_sums_;                // (width, kWideTileFeatures)
-    std::vector<TileLanes::Bytes> class_counts_;  // (width,)
+    std::vector<Stat> left_;  // of a split just found
+    TileThresholds<L, Criterion> thresholds_;
     CategorySums groups_;
 };
 

@@ -31,12 +31,12 @@ struct BestLanes {
     /// The largest value of all lanes and the smallest index among equal ones.
     std::pair<double, Size> first() const {
         double largest = value[0];
-        Stat at = index[0];
-        for (Size i = 1; i < kRegister; ++i)
-            if (value[i] > largest || (value[i] == largest && index[i] < at)) {
-                largest = value[i];
-                at = index[i];
-            }
+        for (Size i = 1; i < kRegister; ++i) largest = value[i] > largest ? value[i] : largest;
+        // Without branches, which would be mispredicted.
+        const StatRegister among =
+            value == largest ? index : StatRegister{} + std::numeric_limits<Stat>::max();
+        Stat at = among[0];
+        for (Size i = 1; i < kRegister; ++i) at = among[i] < at ? among[i] : at;
         return {largest, static_cast<Size>(at)};
     }
 };

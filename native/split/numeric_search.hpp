@@ -29,46 +29,31 @@ struct BinSplit {
     }
 };
 
-/// Search in a small node. Each row is a lane whose candidate threshold is the row's own code; its left sum
-/// is found by comparing every row with every other, O(n²), without sorting or a histogram.
-template <Layout L>
+/// Search in a small node of layout packed. Each row is a lane whose candidate threshold is the row's own
+/// code; its left sum is found by comparing every row with every other, O(n²), without sorting or a
+/// histogram.
 class SmallNodeSearch {
-    /// Holds a code and the total weight, or, for layout dense, a sum of y.
-    using Number = std::conditional_t<L == Layout::dense, Stat, std::uint8_t>;
+    using Number = std::uint8_t;  // holds a code and the total weight
 
   public:
-    static constexpr Size max_rows = L == Layout::dense ? 32 : 96;
-    static constexpr Size max_width = L == Layout::dense ? 4 : 32;
+    static constexpr Size max_rows = 96;
 
     /// Whether rows with such statistics are supported.
-    static bool supports(const Statistics& s) {
-        if constexpr (L == Layout::dense) return static_cast<Size>(s.width) <= max_width;
-        return s.weight_unit == 1.0 && s.row_width == 1 && static_cast<Size>(s.n_channels) <= max_width;
-    }
+    static bool supports(const Statistics& s) { return s.layout == Layout::packed; }
     /// Whether a node of this size and total weight is supported.
     static bool supports(Size n, Stat weight_steps) {
-        return n <= max_rows &&
-               (L == Layout::dense || weight_steps <= static_cast<Stat>(std::numeric_limits<Number>::max()));
+        return n <= max_rows && weight_steps <= static_cast<Stat>(std::numeric_limits<Number>::max());
     }
 
     /// Load the statistics of the rows.
-    void load(std::span<const Row> rows, const RowStats& all, const Statistics& s) {
+    void load(std::span<const Row> rows, const RowStats& all, const Statistics&) {
         n_ = rows.size();
-        width_ = L == Layout::packed ? 2 : static_cast<Size>(s.width);
         for (Size i = 0; i < n_; ++i) {
             const Row row = rows[i];
-            if constexpr (L == Layout::packed) {
-                const auto weight = static_cast<Number>(all.stats[row] & 0xFFFF);
-                const auto second = static_cast<Number>(all.stats[row] >> 32);
-                stats_[0][i] = static_cast<Number>(weight - second);
-                stats_[1][i] = second;
-            } else if constexpr (L == Layout::by_class) {
-                stats_[0][i] = static_cast<Number>(all.stats[row]);
-                class_code_[i] = all.class_code[row];
-            } else {
-                for (Size w = 0; w < width_; ++w) stats_[w][i] = all.stats[row * width_ + w];
-                if (width_ % 2) stats_[width_][i] = 0;  // they are added up in pairs
-            }
+            const auto weight = static_cast<Number>(all.stats[row] & 0xFFFF);
+            const auto second = static_cast<Number>(all.stats[row] >> 32);
+            stats_[0][i] = static_cast<Number>(weight - second);
+            stats_[1][i] = second;
         }
     }
 
@@ -86,7 +71,7 @@ class SmallNodeSearch {
         }
         constant_ = !any(other);
         // Unused lanes: a threshold above all codes leaves nothing on the right.
-        std::fill(code_.data() + n_, code_.data() + end, static_cast<Number>(kAboveAll));
+        std::fill(code_.data() + n_, code_.data() + end, kAboveAll);
         return !any(absent);
     }
 
@@ -97,11 +82,10 @@ class SmallNodeSearch {
         out.constant = constant_;
         if (constant_) return out;
         accumulate();
-        alignas(64) std::array<Stat, max_width * kRegister> sums;
         BestLanes best;
         for (Size begin = 0; begin < n_; begin += kRegister) {
-            read_sums(sums.data(), begin);
-            const Register value = scorer.score_lanes(sums.data());
+            const StatRegister sums = read_sums(begin);
+            const Register value = scorer.score_lanes(reinterpret_cast<const Stat*>(&sums));
             const StatRegister code = widened(code_.data() + begin);
             // The smallest code among equal splits; the rows are in any order.
             best.keep((value > best.value) | ((value == best.value) & (code < best.index)), value, code);
@@ -110,19 +94,16 @@ class SmallNodeSearch {
         return out;
     }
 
-    /// Left sum of a split that `search` just returned.  sum (width,)
+    /// Left sum of a split that `search` just returned.
     void left_of(Stat* sum, Code last_left) const {
         const Size lane = static_cast<Size>(
             std::find(code_.begin(), code_.end(), static_cast<Number>(last_left)) - code_.begin());
-        alignas(64) std::array<Stat, max_width * kRegister> sums;
-        read_sums(sums.data(), lane / kRegister * kRegister);
-        const Size n_stats = L == Layout::packed ? 1 : width_;
-        for (Size w = 0; w < n_stats; ++w) sum[w] = sums[w * kRegister + lane % kRegister];
+        sum[0] = read_sums(lane / kRegister * kRegister)[lane % kRegister];
     }
 
   private:
     static constexpr Size lanes = 8 * kRegister / sizeof(Number);
-    static constexpr Stat kAboveAll = 255;  // codes are bytes, and the last of 256 is the missing bin
+    static constexpr Number kAboveAll = 255;  // codes are bytes, and the last of 256 is the missing bin
     using Vector = typename VectorOf<Number, lanes>::type;
     static constexpr Size capacity = (max_rows + lanes - 1) / lanes * lanes;
 
@@ -138,49 +119,27 @@ class SmallNodeSearch {
     void accumulate() {
         for (Size begin = 0; begin < n_; begin += lanes) {
             const Vector own = load_vector(code_.data() + begin);
-            if constexpr (L == Layout::by_class) {
-                for (Size w = 0; w < width_; ++w) std::fill_n(sums_[w].data() + begin, lanes, Number{0});
-                for (Size j = 0; j < n_; ++j) {
-                    Number* sum = sums_[class_code_[j]].data() + begin;
-                    const Vector here = own >= code_[j] ? Vector{} + stats_[0][j] : Vector{};
-                    const Vector now = load_vector(sum) + here;
-                    std::memcpy(sum, &now, sizeof now);
-                }
-            } else {
-                for (Size w = 0; w < width_; w += 2) add_two(own, begin, w);
+            Vector a{}, b{};
+            for (Size j = 0; j < n_; ++j) {
+                const auto left = own >= code_[j];
+                a += left ? Vector{} + stats_[0][j] : Vector{};
+                b += left ? Vector{} + stats_[1][j] : Vector{};
             }
-        }
-    }
-    void add_two(const Vector& own, Size begin, Size w) {
-        Vector a{}, b{};
-        for (Size j = 0; j < n_; ++j) {
-            const auto left = own >= code_[j];
-            a += left ? Vector{} + stats_[w][j] : Vector{};
-            b += left ? Vector{} + stats_[w + 1][j] : Vector{};
-        }
-        std::memcpy(sums_[w].data() + begin, &a, sizeof a);
-        std::memcpy(sums_[w + 1].data() + begin, &b, sizeof b);
-    }
-    /// The sums of one register of lanes in the form of SplitScorer::score_lanes.  out (width, kRegister)
-    void read_sums(Stat* out, Size begin) const {
-        if constexpr (L == Layout::packed) {
-            const StatRegister second = widened(sums_[1].data() + begin),
-                               packed = widened(sums_[0].data() + begin) + second + (second << 32);
-            std::memcpy(out, &packed, sizeof packed);
-        } else {
-            for (Size w = 0; w < width_; ++w) {
-                const StatRegister v = widened(sums_[w].data() + begin);
-                std::memcpy(out + w * kRegister, &v, sizeof v);
-            }
+            std::memcpy(sums_[0].data() + begin, &a, sizeof a);
+            std::memcpy(sums_[1].data() + begin, &b, sizeof b);
         }
     }
 
-    Size n_ = 0, width_ = 1;
+    /// The packed sums of one register of lanes.
+    StatRegister read_sums(Size begin) const {
+        const StatRegister second = widened(sums_[1].data() + begin);
+        return widened(sums_[0].data() + begin) + second + (second << 32);
+    }
+
+    Size n_ = 0;
     bool constant_ = true;
     alignas(64) std::array<Number, capacity> code_;
-    alignas(64) std::array<std::array<Number, capacity>, L == Layout::by_class ? 1 : max_width> stats_;
-    alignas(64) std::array<std::array<Number, capacity>, max_width> sums_;
-    std::array<std::uint16_t, max_rows> class_code_;
+    alignas(64) std::array<std::array<Number, capacity>, 2> stats_, sums_;
 };
 
 /// Search over the histogram of one numeric feature by prefix sums, kept in the form of score_lanes.
@@ -251,15 +210,15 @@ class BinSearch {
     std::array<std::uint8_t, 256 + 1> code_;
 };
 
-/// Random threshold of a numeric feature of a tile (Extra-Trees).
-struct RandomThreshold {
+/// A threshold of a numeric feature of a tile.
+struct TileThreshold {
     std::uint32_t column;  // of the feature in the tile
     Code last_left;        // codes up to it go left
-    double drawn;          // between the values of the smallest and the largest code of the node
-    Stat packed;           // left sum of layout packed
+    double drawn;          // Extra-Trees: between the values of the smallest and the largest code of the node
+    std::int32_t missing;  // child of missing values, −1 if there are none
 };
 
-/// One lane per feature of a tile: what random thresholds need, in one pass over the rows.
+/// One lane per feature of a tile: what one threshold per feature needs, in one pass over the rows.
 class TileLanes {
   public:
     using Bytes = VectorOf<std::uint8_t, kWideTileFeatures>::type;
@@ -275,9 +234,24 @@ class TileLanes {
         }
     }
 
-    /// Packed left sums of each threshold.  stats (n_rows,): weights up to max_weight < 256
-    static void left_sums(std::span<RandomThreshold> thresholds, const Tile& tile, std::span<const Row> rows,
-                          const Bytes& last_left, const Stat* stats, Stat max_weight) {
+    /// The same, and the largest code but for that of missing values.
+    static void ranges(Bytes& smallest, Bytes& largest, Bytes& known_largest, const Tile& tile,
+                       std::span<const Row> rows, const Bytes& missing) {
+        smallest = Bytes{} + static_cast<std::uint8_t>(255);
+        largest = known_largest = Bytes{};
+        for (const Row row : rows) {
+            const Bytes code = load(tile, row), known = std::bit_cast<Bytes>(code != missing) & code;
+            smallest = smallest < code ? smallest : code;
+            largest = largest > code ? largest : code;
+            known_largest = known_largest > known ? known_largest : known;
+        }
+    }
+
+    /// Packed left sums of each threshold.  sums (n_thresholds,); stats (n_rows,): weights up to
+    /// max_weight < 256
+    static void left_sums(Stat* sums, std::span<const TileThreshold> thresholds, const Tile& tile,
+                          std::span<const Row> rows, const Bytes& last_left, const Stat* stats,
+                          Stat max_weight) {
         // Rows whose total weight fits into a byte.
         const Size chunk = 255 / static_cast<Size>(max_weight);
         for (Size begin = 0; begin < rows.size(); begin += chunk) {
@@ -288,26 +262,34 @@ class TileLanes {
                 weight += goes_left & static_cast<std::uint8_t>(own);
                 second += goes_left & static_cast<std::uint8_t>(own >> 32);
             }
-            for (RandomThreshold& t : thresholds)
-                t.packed += static_cast<Stat>(weight[t.column]) + (static_cast<Stat>(second[t.column]) << 32);
+            for (Size i = 0; i < thresholds.size(); ++i) {
+                const Size column = thresholds[i].column;
+                sums[i] = (begin == 0 ? 0 : sums[i]) + static_cast<Stat>(weight[column]) +
+                          (static_cast<Stat>(second[column]) << 32);
+            }
         }
     }
 
-    /// Left sums of each threshold by class.  sums (n_classes, kWideTileFeatures), cleared here; counts
+    /// Left sums of each threshold by class.  sums (thresholds / kRegister, n_classes, kRegister); counts
     /// (n_classes,), memory for it; weights (n_rows,): up to max_weight < 256
-    static void left_sums_by_class(std::span<Stat> sums, std::span<Bytes> counts, const Tile& tile,
+    static void left_sums_by_class(Stat* sums, std::span<Bytes> counts,
+                                   std::span<const TileThreshold> thresholds, const Tile& tile,
                                    std::span<const Row> rows, const Bytes& last_left, const RowStats& of,
                                    Stat max_weight) {
-        std::fill(sums.begin(), sums.end(), 0);
-        const Size chunk = 255 / static_cast<Size>(max_weight);
+        const Size chunk = 255 / static_cast<Size>(max_weight), width = counts.size();
         for (Size begin = 0; begin < rows.size(); begin += chunk) {
             std::fill(counts.begin(), counts.end(), Bytes{});
             for (Size i = begin; i < std::min(rows.size(), begin + chunk); ++i) {
                 const auto goes_left = std::bit_cast<Bytes>(load(tile, rows[i]) <= last_left);
                 counts[of.class_code[rows[i]]] += goes_left & static_cast<std::uint8_t>(of.stats[rows[i]]);
             }
-            for (Size k = 0; k < counts.size(); ++k)
-                for (Size j = 0; j < kWideTileFeatures; ++j) sums[k * kWideTileFeatures + j] += counts[k][j];
+            for (Size k = 0; k < width; ++k) {
+                const auto* own = reinterpret_cast<const std::uint8_t*>(&counts[k]);
+                for (Size i = 0; i < thresholds.size(); ++i) {
+                    Stat& to = sums[(i / kRegister * width + k) * kRegister + i % kRegister];
+                    to = (begin == 0 ? 0 : to) + own[thresholds[i].column];
+                }
+            }
         }
     }
 

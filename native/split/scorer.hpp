@@ -80,6 +80,24 @@ class SplitScorer final : public ScorerBase {
         return score(load, lane_l_.data(), lane_r_.data());
     }
 
+    /// Whether the quality follows from the sum of the squares of the class weights.
+    static constexpr bool of_squares = std::is_same_v<Criterion, OfClasses<Gini, Layout::by_class>>;
+
+    /// The same as score_lanes from sums of squares over the classes, weights in steps of 1, and the weight
+    /// of the node; without monotonic constraint.
+    [[gnu::always_inline]] Register score_squares(StatRegister left, StatRegister right, StatRegister weight,
+                                                  Stat all) const {
+        static_assert(of_squares);
+        const Stat min_side = std::max(limits_.min_weight, limits_.min_count);
+        const StatRegister rest = all - weight;
+        return where((weight >= min_side) & (rest >= min_side),
+                     to_real(left) / to_real(weight) + to_real(right) / to_real(rest),
+                     Register{} + kImpossible);
+    }
+
+    /// Sum over the node.
+    const Stat* total() const { return total_; }
+
     void score_all(const Stat* left_sums, double* qualities) override {
         const Register scores = score_lanes(left_sums);
         std::memcpy(qualities, &scores, sizeof scores);

@@ -370,3 +370,12 @@ def test_stages_of_two_ensembles_in_turn_leave_the_settings_of_joblib_alone():
     for _ in zip(first.staged_predict(X), second.staged_predict(X), strict=True):
         assert _joblib_settings() == before
     assert _joblib_settings() == before
+
+
+def test_names_of_algorithms_as_scikit_learn_wrote_them():
+    X, y = np.arange(20.0)[:, None], np.arange(20) % 2
+    for name in ("SAMME", "SAMME.R"):
+        given, plain = (sp.AdaBoostClassifier(algorithm=a, n_estimators=3) for a in (name, name.lower()))
+        assert given.fit(X, y).algorithm_ == name.lower()
+        assert_array_equal(given.decision_function(X), plain.fit(X, y).decision_function(X))
+    given.set_params(n_estimators=5, warm_start=True).fit(X, y)

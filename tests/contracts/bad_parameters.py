@@ -81,7 +81,7 @@ _ANYWHERE: dict[str, list[Any]] = {
     "bootstrap": [1, "yes", None],
     "voting": ["loud", None],
     # AdaBoost
-    "algorithm": ["SAMME", None, 1],
+    "algorithm": ["AdaBoost", None, 1],
     "resample": [1, "yes", None],
     # bagging
     "max_samples": [0, 0.0, "all"],

@@ -250,6 +250,9 @@ def _reversed(base, method, **params):
         (sp.LogisticRegression, "decision_function", {}),
         (sp.LinearSVC, "decision_function", {}),
         (sp.LinearDiscriminantAnalysis, "decision_function", {}),
+        (sp.AdaBoostClassifier, "decision_function", {"n_estimators": 5}),
+        (sp.Perceptron, "decision_function", {}),
+        (sp.PassiveAggressiveClassifier, "decision_function", {"random_state": 0}),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )

@@ -18,6 +18,7 @@ MODELS = {
     "extra": sp.ExtraTreesRegressor(n_estimators=7, random_state=0),
     "bagging": sp.BaggingRegressor(n_estimators=10, oob_score=True, random_state=0),
     "tree": sp.DecisionTreeRegressor(max_depth=2),
+    "smearing": sp.OutputSmearingRegressor(n_estimators=5, random_state=0),
 }
 
 
@@ -29,6 +30,8 @@ def test_predictions_are_between_the_targets(model: str, target: str) -> None:
     y = TARGETS[target]
     predicted = MODELS[model].fit(X, y).predict(X)
     assert np.isfinite(predicted).all()
+    if model == "smearing":  # its members are fitted to noisy targets
+        return
     # Multiplied by 2⁻², so that the tolerance does not overflow.
     assert (predicted / 4 <= y.max() / 4 * (1 + 1e-9 * np.sign(y.max()))).all()
     assert (predicted / 4 >= y.min() / 4 * (1 - 1e-9 * np.sign(y.min()))).all()
@@ -42,3 +45,12 @@ def test_the_mean_of_usual_targets_has_the_same_bits_as_before() -> None:
     bagging = sp.BaggingRegressor(n_estimators=7, random_state=0).fit(X, y)
     votes = [member.predict(X) for member in bagging.estimators_]
     assert np.array_equal(bagging.predict(X), sum(votes) / len(votes))
+
+
+@pytest.mark.parametrize("kind", [sp.DecisionTreeRegressor, sp.ExtraTreeRegressor, sp.RandomForestRegressor])
+def test_importances_are_finite(kind: type) -> None:
+    y = np.where(X[:, 0] > 0, 1.0, -1.0) * np.linspace(1.5e308, 1.7e308, 30)
+    for criterion in ("squared_error", "absolute_error"):
+        model = kind(criterion=criterion, max_depth=2, random_state=0).fit(X, y)
+        assert np.isfinite(model.feature_importances_).all()
+    assert model.feature_importances_.sum() == pytest.approx(1.0)

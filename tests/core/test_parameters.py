@@ -65,6 +65,8 @@ def test_weights_are_read_and_wrong_ones_are_named_by_row():
         ([1, 1j, 1], "Complex"),
         (np.array([1, 1j, 1], object), "numbers"),
         (1j, "Complex"),
+        (np.array(["2026-11-17"] * 3, "M8[D]"), "not dates"),
+        (np.ones(3, "m8[s]"), "durations"),
     ]:
         with pytest.raises(InputError, match=words):
             check_weights(bad, 3)
@@ -100,3 +102,15 @@ def test_invalid_numbers_of_jobs_are_errors():
     for bad in (0, 1.5, "all", True):
         with pytest.raises(InputError, match="n_jobs"):
             thread_count(bad)
+
+
+def test_a_value_that_equals_a_valid_one_is_still_checked():
+    rules = {"depth": (NONE, Integer(1)), "rate": (Real(0.0, 1.0, fraction=True),)}
+    for _ in range(2):  # the second time it is known
+        check_parameters("Tree", {"depth": 1, "rate": 1.0, "other": "any"}, rules)
+    for wrong in ({"depth": True, "rate": 1.0}, {"depth": 1, "rate": 1}, {"depth": 1.0, "rate": 1.0}):
+        with pytest.raises(InvalidParameterError):
+            check_parameters("Tree", wrong, rules)
+    other = {"depth": (Integer(2),)}
+    with pytest.raises(InvalidParameterError):
+        check_parameters("Tree", {"depth": 1}, other)

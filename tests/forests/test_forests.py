@@ -457,3 +457,27 @@ def test_a_member_fitted_again_to_its_rows_is_the_same_tree(forest, bootstrap):
         assert_array_equal(again.tree_.feature, member.tree_.feature)
         assert_array_equal(again.tree_.threshold, member.tree_.threshold)
         assert_array_equal(again.tree_.value, member.tree_.value)
+
+
+@each
+@pytest.mark.parametrize("limit", [{"min_samples_leaf": 5}, {"min_samples_split": 20}, {"max_leaf_nodes": 8}])
+def test_a_member_fitted_again_to_its_counts_is_the_same_tree_with_limits(forest, limit):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 5))
+    y = (X[:, 0] + rng.normal(size=150) > 0).astype(int)
+    model = forest(3, bootstrap=True, random_state=1, **limit).fit(X, y)
+    for t, member in enumerate(model.estimators_):
+        again = clone(member).fit(X, y, sample_weight=sample_counts(model, t, 150).astype(float))
+        assert_array_equal(again.tree_.threshold, member.tree_.threshold)
+        assert_array_equal(again.tree_.value, member.tree_.value)
+
+
+def test_members_are_made_once_and_anew_after_another_fit():
+    X, y = make_classification(80, random_state=0)
+    model = sp.RandomForestClassifier(3, random_state=0).fit(X, y)
+    before = dumps(model)
+    members = model.estimators_
+    assert model.estimators_ is members and len(members) == 3
+    assert dumps(model) == before  # they are not saved
+    model.set_params(n_estimators=5).fit(X, y)
+    assert len(model.estimators_) == 5

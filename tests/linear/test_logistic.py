@@ -7,14 +7,18 @@ import pytest
 import sklearn.linear_model as theirs
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import cross_val_score
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import GroupKFold, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
 import spinney as sp
 from linear.problems import classes_of, regression_problems
 from loops import for_each
+from spinney.core.errors import InputError
+from spinney.io import dumps, loads
 
 PROBLEMS = list(regression_problems(range(100)))
 
@@ -196,3 +200,78 @@ def test_cross_validation_agrees_with_scikit_learn(params):
 def test_one_class_is_an_error():
     with pytest.raises(ValueError, match="one class"):
         sp.LogisticRegression().fit([[1.0], [2.0]], [1, 1])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(
+    "params", [{}, {"l1_ratios": [0.0, 0.5]}, {"refit": False}, {"fit_intercept": False}]
+)
+def test_the_path_has_the_shapes_of_scikit_learn(n_classes, params):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 4))
+    y = np.array(["a", "b", "c"])[np.digitize(X[:, 0] + rng.normal(size=90), [0.0, 0.8][: n_classes - 1])]
+    common = {"Cs": [0.1, 1.0], "cv": 3, "scoring": "neg_log_loss", "tol": 1e-8} | params
+    for legacy in (False, True):
+        mine = sp.LogisticRegressionCV(use_legacy_attributes=legacy, **common).fit(X, y)
+        other = theirs.LogisticRegressionCV(
+            use_legacy_attributes=legacy, max_iter=5000, **{"l1_ratios": [0.0]} | common, solver="saga"
+        ).fit(X, y)
+        names = ["C_", "l1_ratio_", "n_iter_", "scores_", "coefs_paths_", "coef_", "intercept_"]
+        for name in names if "l1_ratios" in params or not legacy else names[:2]:
+            ours, his = getattr(mine, name), getattr(other, name)
+            if isinstance(his, dict):
+                assert list(ours) == [str(label) for label in his]
+                ours, his = np.array(list(ours.values())), np.array(list(his.values()))
+            assert np.shape(ours) == np.shape(his), name
+            if name != "n_iter_":
+                assert_allclose(ours, his, atol=2e-4, err_msg=name)
+        assert_allclose(mine.score(X, y), other.score(X, y), atol=1e-4)
+        assert dumps(loads(dumps(mine))) == dumps(mine)
+
+
+def test_folds_may_lack_classes():
+    X, y = np.arange(6.0)[:, None], np.array(["a", "a", "b", "b", "c", "c"])
+    model = sp.LogisticRegressionCV(cv=KFold(3), scoring="neg_brier_score", Cs=np.logspace(-6, 6, 5)).fit(
+        X, y
+    )
+    assert np.isfinite(model.scores_).all() and model.C_ == 1e-6
+
+
+def test_metadata_reach_the_splitter_and_the_scorer():
+    X, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
+    groups = np.arange(40) // 8
+    weights = 1.0 + np.arange(40) % 3
+    with pytest.raises(ValueError, match="enable_metadata_routing=True"):
+        sp.LogisticRegressionCV(cv=GroupKFold(5)).fit(X, y, groups=groups)
+    with config_context(enable_metadata_routing=True):
+        blind = get_scorer("accuracy").set_score_request(sample_weight=False)
+        sees = get_scorer("accuracy").set_score_request(sample_weight=True)
+        models = [
+            sp.LogisticRegressionCV(cv=GroupKFold(5), scoring=scoring).fit(
+                X, y, sample_weight=weights, groups=groups
+            )
+            for scoring in (blind, sees)
+        ]
+        assert not np.allclose(models[0].scores_, models[1].scores_)
+        with pytest.raises(TypeError, match="sample_weight"):
+            models[0].score(X, y, sample_weight=weights)
+
+
+def test_parameters_without_effect_warn():
+    X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1]
+    with pytest.warns(UserWarning, match="ignore the C"):
+        sp.LogisticRegression(penalty=None, C=4.0).fit(X, y)
+    with pytest.warns(UserWarning, match="l1_ratio parameter is only used"):
+        sp.LogisticRegression(penalty="l1", l1_ratio=0.5).fit(X, y)
+    with pytest.warns(UserWarning, match="l1_ratios parameter is only used"):
+        sp.LogisticRegressionCV(penalty="l2", l1_ratios=[0.5], cv=2).fit(X, y)
+    for model in (sp.LogisticRegression(l1_ratio=None), sp.LogisticRegressionCV(cv=2)):
+        with pytest.raises(InputError, match="needs"):
+            model.set_params(penalty="elasticnet").fit(X, y)
+
+
+def test_a_tolerance_below_rounding_ends():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3))
+    model = sp.LogisticRegression(tol=1e-18, max_iter=10_000, fit_intercept=False)
+    assert model.fit(X, rng.integers(0, 3, 30)).n_iter_[0] < 100

@@ -7,6 +7,7 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
 
 import spinney as sp
 from spinney.members.base_estimators import AnyEstimator, draw_parameters, make_member
@@ -128,3 +129,27 @@ def test_only_fit_refuses_an_object_that_is_no_estimator(kind):
     assert model.set_params(estimator="oak").predict(X).tolist() == before
     with pytest.raises(ValueError, match="estimator"):
         model.fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        sp.BaggingClassifier,
+        lambda inner: sp.VotingClassifier([("a", inner)]),
+        lambda inner: sp.StackingClassifier([("a", inner)], final_estimator=sp.C45Classifier()),
+    ],
+)
+def test_the_tags_of_nested_ensembles_take_time_linear_in_the_depth(wrap):
+    asked = 0
+
+    class Counting(sp.C45Classifier):
+        def __sklearn_tags__(self):
+            nonlocal asked
+            asked += 1
+            return super().__sklearn_tags__()
+
+    model = Counting()
+    for _ in range(9):
+        model = wrap(model)
+    get_tags(model)
+    assert 0 < asked < 10

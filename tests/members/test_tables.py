@@ -10,6 +10,8 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+import spinney as sp
+from spinney.core.errors import InputError
 from spinney.io import ModelFileError
 from spinney.members.tables import (
     check_described,
@@ -159,3 +161,10 @@ def test_rows_of_arrow_types_without_a_take_kernel() -> None:
     frame = encoded.to_pandas(types_mapper=pd.ArrowDtype)
     assert take_rows(frame, [2, 0])["c"].tolist() == ["blue", "red"]
     assert take_rows(frame, [2, 0])["n"].tolist() == [2, 1]
+
+
+@pytest.mark.parametrize("X", [{}, [{}]])
+def test_dicts_without_features_are_refused_by_name(X: object) -> None:
+    model = sp.BaggingClassifier(n_estimators=2).fit([[0.0], [1.0]], [0, 1])
+    with pytest.raises(InputError):
+        model.predict(X)

@@ -2,11 +2,13 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
 from spinney.data import read_table, training_set
 from spinney.data.training_set import Target, code_table
+from spinney.io import dumps
 from spinney.native import core
 from spinney.tree.grower import Grower
 from spinney.tree.plan import GrowPlan
@@ -52,37 +54,49 @@ def test_a_wide_sparse_matrix_is_never_dense():
     assert int(run.stdout) < 0.4 * dense  # the codes alone are an eighth of it
 
 
-def grow_forest(take, n_trees, n_threads):
+def grow_forest(n_trees, n_threads, n_cities=0, **options):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(3000, 5)), rng.integers(0, 2, (3000, 1)).astype(np.int32)
+    if n_cities:
+        X = pd.DataFrame(X, columns=list("abcde")).assign(
+            city=pd.Categorical(rng.integers(0, n_cities, 3000))
+        )
     grower = Grower(code_table(read_table(X), None, 255, 1))
     seeds = np.arange(n_trees, dtype=np.uint64)
     bag = core.BootstrapSampler(3000, 3000, True, None, None, None)
     target = Target(classes=y, n_classes=(2,))
-    grower.grow_forest(
-        target, GrowPlan(criterion="gini", max_features=2), bag, (seeds, seeds), take, n_threads
+    return grower.grow_forest(
+        target, GrowPlan(criterion="gini", max_features=2), bag, (seeds, seeds), n_threads, **options
     )
 
 
-def test_trees_of_a_forest_are_taken_in_their_order_whatever_the_threads():
-    taken = {1: [], 4: []}
-    for n_threads, trees in taken.items():
-        grow_forest(trees.append, 25, n_threads)
-    assert len(taken[1]) == len(taken[4]) == 25
-    for one, other in zip(taken[1], taken[4], strict=True):
-        np.testing.assert_array_equal(one.threshold, other.threshold)
-    assert len({tree.threshold.tobytes() for tree in taken[1]}) == 25  # so the order could have been another
+def test_trees_of_a_forest_are_in_their_order_whatever_the_threads():
+    one, four = (grow_forest(25, n_threads) for n_threads in (1, 4))
+    assert one.n_trees == 25
+    assert dumps(one) == dumps(four)
+    assert len({tree.threshold.tobytes() for tree in one.trees()}) == 25  # so the order matters
+
+
+@pytest.mark.parametrize("n_cities", [0, 9])
+def test_the_core_joins_trees_as_they_are_joined_one_by_one(n_cities):
+    counts = []
+    joined = grow_forest(9, 1, n_cities, progress=counts.append)
+    assert counts == list(range(1, 10))
+    one_by_one = grow_forest(9, 1, n_cities, prune=lambda tree: tree)
+    assert (len(joined.set_bits) > 0) == (n_cities > 0)
+    assert dumps(joined) == dumps(one_by_one)
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
-def test_what_goes_wrong_when_a_tree_is_taken_stops_the_forest(n_threads):
-    taken = []
+def test_what_goes_wrong_when_a_tree_is_pruned_stops_the_forest(n_threads):
+    kept = []
 
-    def take(tree):
-        if len(taken) == 3:
+    def prune(tree):
+        if len(kept) == 3:
             raise RuntimeError("no room")
-        taken.append(tree)
+        kept.append(tree)
+        return tree
 
     with pytest.raises(RuntimeError, match="no room"):
-        grow_forest(take, 200, n_threads)
-    assert len(taken) == 3
+        grow_forest(200, n_threads, prune=prune)
+    assert len(kept) == 3

@@ -93,3 +93,16 @@ def test_recursion_over_categories_is_an_error():
     model = sp.DecisionTreeRegressor(categorical_features=[0]).fit([[0], [1], [2], [3]], [1.0, 5.0, 1.0, 5.0])
     with pytest.raises(InputError, match="brute"):
         model._compute_partial_dependence_recursion(np.array([[0.0]]), [0])
+
+
+@pytest.mark.parametrize(
+    "model", [sp.C45Classifier(max_depth=2), sp.ID3Classifier(numeric_split="threshold", max_depth=2)]
+)
+def test_scikit_learn_draws_binary_trees_of_other_algorithms(model):
+    X, y = load_iris(return_X_y=True)
+    model.fit(X, y)
+    assert sklearn.tree.export_text(model).startswith("|--- feature_")
+    assert "X" in sklearn.tree.export_graphviz(model).upper()
+    model.fit([["u"], ["v"], ["w"]] * 4, [0, 1, 2] * 4)
+    with pytest.raises(AttributeError, match=r"use spinney\.plot_tree"):
+        sklearn.tree.export_text(model)

@@ -5,6 +5,7 @@
 
 #include "data/code_starts.hpp"
 #include "split/numeric_search.hpp"
+#include "split/sorted_search.hpp"
 #include "tests/check.hpp"
 
 using namespace spinney;
@@ -77,7 +78,7 @@ void check_split(const BinSplit& found, Stat left, const BinSplit& expected, Sta
 }
 
 bool check_small(const Sample& sample, PackedScorer& scorer, const BinSplit& expected, Stat expected_left) {
-    using Small = SmallNodeSearch<Layout::packed>;
+    using Small = SmallNodeSearch;
     if (!Small::supports(sample.s) ||
         !Small::supports(sample.rows.size(), sample.s.weight_steps(&sample.total)))
         return false;
@@ -115,11 +116,105 @@ TEST(every_search_finds_the_first_of_the_best_splits) {
 TEST(a_missing_value_is_detected) {
     std::mt19937_64 g(2);
     Sample sample(g, 40, 200, 1);
-    SmallNodeSearch<Layout::packed> small;
+    SmallNodeSearch small;
     small.load(sample.rows, {sample.s.stats.data(), nullptr}, sample.s);
     CHECK(small.read(sample.rows, sample, 200));
     sample.codes[37] = 200;
     CHECK(!small.read(sample.rows, sample, 200));
+}
+
+namespace {
+
+/// The codes of one feature with n_classes classes, or values if it is 0.
+struct AnySample {
+    std::vector<std::uint8_t> codes;
+    std::vector<std::int32_t> classes;
+    std::vector<double> values, weights;
+    Target target;
+    Statistics s;
+    std::vector<Row> rows;
+    std::vector<Stat> total;
+
+    AnySample(std::mt19937_64& g, Size n, Size n_bins, int n_classes, double weight_unit) {
+        std::normal_distribution<double> z;
+        for (Size i = 0; i < n; ++i) {
+            codes.push_back(static_cast<std::uint8_t>(g() % n_bins));
+            classes.push_back(n_classes ? static_cast<std::int32_t>(g() % static_cast<Size>(n_classes)) : 0);
+            values.push_back(z(g));
+            weights.push_back(weight_unit * static_cast<double>(1 + g() % 3));
+            rows.push_back(static_cast<Row>(i));
+        }
+        target.n_rows = n;
+        target.n_outputs = 1;
+        target.task = n_classes ? Task::classification : Task::regression;
+        if (n_classes) {
+            target.classes = classes.data();
+            target.n_classes = {n_classes};
+        } else {
+            target.values = values.data();
+        }
+        target.weights = weights.data();
+        s = make_statistics(target, false, false, true);
+        total = sum_up_to(255);
+    }
+    std::uint8_t at(Row row) const { return codes[row]; }
+    RowStats stats() const { return {s.stats.data(), s.class_code.data()}; }
+
+    std::vector<Stat> sum_up_to(Code last) const {
+        std::vector<Stat> out(static_cast<Size>(s.width), 0);
+        for (const Row r : rows)
+            if (codes[r] <= last) {
+                if (s.layout == Layout::by_class)
+                    stats().add<Layout::by_class>(out.data(), r, s.row_width);
+                else
+                    stats().add<Layout::dense>(out.data(), r, s.row_width);
+            }
+        return out;
+    }
+};
+
+template <Layout L, class Criterion>
+int check_sorted(std::mt19937_64& g, int n_classes, double weight_unit) {
+    int n_checked = 0;
+    for (int round = 0; round < 400; ++round) {
+        const Size n = 1 + g() % (round % 4 == 0 ? 700 : 40), n_bins = 1 + g() % (round % 2 == 0 ? 255 : 6);
+        const AnySample sample(g, n, n_bins, n_classes, weight_unit);
+        CHECK(sample.s.layout == L);
+        Limits limits;
+        limits.min_weight = round % 7 == 0 ? 4 : 1;
+        using Scorer = SplitScorer<L, Criterion>;
+        Scorer scorer(sample.s, sample.total.data(), limits);
+        SortedNodeSearch<L> search(sample.s, Scorer::of_squares);
+        if (!search.supports(n, sample.s.weight_steps(sample.total.data()))) continue;
+        ++n_checked;
+        search.load(sample.rows, sample.stats(), sample.s);
+        CHECK(search.read(sample.rows, sample, 255));
+        const BinSplit found = search.search(scorer);
+        BinSplit expected;
+        for (Code code = 0; code + 1 < n_bins; ++code) {
+            const bool used = std::find(sample.codes.begin(), sample.codes.end(), code) != sample.codes.end();
+            const double quality = scorer(sample.sum_up_to(code).data());
+            if (used && quality > expected.quality) expected.set({quality, code});
+        }
+        CHECK_EQUAL(found.found(), expected.found());
+        if (!found.found()) continue;
+        CHECK_EQUAL(found.quality, expected.quality);
+        CHECK_EQUAL(found.last_left, expected.last_left);
+        std::vector<Stat> left(static_cast<Size>(sample.s.width));
+        search.left_of(left.data(), found.last_left);
+        CHECK(left == sample.sum_up_to(found.last_left));
+    }
+    return n_checked;
+}
+
+}  // namespace
+
+TEST(sorted_rows_give_the_first_of_the_best_splits) {
+    std::mt19937_64 g(6);
+    CHECK((check_sorted<Layout::by_class, OfClasses<Gini, Layout::by_class>>(g, 7, 1.0) == 400));
+    CHECK((check_sorted<Layout::by_class, OfClasses<Gini, Layout::by_class>>(g, 3, 0.3) > 250));
+    CHECK((check_sorted<Layout::by_class, OfClasses<Entropy, Layout::by_class>>(g, 4, 1.0) > 250));
+    CHECK((check_sorted<Layout::dense, SquaredError>(g, 0, 1.0) > 250));
 }
 
 TEST(random_thresholds_of_a_tile_have_the_sums_of_single_ones) {
@@ -129,15 +224,18 @@ TEST(random_thresholds_of_a_tile_have_the_sums_of_single_ones) {
         const Sample sample(g, n, 255, max_weight);
         Tile tile{0, n_features, std::vector<std::uint8_t>(n * n_features + kWideTileFeatures)};
         for (auto& code : tile.codes) code = static_cast<std::uint8_t>(g());
-        std::vector<RandomThreshold> thresholds;
+        std::vector<TileThreshold> thresholds;
         TileLanes::Bytes last_left{}, smallest, largest;
         for (std::uint32_t f = 0; f < n_features; f += 3) {
-            thresholds.push_back({f, static_cast<Code>(g() % 256), 0.0, 0});
+            thresholds.push_back({f, static_cast<Code>(g() % 256), 0.0, -1});
             last_left[f] = static_cast<std::uint8_t>(thresholds.back().last_left);
         }
-        TileLanes::left_sums(thresholds, tile, sample.rows, last_left, sample.s.stats.data(), max_weight);
+        std::vector<Stat> sums(thresholds.size());
+        TileLanes::left_sums(sums.data(), thresholds, tile, sample.rows, last_left, sample.s.stats.data(),
+                             max_weight);
         TileLanes::ranges(smallest, largest, tile, sample.rows);
-        for (const RandomThreshold& t : thresholds) {
+        for (Size i = 0; i < thresholds.size(); ++i) {
+            const TileThreshold& t = thresholds[i];
             Stat sum = 0;
             std::uint8_t low = 255, high = 0;
             for (Size r = 0; r < n; ++r) {
@@ -146,7 +244,7 @@ TEST(random_thresholds_of_a_tile_have_the_sums_of_single_ones) {
                 low = std::min(low, code);
                 high = std::max(high, code);
             }
-            CHECK_EQUAL(t.packed, sum);
+            CHECK_EQUAL(sums[i], sum);
             CHECK(smallest[t.column] == low && largest[t.column] == high);
         }
     }
@@ -168,10 +266,12 @@ TEST(random_thresholds_of_a_tile_have_the_sums_of_every_class) {
         for (auto& code : tile.codes) code = static_cast<std::uint8_t>(g());
         TileLanes::Bytes last_left{};
         for (Size f = 0; f < n_features; ++f) last_left[f] = static_cast<std::uint8_t>(g());
-        std::vector<Stat> sums(n_classes * kWideTileFeatures, 99);
+        std::vector<TileThreshold> thresholds;
+        for (std::uint32_t f = 0; f < n_features; ++f) thresholds.push_back({f, last_left[f], 0.0, -1});
+        std::vector<Stat> sums(n_classes * (n_features + kRegister), 99);
         std::vector<TileLanes::Bytes> counts(n_classes);
-        TileLanes::left_sums_by_class(sums, counts, tile, rows, last_left, {weights.data(), classes.data()},
-                                      max_weight);
+        TileLanes::left_sums_by_class(sums.data(), counts, thresholds, tile, rows, last_left,
+                                      {weights.data(), classes.data()}, max_weight);
         std::vector<Stat> expected(n_classes * n_features, 0);
         for (const Row r : rows)
             for (Size f = 0; f < n_features; ++f)
@@ -179,7 +279,8 @@ TEST(random_thresholds_of_a_tile_have_the_sums_of_every_class) {
                     expected[classes[r] * n_features + f] += weights[r];
         for (Size k = 0; k < n_classes; ++k)
             for (Size f = 0; f < n_features; ++f)
-                CHECK_EQUAL(sums[k * kWideTileFeatures + f], expected[k * n_features + f]);
+                CHECK_EQUAL(sums[(f / kRegister * n_classes + k) * kRegister + f % kRegister],
+                            expected[k * n_features + f]);
     }
 }
 

@@ -98,7 +98,7 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
         classes; weights are half as large) let members vote. "samme.r" (any number) and "real" (two classes)
         add the logarithms of member probabilities, "gentle" (two classes) the probabilities. "logit"
         (LogitBoost, Friedman, Hastie and Tibshirani 2000, any number) fits regressions to the working
-        response of the logistic loss.
+        response of the logistic loss. "SAMME" and "SAMME.R", as scikit-learn wrote them, are the same.
     ledger : bool or "full", default=False
         Record every round in `ledger_`; "full" is the same as True.
 
@@ -141,14 +141,16 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
     """
 
     _parameter_rules = RULES | {
-        "algorithm": (OneOf(*algorithms.NAMES),),
+        "algorithm": (OneOf(*algorithms.NAMES, "SAMME", "SAMME.R"),),
         "ledger": (OneOf(False, True, "full"),),
     }
     _single_attributes = ("estimators_", "estimator_weights_", "estimator_errors_", "classes_", "algorithm_")
     _state_attributes = ("classes_", "algorithm_", "ledger_")
     _transient_attributes = ("n_classes_", "_tables")
 
-    algorithm: Literal["samme", "discrete", "samme.r", "real", "gentle", "logit"] = "samme"
+    algorithm: Literal["samme", "discrete", "samme.r", "real", "gentle", "logit", "SAMME", "SAMME.R"] = (
+        "samme"
+    )
     ledger: bool | Literal["full"] = False
 
     classes_: NDArray[Any] = field(init=False)
@@ -169,7 +171,7 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
         seed = draw_seed(self.random_state)
         codes, classes = encode_labels(y, members.n_rows)
         weights, held_out = self._hold_out(sample_weight, members.n_rows, seed, codes)
-        algorithm = find_algorithm(self.algorithm, len(classes), self.learning_rate)
+        algorithm = find_algorithm(self.algorithm.lower(), len(classes), self.learning_rate)
         task = Task(classes[codes], codes, classes)
         member_task = _member_task(self._base_estimator(), algorithm, task)
         members.prepare(weights)
@@ -185,11 +187,11 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
             keeps_ledger=bool(self.ledger),
             keeps_scores=bool(self.ledger) or held_out is not None,
         )
-        return boosting, held_out, {"classes_": classes, "algorithm_": self.algorithm}
+        return boosting, held_out, {"classes_": classes, "algorithm_": self.algorithm.lower()}
 
     def _check_earlier_fit(self, X: Any, fitted: Mapping[str, Any]) -> None:
         super()._check_earlier_fit(X, fitted)
-        if self.algorithm != self.algorithm_ or not np.array_equal(fitted["classes_"], self.classes_):
+        if self.algorithm.lower() != self.algorithm_ or not np.array_equal(fitted["classes_"], self.classes_):
             raise InputError(
                 "warm_start=True cannot continue a fit with another algorithm or other classes",
                 fix="Fit with warm_start=False.",
@@ -289,6 +291,12 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
     def _decisions(self, scores: Floats) -> Floats:
         return scores if scores.ndim == 1 else scores - scores.mean(axis=1, keepdims=True)
 
+    def _decisive_scores(self, X: Any) -> Floats:
+        """Return the scores that decide on classes: those of a subclass's own ``decision_function``."""
+        owner = next(cls for cls in type(self).__mro__ if "decision_function" in vars(cls))
+        scores: Floats = self._scores(X) if owner is AdaBoostClassifier else self.decision_function(X)
+        return scores
+
     def _probabilities(self, scores: Floats) -> Floats:
         return algorithms.probabilities(scores, len(self.classes_))
 
@@ -306,7 +314,7 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
         ndarray of shape (n_rows,) or (n_rows, n_outputs)
             Class labels.
         """
-        return self._labels(self._scores(X))
+        return self._labels(self._decisive_scores(X))
 
     @available_if(has_one_output)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Floats:
@@ -339,7 +347,7 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
         ndarray of shape (n_rows, n_classes), or list of such arrays with several outputs
             1/(1 + exp(−2F)) for the second of two classes, or softmax of the scores.
         """
-        return self._probabilities(self._scores(X))
+        return self._probabilities(self._decisive_scores(X))
 
     @per_output(in_stages(side_by_side))
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:

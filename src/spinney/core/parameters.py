@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Protocol
 
 import joblib
@@ -153,17 +153,38 @@ class ArrayLike:
 
 
 NONE = OneOf(None)
+_NUMBER_OF_ROWS = Integer(0)
 FLAG = OneOf(True, False)
+
+
+_ABSENT = NotImplemented
+# Types whose values are compared with those of earlier fits, and the values that were found valid.
+_PLAIN_TYPES = frozenset({int, float, str, bool, type(None), type(_ABSENT)})
+_MAX_VALID = 4096
+_valid: dict[tuple[Any, ...], Mapping[str, tuple[Rule, ...]]] = {}
 
 
 def check_parameters(owner: str, given: Mapping[str, Any], rules: Mapping[str, tuple[Rule, ...]]) -> None:
     """Raise InvalidParameterError for the first parameter that no rule of its own allows.
 
+    Values of plain types that were valid before are looked up: a fit of a small table takes less time than
+    the rules of its parameters.
+
     >>> check_parameters("C45Classifier", {"max_depth": 3}, {"max_depth": (NONE, Integer(1))})
     """
-    for name, allowed in rules.items():
-        if name in given and not any(rule.allows(given[name]) for rule in allowed):
-            raise InvalidParameterError(name, given[name], ", or ".join(map(str, allowed)), owner)
+    values = [given.get(name, _ABSENT) for name in rules]
+    types = tuple(map(type, values))
+    plain = _PLAIN_TYPES.issuperset(types)
+    key = (id(rules), types, *values) if plain else ()
+    if _valid.get(key) is rules:  # which keeps the rules alive, so that no others have their id
+        return
+    for (name, allowed), value in zip(rules.items(), values, strict=True):
+        if value is not _ABSENT and not any(rule.allows(value) for rule in allowed):
+            raise InvalidParameterError(name, value, ", or ".join(map(str, allowed)), owner)
+    if plain:
+        if len(_valid) >= _MAX_VALID:
+            _valid.clear()
+        _valid[key] = rules
 
 
 def thread_count(n_jobs: int | None) -> int:
@@ -259,8 +280,13 @@ def draw_seed(random_state: Any) -> int:
             f"random_state is {show_value(random_state)}; it takes None, an integer from 0 to 2**64 - 1, "
             "a numpy RandomState or a numpy Generator."
         )
-    # Hashed, so that 1 and 2 are as different as any two seeds.
-    return int(np.random.SeedSequence(int(random_state)).generate_state(1, np.uint64)[0])
+    return _hash_seed(int(random_state))
+
+
+@lru_cache(maxsize=1024)
+def _hash_seed(seed: int) -> int:
+    """Hash a seed, so that 1 and 2 are as different as any two seeds."""
+    return int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
 
 
 def rows_or_share(value: float, n_rows: int) -> int:
@@ -269,7 +295,9 @@ def rows_or_share(value: float, n_rows: int) -> int:
     >>> rows_or_share(0.1, 25), rows_or_share(7, 25)
     (3, 7)
     """
-    return int(value) if Integer(0).allows(value) else math.ceil(value * n_rows)
+    if type(value) is int or _NUMBER_OF_ROWS.allows(value):
+        return int(value)
+    return math.ceil(value * n_rows)
 
 
 def features_to_try(max_features: int | float | str | None, n_features: int) -> int:

@@ -61,8 +61,10 @@ def float_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def to_native_floats(values: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> Floats:
     """Return numbers as aligned float32 or float64 in native byte order, copied only if necessary."""
-    with np.errstate(over="ignore"):  # what overflows becomes infinite, and is found as such
-        floats: Floats = values.astype(float_dtype(values.dtype), copy=not values.flags.aligned)
+    dtype, floats = values.dtype, values
+    if not (dtype.isnative and dtype.kind == "f" and dtype.itemsize in (4, 8) and values.flags.aligned):
+        with np.errstate(over="ignore"):  # what overflows becomes infinite, and is found as such
+            floats = values.astype(float_dtype(dtype), copy=not values.flags.aligned)
     if missing is not None and missing.any():
         floats = floats.copy() if np.may_share_memory(floats, values) else floats
         floats[missing] = np.nan

@@ -144,7 +144,10 @@ def encode_classes(y: NDArray[Any]) -> Labels:
     >>> encode_classes(np.array(["b", "a", "b"])).codes.ravel().tolist()
     [1, 0, 1]
     """
-    outputs = [_encode_one(column) for column in (y[:, None] if y.ndim == 1 else y).T]
+    if y.ndim == 1:
+        classes, codes = _encode_one(y)
+        return Labels(np.ascontiguousarray(codes, dtype=np.int32)[:, None], (classes,))
+    outputs = [_encode_one(column) for column in y.T]
     codes = np.stack([codes for _, codes in outputs], axis=1)
     return Labels(np.ascontiguousarray(codes, dtype=np.int32), tuple(classes for classes, _ in outputs))
 
@@ -192,6 +195,8 @@ def _encode_small_range(y: NDArray[Any], low: Any) -> tuple[NDArray[Any], NDArra
     """Encode by counting, many times faster than sorting a long y."""
     offsets = y.astype(np.int64) - int(low)
     present = np.bincount(offsets) > 0
+    if present.all():
+        return np.arange(int(low), int(low) + len(present)).astype(y.dtype), offsets
     code_of = np.cumsum(present) - 1
     classes = (np.flatnonzero(present) + int(low)).astype(y.dtype)
     return classes, code_of[offsets]

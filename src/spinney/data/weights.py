@@ -38,6 +38,8 @@ def check_weights(sample_weight: Any, n_rows: int) -> Floats | None:
         given = np.asarray(sample_weight)
         if given.dtype.kind == "c":  # the conversion would drop the imaginary parts
             raise InputError("Complex data not supported: sample_weight must hold real numbers.")
+        if given.dtype.kind in "mM":  # the conversion would give the days or nanoseconds since 1970
+            raise InputError("sample_weight must hold numbers, not dates or durations.")
         weights = np.asarray(given, dtype=np.float64)
     except InputError:
         raise

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import MetaEstimatorMixin, is_classifier, is_regressor
 from sklearn.model_selection import check_cv
-from sklearn.utils import Bunch, get_tags
+from sklearn.utils import Bunch
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import check_is_fitted
@@ -39,7 +39,7 @@ from spinney.ensembles.predictions import (
     split_columns,
 )
 from spinney.io import require
-from spinney.members.base_estimators import AnyEstimator, make_member
+from spinney.members.base_estimators import AnyEstimator, base_estimator_tags, make_member
 from spinney.members.tables import (
     check_classes,
     check_described,
@@ -351,7 +351,7 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         try:
-            inputs = [get_tags(reader).input_tags for reader in self._table_readers()]
+            inputs = [base_estimator_tags(reader).input_tags for reader in self._table_readers()]
         except (TypeError, ValueError, AttributeError):
             inputs = []  # fit raises the error for invalid estimators
         for kind in ("sparse", "allow_nan", "categorical", "string"):
@@ -361,7 +361,8 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
     def _learns_several_outputs(self) -> bool:
         """Return True if all members support several outputs."""
         try:
-            return all(get_tags(reader).target_tags.multi_output for reader in self._table_readers())
+            readers = self._table_readers()
+            return all(base_estimator_tags(reader).target_tags.multi_output for reader in readers)
         except (TypeError, ValueError, AttributeError):
             return False  # fit raises the error for invalid estimators
 

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin, is_classifier, is_regressor
-from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
@@ -40,7 +39,7 @@ from spinney.ensembles.predictions import (
 from spinney.io import require
 from spinney.linear import LogisticRegression
 from spinney.linear.base import LinearRegressor
-from spinney.members.base_estimators import AnyEstimator
+from spinney.members.base_estimators import AnyEstimator, base_estimator_tags
 from spinney.members.fitting import fit_member
 from spinney.members.tables import check_input, describe_input, take_rows
 
@@ -276,7 +275,7 @@ class _Stacking(TransformerMixin, _NamedEnsemble):  # type: ignore[misc]
 
     def _learns_several_outputs(self) -> bool:
         final = self._default_final(()) if self.final_estimator is None else self.final_estimator
-        return super()._learns_several_outputs() and bool(get_tags(final).target_tags.multi_output)
+        return super()._learns_several_outputs() and bool(base_estimator_tags(final).target_tags.multi_output)
 
     def _check_fitted(self) -> None:
         super()._check_fitted()

@@ -147,7 +147,7 @@ class RandomForestClassifier(ClassifierForest):
     estimator_ : DecisionTree or ObliqueTree estimator
         An unfitted tree with the parameters of the members.
     estimators_ : list of estimator
-        The trees as fitted estimators, made at every access.
+        The trees as fitted estimators, made at the first access.
     estimators_samples_ : list of ndarray
         Rows that each tree drew, ascending and with repetitions. They are drawn again at every access.
     ensemble_ : TreeEnsemble
@@ -264,7 +264,7 @@ class ExtraTreesClassifier(ClassifierForest):
     estimator_ : DecisionTree or ObliqueTree estimator
         An unfitted tree with the parameters of the members.
     estimators_ : list of estimator
-        The trees as fitted estimators, made at every access.
+        The trees as fitted estimators, made at the first access.
     estimators_samples_ : list of ndarray
         Rows that each tree drew, ascending and with repetitions. They are drawn again at every access.
     ensemble_ : TreeEnsemble
@@ -450,7 +450,7 @@ class RandomForestRegressor(CountsAs, RegressorForest):
     estimator_ : DecisionTree or ObliqueTree estimator
         An unfitted tree with the parameters of the members.
     estimators_ : list of estimator
-        The trees as fitted estimators, made at every access.
+        The trees as fitted estimators, made at the first access.
     estimators_samples_ : list of ndarray
         Rows that each tree drew, ascending and with repetitions. They are drawn again at every access.
     ensemble_ : TreeEnsemble
@@ -570,7 +570,7 @@ class ExtraTreesRegressor(RegressorForest):
     estimator_ : DecisionTree or ObliqueTree estimator
         An unfitted tree with the parameters of the members.
     estimators_ : list of estimator
-        The trees as fitted estimators, made at every access.
+        The trees as fitted estimators, made at the first access.
     estimators_samples_ : list of ndarray
         Rows that each tree drew, ascending and with repetitions. They are drawn again at every access.
     ensemble_ : TreeEnsemble

@@ -36,7 +36,7 @@ from spinney.inspect.explainable import Explainable
 from spinney.io import require
 from spinney.losses.criteria import CRITERIA
 from spinney.tree import pruning
-from spinney.tree.ensemble import EnsembleBuilder, TreeEnsemble
+from spinney.tree.ensemble import TreeEnsemble
 from spinney.tree.grower import Grower
 from spinney.tree.plan import GrowPlan
 from spinney.tree.predictor import Predictor, as_targets, split_classes
@@ -88,7 +88,7 @@ class BaseForest(
     _splitter: ClassVar[Literal["best", "random"]] = "best"
     _required_attributes: ClassVar[tuple[str, ...]] = ("ensemble_", "max_features_", "_samples")
     _state_attributes: ClassVar[tuple[str, ...]] = ("classes_", "oob_score_")
-    _transient_attributes: ClassVar[tuple[str, ...]] = ("n_classes_", "n_outputs_", "_predictor")
+    _transient_attributes: ClassVar[tuple[str, ...]] = ("n_classes_", "n_outputs_", "_predictor", "_members")
 
     # Parameters that not every forest has.
     class_weight: Any = None
@@ -100,6 +100,7 @@ class BaseForest(
     classes_: Any
     n_classes_: Any
     _predictor: Predictor
+    _members: list[BaseTree]
 
     # ---- fitting ----
 
@@ -213,22 +214,19 @@ class BaseForest(
         factors: Floats | None,
         balanced: bool,
     ) -> TreeEnsemble:
-        """Grow the trees of these numbers, and add each to the ensemble as soon as it is grown."""
-        builder = EnsembleBuilder(len(numbers))
+        """Grow the trees of these numbers."""
         title = f"{type(self).__name__}: growing trees"
         bar = ProgressBar(title, len(numbers), shown=self.verbose) if self.verbose else None
 
-        def add(tree: TreeArrays) -> None:
-            builder.add(pruning.cost_complexity(tree, self.ccp_alpha) if self.ccp_alpha > 0 else tree)
-            if bar is not None:
-                bar.update(builder.n_trees)
+        def prune(tree: TreeArrays) -> TreeArrays:
+            return pruning.cost_complexity(tree, self.ccp_alpha)
 
         with bar or nullcontext():
-            grower.grow_forest(
-                training.target(factors), plan, samples.sampler, samples.tree_seeds(numbers), add,
-                training.n_threads, balanced=balanced,
+            return grower.grow_forest(
+                training.target(factors), plan, samples.sampler, samples.tree_seeds(numbers),
+                training.n_threads, balanced=balanced, prune=prune if self.ccp_alpha > 0 else None,
+                progress=None if bar is None else bar.update,
             )  # fmt: skip
-        return builder.build()
 
     def _score_out_of_bag(
         self, ensemble: TreeEnsemble, training: TrainingSet, samples: BootstrapSamples
@@ -297,9 +295,11 @@ class BaseForest(
 
     @property
     def estimators_(self) -> list[BaseTree]:
-        """The members as fitted tree estimators, made at every access."""
+        """The members as fitted tree estimators, made at the first access."""
         check_is_fitted(self)
-        return [self._member(t, tree) for t, tree in enumerate(self.ensemble_.trees())]
+        if "_members" not in vars(self):
+            self._members = [self._member(t, tree) for t, tree in enumerate(self.ensemble_.trees())]
+        return self._members
 
     def _member(self, t: int, tree: TreeArrays) -> BaseTree:
         """Return tree number t as a fitted estimator."""
@@ -385,7 +385,7 @@ class BaseForest(
         total = np.zeros(self.n_features_in_)
         for tree in self.ensemble_.trees():
             total += tree.compute_feature_importances()
-        return total / total.sum() if total.any() else total
+        return total / total.sum() if total.sum() > 0 else total
 
     def permutation_importances(self, X: Any, y: Any, *, n_repeats: int = 1) -> Bunch:
         """Compute out-of-bag permutation importances (Breiman 2001).

@@ -175,11 +175,14 @@ class BoostingPass:
             self.settings,
             training.table.schema,
             training.statistics,
-            training.full_weights,
+            training.n_weighted,
             len(training.classes[0]) if training.classes else 0,
         )
         options = options.replace(n_threads=training.n_threads, seed=training.seed, first_round=self.n_done)
-        scores = start_scores(self.base_score, training.init_score, training.n_rows)
+        if training.blocks is not None and training.init_score is None and self.earlier is None:
+            scores = np.broadcast_to(self.base_score, (training.n_rows, training.n_scores))  # no memory
+        else:
+            scores = start_scores(self.base_score, training.init_score, training.n_rows)
         targets = np.ravel(training.targets, order="F")  # one output after the other
         scores = self._add_earlier(training.columns, scores)
         if training.blocks is not None:

@@ -198,15 +198,14 @@ def booster_options(
     params: Mapping[str, Any],
     schema: Schema,
     statistics: TargetStatistics | None,
-    weights: Floats,
+    n_rows: int,
     n_classes: int,
 ) -> core.BoostOptions:
     """Return the options of the core's booster for a table with the given schema and target statistics.
 
-    weights (n_rows,) is 0 for rows that are held out; n_classes is 0 in regression.
+    n_rows counts those with a weight above 0; n_classes is 0 in regression.
     """
     origin = np.arange(schema.n_features) if statistics is None else statistics.origin(schema.n_features)
-    n_rows = int(np.count_nonzero(weights))
     n_tried = features_to_try(params["max_features"], len(origin))
     monotone = None
     if params["monotonic_cst"] is not None:

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from spinney.base import ProbabilisticClassifier, parameters
 from spinney.core.arrays import Floats
+from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Integer, Kind, OneOf, Real, Rule
 from spinney.data.weights import apply_class_weights
 from spinney.io import require
@@ -34,7 +35,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
     "intercept_scaling": (Real(0.0, open_ends="("),),
     "class_weight": (NONE, OneOf("balanced"), Kind("a dict", dict)),
     "solver": (OneOf(*_SOLVERS),),
-    "max_iter": (Integer(1),),
+    "max_iter": (Integer(0),),
     "multi_class": (OneOf("multinomial", "ovr"),),
     **INPUT_RULES,
 }
@@ -61,6 +62,14 @@ class LogisticModel(ProbabilisticClassifier, LinearClassifier, persistent_name="
             return _Strength(0.0, 0.0)
         ratio = {"l1": 1.0, "l2": 0.0}.get(self.penalty, 0.0 if l1_ratio is None else float(l1_ratio))
         return _Strength(ratio / C, (1.0 - ratio) / C)
+
+    def _warn_of_ratio(self, name: str) -> None:
+        """Warn of a share of L1 that the penalty does not look at."""
+        warnings.warn(
+            f"The {name} parameter is only used when penalty is 'elasticnet'. Got (penalty={self.penalty}). "
+            "It is also used by penalty='auto', the default.",
+            stacklevel=4,
+        )
 
     def _weights(self, weights: Floats | None, y: Any) -> Floats | None:
         if self.class_weight is None:
@@ -149,7 +158,7 @@ class LogisticRegression(LogisticModel):
     C : float, default=1.0
         Inverse strength of the penalty; infinity is no penalty.
     l1_ratio : float in [0, 1] or None, default=0.0
-        Share of the L1 penalty; None is 0.
+        Share of the L1 penalty; None is 0, and an error if ``penalty`` is "elasticnet".
     dual : bool, default=False
         Accepted for compatibility; the primal problem is solved.
     tol : float, default=1e-4
@@ -253,6 +262,7 @@ class LogisticRegression(LogisticModel):
         self
             The fitted model.
         """
+        self._warn_of_unused()
         training, codes = self._read_labels(X, y, sample_weight)
         weights = self._weights(training.weights, y)
         classes: Any = training.classes
@@ -261,6 +271,15 @@ class LogisticRegression(LogisticModel):
         found = self._minimize(training.design, codes, weights, len(classes), strength, start)
         fitted = dict(zip(("coef_", "intercept_", "n_iter_"), found, strict=True))
         return self._set_fitted(**fitted, classes_=classes, **training.read_as)
+
+    def _warn_of_unused(self) -> None:
+        """Warn of parameters that have no effect."""
+        if self.penalty == "elasticnet" and self.l1_ratio is None:
+            raise InputError("penalty='elasticnet' needs an l1_ratio between 0 and 1; it is None.")
+        if self.penalty is None and self.C != 1.0:
+            warnings.warn("Setting penalty=None will ignore the C and l1_ratio parameters.", stacklevel=3)
+        elif self.penalty in ("l1", "l2") and self.l1_ratio not in (None, 0.0, {"l1": 1.0}.get(self.penalty)):
+            self._warn_of_ratio("l1_ratio")
 
     def _start(self, training: Training, n_classes: int) -> Floats | None:
         """Return the coefficients of the fit before, if they fit these data."""

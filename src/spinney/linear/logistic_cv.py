@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, ClassVar, Literal, Self
@@ -9,14 +10,16 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import check_scoring
+from sklearn.metrics import get_scorer, make_scorer
 from sklearn.model_selection import check_cv
+from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping, process_routing
 
 from spinney.base import parameters
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
-from spinney.core.parameters import FLAG, NONE, Integer, OneOf, Rule
+from spinney.core.parameters import FLAG, NONE, Integer, Rule
 from spinney.core.parameters import ArrayLike as ArrayRule
 from spinney.linear.base import Training
 from spinney.linear.design import Design
@@ -35,7 +38,7 @@ class LogisticRegressionCV(LogisticModel):
     Cs : int or array-like of shape (n_cs,), default=10
         Inverse strengths to try; an integer is so many from 1e-4 to 1e4 on a logarithmic scale.
     l1_ratios : array-like of shape (n_l1_ratios,) or None, default=None
-        Shares of the L1 penalty to try; None is 0.
+        Shares of the L1 penalty to try; None is 0, and an error if ``penalty`` is "elasticnet".
     fit_intercept : bool, default=True
         Fit an intercept, which is not penalized.
     cv : int, splitter, iterable or None, default=None
@@ -60,15 +63,18 @@ class LogisticRegressionCV(LogisticModel):
     verbose : int, default=0
         Accepted for compatibility.
     refit : bool, default=True
-        Fit the best pair to all rows; False averages the coefficients of the folds.
+        Fit the pair with the best mean score to all rows; False averages the best coefficients of each fold,
+        and the pairs that they belong to.
     intercept_scaling : float, default=1.0
         Accepted for compatibility; the intercept is not penalized.
     random_state : int, RandomState, Generator or None, default=None
         Accepted for compatibility; nothing is random.
     multi_class : {"multinomial", "ovr"}, default="multinomial"
         One softmax over all classes, or one binary problem per class.
-    use_legacy_attributes : False, default=False
-        Accepted for compatibility; ``C_``, ``scores_`` and others have scikit-learn's new shapes.
+    use_legacy_attributes : bool, default=False
+        Whether ``C_``, ``l1_ratio_``, ``scores_``, ``coefs_paths_`` and ``n_iter_`` have the shapes of
+        scikit-learn before 1.10: arrays with an entry per class, and dicts by class with axes for folds, Cs
+        and shares of L1.
     categorical : {"one-hot"} or None, default=None
         How to code categorical columns; None: they are an error.
     missing : {"mean"} or None, default=None
@@ -87,15 +93,15 @@ class LogisticRegressionCV(LogisticModel):
     scores_ : ndarray of shape (n_folds, n_l1_ratios, n_cs)
         Scores of the rows that each fold holds out.
     coefs_paths_ : ndarray of shape (n_folds, n_l1_ratios, n_cs, n_outputs, n_columns + 1)
-        Coefficients, the intercept last.
+        Coefficients, the intercept last; n_columns without an intercept.
     coef_ : ndarray of shape (1, n_columns) or (n_classes, n_columns)
         Coefficients.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
-    n_iter_ : ndarray
-        Iterations of the last fit.
+    n_iter_ : ndarray of shape (n_folds, n_l1_ratios, n_cs)
+        Iterations in each fold.
     coef_names_ : list of str
         Names of the columns that the coefficients belong to.
     schema_ : Schema
@@ -116,6 +122,8 @@ class LogisticRegressionCV(LogisticModel):
     100.0
     """
 
+    # Weights of `score` are the scorer's, not the estimator's own.
+    __metadata_request__score: ClassVar = {"sample_weight": UNUSED}
     _required_attributes: ClassVar[tuple[str, ...]] = (
         "C_",
         "l1_ratio_",
@@ -128,7 +136,7 @@ class LogisticRegressionCV(LogisticModel):
         "Cs": (Integer(1), ArrayRule()),
         "l1_ratios": (NONE, ArrayRule()),
         "refit": (FLAG,),
-        "use_legacy_attributes": (OneOf(False),),
+        "use_legacy_attributes": (FLAG,),
         **RULES,
     }
 
@@ -149,18 +157,18 @@ class LogisticRegressionCV(LogisticModel):
     intercept_scaling: float = 1.0
     random_state: Any = None
     multi_class: Literal["multinomial", "ovr"] = "multinomial"
-    use_legacy_attributes: Literal[False] = False
+    use_legacy_attributes: bool = False
     categorical: Literal["one-hot"] | None = None
     missing: Literal["mean"] | None = None
 
-    C_: float = field(init=False)
-    l1_ratio_: float = field(init=False)
+    C_: Any = field(init=False)
+    l1_ratio_: Any = field(init=False)
     Cs_: Floats = field(init=False)
     l1_ratios_: Floats = field(init=False)
-    scores_: Floats = field(init=False)
-    coefs_paths_: Floats = field(init=False)
+    scores_: Any = field(init=False)
+    coefs_paths_: Any = field(init=False)
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, **params: Any) -> Self:
         """Choose the strength of the penalty and fit the coefficients.
 
         Parameters
@@ -170,34 +178,127 @@ class LogisticRegressionCV(LogisticModel):
         y : array-like of shape (n_rows,)
             Class labels.
         sample_weight : array-like of shape (n_rows,), default=None
-            Row weights, also of the scores.
+            Row weights, also of the scores; with metadata routing only if the scorer requests them.
+        **params
+            Metadata of the splitter and the scorer, for example ``groups``; needs metadata routing.
 
         Returns
         -------
         self
             The fitted model.
         """
+        self._warn_of_unused()
         training, codes = self._read_labels(X, y, sample_weight)
         classes: Any = training.classes
         weights = self._weights(training.weights, y)
         Cs, ratios = self._grid()
+        split, score = self._route("fit", training.weights, params)
         splitter = check_cv(self.cv, codes, classifier=True)
-        folds = list(splitter.split(np.zeros((len(codes), 1)), codes))
-        paths = [self._fold(training, codes, weights, train, test, Cs, ratios) for train, test in folds]
-        scores = np.array([part[0] for part in paths])
-        coefs = np.array([part[1] for part in paths])
-        best_ratio, best = np.unravel_index(int(scores.mean(axis=0).argmax()), scores.shape[1:])
-        C, ratio = float(Cs[best]), float(ratios[best_ratio])
-        averaged = coefs[:, best_ratio, best].mean(axis=0)
-        found: Any = (averaged[:, :-1].copy(), averaged[:, -1].copy(), np.ones(1, np.int32))
+        scored = _FoldScorer(self._scorer(), np.array(classes.tolist()), self.multi_class, score)
+        folds = list(splitter.split(np.zeros((len(codes), 1)), codes, **split))
+        paths = [self._fold(training, codes, weights, fold, (Cs, ratios), scored) for fold in folds]
+        scores, coefs, n_iter = (np.array(part) for part in zip(*paths, strict=True))
+        C, ratio, averaged = self._choose(scores, coefs, Cs, ratios)
+        coef, intercept = averaged[:, :-1].copy(), averaged[:, -1].copy()
         if self.refit:
             strength = self._strength(C, ratio)
             found = self._minimize(training.design, codes, weights, len(classes), strength, averaged)
-        known = {"C_": C, "l1_ratio_": ratio, "Cs_": Cs, "l1_ratios_": ratios}
-        fitted = dict(zip(("coef_", "intercept_", "n_iter_"), found, strict=True))
+            coef, intercept = found[0], found[1]
+        if not self.fit_intercept:
+            coefs = coefs[..., :-1]
+        path = {"C_": C, "l1_ratio_": ratio, "scores_": scores, "coefs_paths_": coefs, "n_iter_": n_iter}
+        if self.use_legacy_attributes:
+            path = _legacy_attributes(path, classes, self.l1_ratios is not None)
         return self._set_fitted(
-            **fitted, **known, scores_=scores, coefs_paths_=coefs, classes_=classes, **training.read_as
+            coef_=coef,
+            intercept_=intercept,
+            classes_=classes,
+            Cs_=Cs,
+            l1_ratios_=ratios,
+            **path,
+            **training.read_as,
         )
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, **params: Any) -> float:
+        """Compute ``scoring`` of the predictions.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Rows to predict.
+        y : array-like of shape (n_rows,)
+            True labels.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Row weights.
+        **params
+            Metadata of the scorer; needs metadata routing.
+
+        Returns
+        -------
+        float
+            The score; the accuracy if ``scoring`` is None.
+        """
+        return float(self._scorer()(self, X, y, **self._route("score", sample_weight, params)[1]))
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return which metadata the splitter and the scorer request.
+
+        Returns
+        -------
+        MetadataRouter
+            The requests.
+        """
+        to_scorer = MethodMapping().add(caller="score", callee="score").add(caller="fit", callee="score")
+        router = MetadataRouter(owner=self).add_self_request(self)
+        router.add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
+        return router.add(scorer=self._scorer(), method_mapping=to_scorer)
+
+    def _scorer(self) -> Any:
+        return get_scorer("accuracy" if self.scoring is None else self.scoring)
+
+    def _route(
+        self, method: str, sample_weight: Any, params: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the metadata of the splitter and those of the scorer."""
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        if get_config()["enable_metadata_routing"]:
+            routed = process_routing(self, method, **weights, **params)
+            return dict(routed["splitter"]["split"]) if method == "fit" else {}, dict(
+                routed["scorer"]["score"]
+            )
+        if params:
+            raise InputError(
+                f"Passing {', '.join(sorted(params))} to LogisticRegressionCV.{method} is only supported if "
+                "enable_metadata_routing=True",
+                fix="Call sklearn.set_config(enable_metadata_routing=True).",
+            )
+        return {}, weights
+
+    def _warn_of_unused(self) -> None:
+        if self.penalty == "elasticnet" and self.l1_ratios is None:
+            raise InputError("penalty='elasticnet' needs l1_ratios between 0 and 1; they are None.")
+        if self.penalty in ("l1", "l2", None) and self.l1_ratios is not None:
+            self._warn_of_ratio("l1_ratios")
+
+    def _choose(
+        self, scores: Floats, coefs: Floats, Cs: Floats, ratios: Floats
+    ) -> tuple[float, float, Floats]:
+        """Return the chosen pair and the mean coefficients of the folds.
+
+        With ``refit`` the pair has the best mean score, otherwise it is the mean of the best of each fold.
+        """
+        flat = scores.reshape(len(scores), -1)
+        # Ties go to the smaller C, and then to the first share of L1, as in scikit-learn.
+        order = np.arange(flat.shape[1]).reshape(scores.shape[1:]).T.ravel()
+        if self.refit:
+            best = np.full(len(scores), order[flat.mean(axis=0)[order].argmax()])
+        else:
+            best = order[flat[:, order].argmax(axis=1)]
+        of_ratio, of_C = np.unravel_index(best, scores.shape[1:])
+        averaged = coefs[np.arange(len(scores)), of_ratio, of_C].mean(axis=0)
+        if self.refit:
+            return float(Cs[of_C[0]]), float(ratios[of_ratio[0]]), averaged
+        return float(Cs[of_C].mean()), float(ratios[of_ratio].mean()), averaged
 
     def _grid(self) -> tuple[Floats, Floats]:
         """Return the inverse strengths and shares of L1 to try."""
@@ -219,33 +320,87 @@ class LogisticRegressionCV(LogisticModel):
         training: Training,
         codes: NDArray[np.int32],
         weights: Floats | None,
-        train: NDArray[np.intp],
-        test: NDArray[np.intp],
-        Cs: Floats,
-        ratios: Floats,
-    ) -> tuple[Floats, Floats]:
-        """Return scores (n_l1_ratios, n_cs) and coefficients of one fold."""
-        classes: Any = training.classes
+        fold: tuple[NDArray[np.intp], NDArray[np.intp]],
+        grid: tuple[Floats, Floats],
+        scored: _FoldScorer,
+    ) -> tuple[Floats, Floats, NDArray[np.int32]]:
+        """Return scores (n_l1_ratios, n_cs), coefficients and iterations of one fold."""
+        (train, test), (Cs, ratios) = fold, grid
+        n_classes = len(scored.labels)
         rows = Design(training.design.values[train], training.design.n_threads)
         held = Design(training.design.values[test], training.design.n_threads)
         part = None if weights is None else weights[train]
-        n_outputs = 1 if len(classes) == 2 else len(classes)
+        n_outputs = 1 if n_classes == 2 else n_classes
         scores = np.empty((len(ratios), len(Cs)))
-        coefs = np.empty((len(ratios), len(Cs), n_outputs, training.design.n_columns + 1))
-        scorer = check_scoring(self, "accuracy" if self.scoring is None else self.scoring)
-        labels = np.array(classes.tolist())  # scorers refuse objects
-        truth = labels[codes[test]]
-        scored = {} if training.weights is None else {"sample_weight": training.weights[test]}
+        n_iter = np.empty(scores.shape, np.int32)
+        coefs = np.empty((*scores.shape, n_outputs, training.design.n_columns + 1))
         for i, ratio in enumerate(ratios.tolist()):
             start: Floats | None = None
             for c in np.argsort(Cs, kind="stable"):
                 strength = self._strength(float(Cs[c]), ratio)
-                coef, intercept, _ = self._minimize(rows, codes[train], part, len(classes), strength, start)
-                start = np.column_stack([coef, intercept])
-                coefs[i, c] = start
-                member = _Scored(labels, held.product(coef, intercept), self.multi_class)
-                scores[i, c] = scorer(member, test, truth, **scored)
-        return scores, coefs
+                found = self._minimize(rows, codes[train], part, n_classes, strength, start)
+                coefs[i, c] = start = np.column_stack(found[:2])
+                n_iter[i, c] = found[2].max()
+                scores[i, c] = scored(held.product(found[0], found[1]), codes, test)
+        return scores, coefs, n_iter
+
+
+def _legacy_attributes(path: Mapping[str, Any], classes: NDArray[Any], has_ratios: bool) -> dict[str, Any]:
+    """Return the attributes of the path in the shapes of scikit-learn before 1.10.
+
+    ``C_`` and ``l1_ratio_`` have one entry per class, ``scores_`` and ``coefs_paths_`` are dicts of arrays by
+    class (of two classes the second), whose axes are folds, Cs and, if they are given, shares of L1.
+    """
+    labels = (classes[1:] if len(classes) == 2 else classes).tolist()
+    scores = np.swapaxes(path["scores_"], 1, 2)
+    coefs = np.moveaxis(path["coefs_paths_"], (3, 0, 2, 1), (0, 1, 2, 3))
+    n_iter = np.swapaxes(path["n_iter_"], 1, 2)[None]
+    if not has_ratios:
+        scores, coefs, n_iter = scores[..., 0], coefs[:, :, :, 0], n_iter[..., 0]
+    return {
+        "C_": np.full(len(labels), path["C_"]),
+        "l1_ratio_": np.full(len(labels), path["l1_ratio_"]),
+        "scores_": {label: scores.copy() for label in labels},
+        "coefs_paths_": dict(zip(labels, np.ascontiguousarray(coefs), strict=True)),
+        "n_iter_": np.ascontiguousarray(n_iter),
+    }
+
+
+class _FoldScorer:
+    """A scorer of the rows that folds hold out, which may lack some of the classes."""
+
+    def __init__(
+        self, scorer: Any, labels: NDArray[Any], multi_class: str, metadata: Mapping[str, Any]
+    ) -> None:
+        self.labels, self.multi_class, self.metadata = labels, multi_class, metadata
+        self.scorer = _with_labels(scorer, labels)
+
+    def __call__(self, scores: Floats, codes: NDArray[np.int32], test: NDArray[np.intp]) -> float:
+        """Return the score of the rows ``test``, whose decision function is given."""
+        member = _Scored(self.labels, scores, self.multi_class)
+        n_rows = len(codes)
+        taken = {
+            name: np.asarray(value)[test] if np.shape(value)[:1] == (n_rows,) else value
+            for name, value in self.metadata.items()
+        }
+        return float(self.scorer(member, test, self.labels[codes[test]], **taken))
+
+
+def _with_labels(scorer: Any, labels: NDArray[Any]) -> Any:
+    """Return a scorer that knows all classes, if it is one of scikit-learn's whose metric asks for them."""
+    metric = getattr(scorer, "_score_func", None)
+    asked = inspect.signature(metric).parameters if metric is not None else {}
+    if "labels" not in asked:
+        return scorer
+    known: dict[str, Any] = {"labels": labels}
+    if len(labels) == 2 and "pos_label" in asked:
+        known["pos_label"] = labels[-1]
+    return make_scorer(
+        metric,
+        greater_is_better=scorer._sign == 1,  # noqa: SLF001
+        response_method=scorer._response_method,  # noqa: SLF001
+        **known | scorer._kwargs,  # noqa: SLF001
+    )
 
 
 class _Scored(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

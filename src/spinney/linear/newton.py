@@ -24,6 +24,8 @@ _WARM_ROWS = 8_000
 _FAST_DECREASE = 0.3
 _MAX_HALVINGS = 40
 _SUFFICIENT = 1e-4
+# A predicted decrease of this share of the objective is rounding, however small tol is.
+_ROUNDING = 1e-28
 
 
 @dataclass(frozen=True)
@@ -133,6 +135,7 @@ class NewtonSolver:
             moved = self._search(state, target, predicted)
             # Newton steps square the distance, so the ratio of two decreases tells the next one.
             ratio = predicted / last if self.loss.n_outputs == 1 and last < np.inf else np.inf
+            limit = max(limit, _ROUNDING * abs(state.objective))
             converged = predicted <= limit or predicted * ratio**2 <= 0.01 * limit
             slow, last = predicted > _FAST_DECREASE * last, predicted
             if moved is None:

@@ -6,6 +6,7 @@ import hashlib
 import inspect
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
@@ -20,6 +21,10 @@ from spinney.core.seeds import stream
 
 # scikit-learn's estimators accept no larger seed.
 _MAX_SEED = 2**31 - 1
+
+# Estimators whose tags the outermost call of `base_estimator_tags` has met. Ensembles ask for the tags of a
+# base estimator more than once, and that again for those of its own: exponential in the depth without.
+_TAGS: ContextVar[dict[int, tuple[Any, Tags]] | None] = ContextVar("_TAGS", default=None)
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,17 @@ def base_estimator_tags(estimator: Any) -> Tags:
     >>> base_estimator_tags(C45Classifier()).input_tags.allow_nan
     True
     """
-    return deepcopy(get_tags(estimator if AnyEstimator().allows(estimator) else BaseEstimator()))
+    known = _TAGS.get()
+    if known is None:
+        token = _TAGS.set({})
+        try:
+            return base_estimator_tags(estimator)
+        finally:
+            _TAGS.reset(token)
+    if id(estimator) not in known:
+        tags = get_tags(estimator if AnyEstimator().allows(estimator) else BaseEstimator())
+        known[id(estimator)] = (estimator, tags)
+    return deepcopy(known[id(estimator)][1])
 
 
 # Names that a subclass may define and still have every method of its base class.

@@ -147,6 +147,8 @@ def check_input(estimator: Any, X: Any) -> None:
     _check_sparse(X)
     if _is_dicts(X):
         return  # the members look the features up by name
+    if isinstance(X, Mapping):
+        count_rows(X)  # raises the error for an empty dict
     try:
         validate_data(estimator, X, skip_check_array=True, reset=False)
     except ValueError as error:

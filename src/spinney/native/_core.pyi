@@ -199,6 +199,29 @@ class GrownTree:
     n_features: Final[int]
     candidates: Final[Candidates]
 
+class GrownForest:
+    """Trees of a forest: the fields of `TreeEnsemble`, as read-only views that keep it alive."""
+
+    tree_begin: Final[_Int64s]
+    kind: Final[NDArray[np.uint8]]
+    feature: Final[_Int32s]
+    threshold: Final[_Floats]
+    missing: Final[NDArray[np.int8] | _Int32s]
+    value: Final[_Floats]
+    weight: Final[_Floats]
+    n_samples: Final[_Int32s | _Int64s]
+    impurity: Final[_Floats]
+    set_begin: Final[_Int64s]
+    set_bits: Final[_UInt64s]
+    branch_begin: Final[_Int64s]
+    branch_children: Final[_Int32s]
+    branch: Final[_Int32s]
+    term_begin: Final[_Int64s]
+    term_feature: Final[_Int32s]
+    term_coefficient: Final[_Floats]
+    term_fill: Final[_Floats]
+    n_features: Final[int]
+
 def join_trees(trees: list[GrownTree]) -> tuple[GrownTree, _Int64s]:
     """All nodes in the arrays of one tree, children numbered within their own; the first node of each."""
 
@@ -240,9 +263,10 @@ class Grower:
         tree_seeds: _UInt64s,
         factors: _Floats | None,
         balanced: bool,
-        take: Callable[[GrownTree], None],
+        take: Callable[[GrownTree], None] | None,
+        progress: Callable[[int], None] | None,
         n_threads: int,
-    ) -> None: ...
+    ) -> GrownForest: ...
     def order_rows(
         self,
         classes: _Int32s | None,

@@ -117,8 +117,14 @@ def flip_labels(
 
 
 def smear_values(values: Array, copies: RowCopies, noise: Array, rng: np.random.Generator) -> Array:
-    """Add normal noise to values (n_copies,) or (n_copies, n_outputs); noise: its deviation per output."""
-    return np.asarray(values + noise * copies.scatter(rng.normal(size=values.shape)))
+    """Add normal noise to values (n_copies,) or (n_copies, n_outputs); noise: its deviation per output.
+
+    Sums beyond the largest float64 are the largest.
+    """
+    with np.errstate(over="ignore"):
+        smeared = np.asarray(values + noise * copies.scatter(rng.normal(size=values.shape)))
+    largest = np.finfo(np.float64).max
+    return smeared if np.isfinite(smeared).all() else np.clip(smeared, -largest, largest)
 
 
 def _deviation(values: Array, weights: Array) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -140,6 +140,14 @@ class TreeEnsemble(Persistent):
         """
         nodes, tree_begin = core.join_trees(list(trees))
         return TreeEnsemble(**TreeArrays.from_grown(nodes).to_ensemble() | {"tree_begin": tree_begin})
+
+    @staticmethod
+    def from_forest(forest: core.GrownForest) -> TreeEnsemble:
+        """Take over the arrays of a forest that the core has grown, without copying them.
+
+        >>> TreeEnsemble.from_forest(grown_forest)  # doctest: +SKIP
+        """
+        return TreeEnsemble(**{field.name: getattr(forest, field.name) for field in fields(TreeEnsemble)})
 
     def extend(self, other: TreeEnsemble) -> TreeEnsemble:
         """Return the ensemble of these trees followed by those of another.

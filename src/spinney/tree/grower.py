@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from spinney.data.training_set import Target
 from spinney.native import core
+from spinney.tree.ensemble import EnsembleBuilder, TreeEnsemble
 from spinney.tree.plan import GrowPlan
 from spinney.tree.tree_arrays import TreeArrays
 
@@ -74,12 +75,16 @@ class Grower:
         plan: GrowPlan,
         sampler: core.BootstrapSampler,
         seeds: tuple[NDArray[np.uint64], NDArray[np.uint64]],
-        take: Callable[[TreeArrays], None],
         n_threads: int = 1,
         *,
         balanced: bool = False,
-    ) -> None:
+        prune: Callable[[TreeArrays], TreeArrays] | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> TreeEnsemble:
         """Grow one tree per pair of seeds, each on its own bootstrap sample and thread.
+
+        The trees are appended to one ensemble in the core, without a Python object per tree, unless they are
+        pruned.
 
         Parameters
         ----------
@@ -91,18 +96,34 @@ class Grower:
             Draws the bootstrap samples.
         seeds : tuple of two ndarray of shape (n_trees,)
             Seeds of the bootstrap samples and of the trees' own draws.
-        take : function of TreeArrays
-            Called with the trees in order, on any thread, while others are grown.
         n_threads : int, default=1
             Number of threads.
         balanced : bool, default=False
             Give all classes of a bootstrap sample the same weight.
+        prune : function of TreeArrays, or None, default=None
+            Called with the trees in order, on any thread, while others are grown; returns the tree to keep.
+        progress : function of int, or None, default=None
+            Called with the number of trees kept so far, on any thread.
+
+        Returns
+        -------
+        TreeEnsemble
+            The trees in the order of their seeds.
         """
         sample_seeds, tree_seeds = seeds
-        self._core.grow_forest(
+        builder = EnsembleBuilder(len(tree_seeds))
+
+        def keep_pruned(tree: core.GrownTree) -> None:
+            assert prune is not None
+            builder.add(prune(TreeArrays.from_grown(tree)))
+            if progress is not None:
+                progress(builder.n_trees)
+
+        grown = self._core.grow_forest(
             target.classes, target.n_classes, target.values, plan, sampler, sample_seeds, tree_seeds,
-            target.weights, balanced, lambda tree: take(TreeArrays.from_grown(tree)), n_threads,
+            target.weights, balanced, None if prune is None else keep_pruned, progress, n_threads,
         )  # fmt: skip
+        return TreeEnsemble.from_forest(grown) if prune is None else builder.build()
 
     def order_rows(
         self, target: Target, category_keys: Sequence[NDArray[np.uint64]], n_threads: int = 1

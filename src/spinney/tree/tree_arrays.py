@@ -94,8 +94,19 @@ class TreeArrays:
 
     @classmethod
     def from_grown(cls, grown: core.GrownTree) -> TreeArrays:
-        """Take over the arrays of a tree that the core has grown, without copying them."""
-        return cls(**{field.name: getattr(grown, field.name) for field in fields(cls)})
+        """Take over the arrays of a tree that the core has grown, without copying them.
+
+        Their types are right, so nothing is checked.
+        """
+        tree = cls.__new__(cls)
+        arrays = vars(tree)
+        for name in ARRAY_TYPES:
+            arrays[name] = _frozen(getattr(grown, name))
+        arrays["n_features"] = grown.n_features
+        leaf = arrays["is_leaf"] = _frozen(arrays["kind"] == LEAF)
+        arrays["feature"] = _frozen(np.where(leaf, np.int32(-2), arrays["feature"]))
+        arrays["threshold"] = _frozen(np.where(leaf, -2.0, arrays["threshold"]))
+        return tree
 
     def __post_init__(self) -> None:
         for name, (dtype,) in ARRAY_TYPES.items():
@@ -320,7 +331,8 @@ class TreeArrays:
         if np.any(self.n_children > 2):
             raise AttributeError(
                 f"This tree has nodes with more than two children, so it has no {name}; "
-                "read first_child and n_children, or tree.children(node)."
+                "read first_child and n_children, or tree.children(node). scikit-learn cannot draw it: "
+                "use spinney.plot_tree, spinney.export_text or spinney.export_graphviz."
             )
         return _frozen(np.where(self.is_leaf, -1, self.first_child + which).astype(np.intp))
 
@@ -364,8 +376,13 @@ class TreeArrays:
 
         The terms of an oblique split share its decrease in proportion to their absolute coefficients.
         """
-        total = self.weight * self.impurity
+        # Impurities near the largest float64 are multiplied by shares of the weight, which cannot overflow.
+        overflows = float(self.impurity.max()) > np.finfo(np.float64).max / max(float(self.weight[0]), 1.0)
+        unit = float(self.weight[0]) if overflows else 1.0
+        total = self.weight / unit * self.impurity
         decrease = np.where(self.is_leaf, 0.0, total - self.sum_over_children(total))
+        if overflows:  # impurities that are cut off differ by rounding only
+            decrease = np.maximum(decrease, 0.0)
         importances = np.zeros(self.n_features)
         single = self.feature >= 0
         np.add.at(importances, self.feature[single], decrease[single])
@@ -375,7 +392,7 @@ class TreeArrays:
             if size.sum() > 0:
                 np.add.at(importances, self.term_feature[terms], decrease[node] * size / size.sum())
         if self.weight[0] > 0:
-            importances /= self.weight[0]
+            importances /= self.weight[0] / unit
         if normalize and importances.sum() > 0:
             importances /= importances.sum()
         return importances

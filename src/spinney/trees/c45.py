@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from spinney.base import parameters
+from spinney.base import CountsAs, parameters
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, OneOf
 from spinney.data.training_set import TrainingSet
@@ -17,7 +17,7 @@ from spinney.trees.pruning import Decisions
 
 
 @parameters
-class C45Classifier(ClassifierTree):
+class C45Classifier(CountsAs, ClassifierTree):
     """C4.5 classifier.
 
     A node is split by the feature with the best gain ratio among those of at least average gain, or by the
@@ -143,6 +143,7 @@ class C45Classifier(ClassifierTree):
     4
     """
 
+    counts_as: ClassVar = ("sklearn.tree", "DecisionTreeClassifier")
     _parameter_rules = (
         RULES
         | NO_LEAF_LIMIT

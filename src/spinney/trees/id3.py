@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from spinney.base import parameters
+from spinney.base import CountsAs, parameters
 from spinney.core.parameters import OneOf, Real
 from spinney.data.columns import open_source
 from spinney.data.schema import Table, read_table
@@ -14,7 +14,7 @@ from spinney.trees.parameters import NO_LEAF_LIMIT, RULES, TreeParameters
 
 
 @parameters
-class ID3Classifier(ClassifierTree):
+class ID3Classifier(CountsAs, ClassifierTree):
     """ID3 classifier: multiway splits of discrete features by information gain.
 
     Every column is categorical: the distinct values of a numeric column are its categories, unless
@@ -128,6 +128,8 @@ class ID3Classifier(ClassifierTree):
     5
     """
 
+    counts_as: ClassVar = ("sklearn.tree", "DecisionTreeClassifier")
+    criterion = "entropy"  # the impurity of nodes, which scikit-learn's drawings name
     _parameter_rules = (
         RULES | NO_LEAF_LIMIT | {"epsilon": (Real(0.0),), "numeric_split": (OneOf("multiway", "threshold"),)}
     )

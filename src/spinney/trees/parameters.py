@@ -201,7 +201,7 @@ min_impurity_decrease, monotonic_cst, feature_costs, cost_rule, cost_omega, ledg
         TreeParameters
             The record.
         """
-        known = {field.name: params[field.name] for field in fields(cls) if field.name in params}
+        known = {name: params[name] for name in _FIELD_NAMES if name in params}
         return cls(**known | fixed)
 
     def plan(self, training: TrainingSet) -> GrowPlan:
@@ -263,6 +263,9 @@ min_impurity_decrease, monotonic_cst, feature_costs, cost_rule, cost_omega, ledg
         if self.missing != "fractional" or not training.table.schema.has_missing:
             return -np.inf
         return LEAST_GAIN * impurity_scale(CRITERIA[self.criterion], training.y, training.weights)
+
+
+_FIELD_NAMES = tuple(field.name for field in fields(TreeParameters))
 
 
 def limit(value: int | None) -> int:
