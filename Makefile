@@ -120,14 +120,17 @@ REQUIREMENTS := $(BIN)/python -c '$(LISTS)'
 # --no-compile: bytecode is written when a module is first imported, most are never.
 PIP := $(BIN)/python -m pip install -q --no-compile
 
-$(VENV)/.build: pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.build: pyproject.toml | $(BIN)/python
 	mkdir -p build
 	$(REQUIREMENTS) build > build/build.txt
 	$(PIP) -r build/build.txt
 	touch $@
 
-$(VENV)/.run: $(VENV)/.build
+$(VENV)/.run: pyproject.toml | $(BIN)/python
+	mkdir -p build
 	$(REQUIREMENTS) package demo > build/run.txt
 	$(PIP) -r build/run.txt
 	touch $@
@@ -155,7 +158,7 @@ $(VENV)/.exports: $(VENV)/.build
 	touch $@
 
 # The dependencies are installed while the core compiles.
-build: $(VENV)/.build
+build: $(BIN)/python
 	$(MAKE) -j2 core $(VENV)/.run
 
 # The core for this processor only; build-all compiles it for every vector level, as wheels need it.

@@ -28,13 +28,20 @@ endif()
 # Compiled once for all levels, as spinney_common. All levels may share a domain: a process loads one of them.
 add_objects(spinney_bindings "" ${binding_sources})
 target_compile_definitions(spinney_bindings PRIVATE SPINNEY_NO_VECTORS)
+set_target_properties(spinney_bindings PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+compile_together(blocks "register_(blocks|ranking)" ${binding_sources})
+compile_together(boost "register_(boost|grow|tree)" ${binding_sources})
+compile_together(store "register_(matrix|store)" ${binding_sources})
+compile_together(explain "register_(explain|stumps)" ${binding_sources})
+compile_together(predict "register_(core|predict)" ${binding_sources})
+if(NOT MSVC AND NOT SPINNEY_SANITIZE)  # they convert arguments; the loops that take time are in the kernels
+  target_compile_options(spinney_bindings PRIVATE -O1 -finline-small-functions)
+endif()
 list(TRANSFORM levels PREPEND kernels_ OUTPUT_VARIABLE kernels)
 foreach(objects spinney_bindings spinney_common ${kernels})
   target_link_libraries(${objects} PRIVATE ${nanobind})
   target_compile_definitions(${objects} PRIVATE NB_DOMAIN=spinney)
 endforeach()
-precompile(spinney_bindings <nanobind/nanobind.h> <nanobind/ndarray.h> <nanobind/stl/optional.h> <nanobind/stl/string.h>
-           <nanobind/stl/vector.h>)
 
 foreach(level ${levels})
   # Kernels first: where both define an inline function, the linker keeps the first, which is this level's.

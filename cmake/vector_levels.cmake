@@ -48,10 +48,13 @@ endfunction()
 add_objects(spinney_common "" ${common_sources})
 target_compile_definitions(spinney_common PRIVATE SPINNEY_NO_VECTORS)
 
-# Small files with the same headers are compiled as one, because reading the headers takes longer than the rest.
-set(linear_sources ${kernel_sources})
-list(FILTER linear_sources INCLUDE REGEX "native/linear/")
-set_source_files_properties(${linear_sources} PROPERTIES UNITY_GROUP linear)
+# Files with the same headers are compiled as one, because reading the headers takes longer than the rest: those of `sources` whose path
+# matches `pattern`.
+function(compile_together group pattern)
+  list(FILTER ARGN INCLUDE REGEX ${pattern})
+  set_source_files_properties(${ARGN} PROPERTIES UNITY_GROUP ${group})
+endfunction()
+compile_together(linear "native/linear/" ${kernel_sources})
 
 foreach(level ${levels})
   add_objects(kernels_${level} "${flags_${level}}" ${kernel_sources})

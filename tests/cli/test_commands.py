@@ -162,7 +162,9 @@ def test_report_pages(run, churn, model):
 
 def test_compare_writes_a_leaderboard_and_the_best_model(run, churn):
     done = run("compare", churn, "-t", "churn", "-l", "cart", "-l", "naive-bayes", "--cv", 3, "--repeats", 1,
-               "-o", "best")  # fmt: skip
+               "-o", "best", "--report", "board.html")  # fmt: skip
+    page = Path("board.html").read_text(encoding="utf-8")
+    assert "spinney compare" in page and "naive-bayes" in page
     assert done.code == 0 and {row["learner"] for row in done.rows} >= {"cart", "naive-bayes"}
     assert float(done.rows[0]["roc_auc"]) >= float(done.rows[1]["roc_auc"])
     assert inspect_file("best").metadata["learner"] == done.rows[0]["learner"]

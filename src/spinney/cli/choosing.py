@@ -10,6 +10,7 @@ import click
 from spinney.cli.failures import OptionError
 from spinney.cli.fitting import learner_option, make_estimator, metric_option, set_option
 from spinney.cli.options import (
+    command_line,
     complete_learner,
     data_argument,
     default_path,
@@ -39,6 +40,7 @@ from spinney.cli.text_values import parse_pairs, parse_seconds, parse_value, sho
 @click.option("--no-ensemble", is_flag=True, help="Leave out the ensemble of the best.")
 @metric_option
 @click.option("-o", "--output", "path", metavar="FILE", help="Fit the best to all rows and save it.")
+@click.option("--report", "report_path", metavar="FILE", help="Write the leaderboard as a page (HTML).")
 @task_options
 @reading_options
 @run_options
@@ -52,6 +54,7 @@ def compare(
     no_ensemble: bool,
     metric: str | None,
     path: str | None,
+    report_path: str | None,
     seed: int,
     n_jobs: int | None,
     as_json: bool,
@@ -64,6 +67,8 @@ def compare(
     spinney compare churn.csv --target churn --time 60s
     spinney compare churn.csv -t churn -l c4.5 -l gradient-boosting -o best.spinney
     """
+    from spinney import report as report_of
+    from spinney.cli.explaining import save_page
     from spinney.core.errors import InputError
     from spinney.model_selection import compare as compare_learners
     from spinney.model_selection.learners import find_learner
@@ -101,24 +106,29 @@ def compare(
         from spinney.cli.tables import leaderboard
 
         shown = list(leaderboard(found, output.console.width))
-    document = {
-        "task": found.task,
-        "metric": found.metrics[0].name,
-        "best": found.best.name,
-        "entries": records,
-        "skipped": found.skipped,
-        "n_rows": found.n_rows,
-        "n_rows_used": found.n_rows_used,
-        "n_folds": found.n_folds,
-        "seconds": found.seconds,
-        "model": path,
-    }
+    if report_path is not None:
+        save_page(report_of(found, command=command_line()), report_path, output)
     if path is not None:
         model = found.fit(training.X, training.y, sample_weight=training.weights, n_jobs=n_jobs)
         shown.append(_save(model, training, path, found.best.name, seed, found.best.score))
     elif shown:
         shown.append(f"[dim]next: spinney fit {data} -t {training.target} -l {_single(found)}[/]")
-    output.result(document, records, *shown)
+    output.result(_document(found) | {"model": path, "report": report_path}, records, *shown)
+
+
+def _document(found: Any) -> dict[str, Any]:
+    """Return a comparison for ``--json``."""
+    return {
+        "task": found.task,
+        "metric": found.metrics[0].name,
+        "best": found.best.name,
+        "entries": found.to_records(),
+        "skipped": found.skipped,
+        "n_rows": found.n_rows,
+        "n_rows_used": found.n_rows_used,
+        "n_folds": found.n_folds,
+        "seconds": found.seconds,
+    }
 
 
 def _single(found: Any) -> str:

@@ -328,7 +328,12 @@ def write_report(
 
     if train is not None:
         more |= {"X_train": as_frame(train[0]), "y_train": train[1]}
-    place = make_report(model, as_frame(rows[0]), rows[1], **more).save(path)
+    return save_page(make_report(model, as_frame(rows[0]), rows[1], **more), path, output)
+
+
+def save_page(page: Any, path: str, output: Output) -> int:
+    """Write a report to a file, show how to open it, and return its size."""
+    place: Path = page.save(path)
     if output.interactive:
         from rich.text import Text
 

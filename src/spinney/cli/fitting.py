@@ -23,7 +23,7 @@ from spinney.cli.options import (
     task_options,
 )
 from spinney.cli.output import Output
-from spinney.cli.text_values import parse_pairs, parse_value, show_bytes, show_seconds
+from spinney.cli.text_values import count_of, parse_pairs, parse_value, show_bytes, show_seconds
 
 _MAX_ROWS_OF_FOLDS = 10_000
 """More rows are scored by one hold-out set unless folds are asked for."""
@@ -254,7 +254,7 @@ def _finish(
                 f"[bold]{type(model).__name__}[/], {scores[1]}:",
                 indented(scores_table(records, titles)),
             ]
-        trees = f", {summary.n_trees:,} trees" if summary.n_trees else ""
+        trees = f", {count_of(summary.n_trees, 'tree')}" if summary.n_trees else ""
         shown.append(
             Text.assemble(
                 "saved ", (path, "bold green"), f"  {show_bytes(summary.n_bytes)}{trees}, "
@@ -262,7 +262,7 @@ def _finish(
             )
         )  # fmt: skip
         shown.append(
-            Text(f"next: spinney predict {path} NEW_DATA   spinney explain {path} DATA --row 0", "dim")
+            Text(f"next: spinney predict {path} NEW_DATA\n      spinney explain {path} DATA --row 0", "dim")
         )
     document = {
         "model": path,

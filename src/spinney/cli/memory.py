@@ -47,7 +47,8 @@ def check_size(what: str, n_bytes: int, limit: int) -> None:
         raise FileError(
             f"{what} has {show_bytes(n_bytes)}; reading it takes about {show_bytes(needed)} of memory, and "
             f"{show_bytes(limit)} may be used",
-            fix="Read a part of it by --rows 1000000, leave columns out of the file, or raise --max-memory.",
+            fix="Read a part of it by --rows 1000000, leave columns out of the file, or raise --max-memory; "
+            "in Python, spinney.data.BinnedDataset reads it in blocks and boosting learns from all rows.",
         )
 
 

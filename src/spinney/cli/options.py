@@ -237,9 +237,11 @@ def _show_data(data: TrainingData, output: Output, recognised: bool) -> None:
         output.show(*data_table(data, recognised))
     left_out = [one.name for one in data.features if one.kind == "identifier"]
     if left_out:
-        names = ", ".join(left_out[:5])
+        names = ", ".join(left_out[:5]) + (f" and {len(left_out) - 5} more" if len(left_out) > 5 else "")
+        verbs = ("differs", "is") if len(left_out) == 1 else ("differ", "are")
         output.warn(
-            f"{names} differ in nearly every row and are left out; --type {left_out[0]}=categorical uses it."
+            f"{names} {verbs[0]} in nearly every row and {verbs[1]} left out; "
+            f"--type {left_out[0]}=categorical uses it."
         )
 
 

@@ -14,7 +14,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from spinney.cli.text_values import show_score, show_seconds
+from spinney.cli.text_values import count_of, show_score, show_seconds, show_value
 
 if TYPE_CHECKING:
     from spinney.cli.options import TrainingData
@@ -62,7 +62,9 @@ def data_table(data: TrainingData, recognised: bool) -> Iterator[RenderableType]
     """Yield what was read: rows, columns and their kinds, and the target."""
     file = data.file
     head = Text.assemble(
-        (file.name, "bold"), f"  {file.format} · {file.n_rows:,} rows · {len(data.features)} feature columns"
+        (file.name, "bold"),
+        f"  {file.format} · {count_of(file.n_rows, 'row')} · "
+        f"{count_of(len(data.features), 'feature column')}",
     )
     yield head
     table = make_table("column", "kind", "missing", "values", numbers=("missing",))
@@ -137,8 +139,8 @@ def leaderboard(found: Comparison, width: int = 100) -> Iterator[RenderableType]
     of_all = "" if found.n_rows_used == found.n_rows else f" of {found.n_rows:,}"
     yield Text(
         f"{metric.title}, {direction}; {found.n_rows_used:,}{of_all} rows, {found.n_folds} folds, "
-        f"{show_seconds(found.seconds)}. ±: 95 % interval; p: paired test against the first; both corrected "
-        "for overlapping folds. Dim: significantly worse.",
+        f"{show_seconds(found.seconds)}. ±: 95\u00a0% interval; p: paired test against the first; both "
+        "corrected for overlapping folds. Dim: significantly worse.",
         "dim",
     )
     yield from _notes(found)
@@ -185,7 +187,8 @@ def contributions_table(
     for at in order[:n_shown]:
         size = float(contributions[at])
         color = "green" if size >= 0 else "magenta"
-        table.add_row(Text(names[at]), Text(str(values[at])), f"{size:+.4f}", bar(abs(size) / largest, color))
+        shown = Text(show_value(values[at]))
+        table.add_row(Text(names[at]), shown, f"{size:+.4f}", bar(abs(size) / largest, color))
     if len(order) > n_shown:
         rest = float(np.sum(np.asarray(contributions)[order[n_shown:]]))
         table.add_row(f"{len(order) - n_shown} others", "", f"{rest:+.4f}", "", style="dim")

@@ -92,6 +92,28 @@ def show_seconds(seconds: float) -> str:
     return f"{int(seconds // 60)}:{int(seconds % 60):02d} min"
 
 
+def count_of(n: int, noun: str) -> str:
+    """Return a number of things.
+
+    >>> count_of(1, "tree"), count_of(1200, "tree")
+    ('1 tree', '1,200 trees')
+    """
+    return f"{n:,} {noun}" + ("" if n == 1 else "s")
+
+
+def show_value(value: Any) -> str:
+    """Return a value of a table as text: whole numbers without a decimal point, others shortly.
+
+    >>> show_value(49.0), show_value(0.123456789), show_value("pro"), show_value(float("nan"))
+    ('49', '0.123457', 'pro', 'missing')
+    """
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "missing"
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else f"{value:.6g}"
+    return str(value)
+
+
 def show_score(value: float) -> str:
     """Return a score as text with four significant digits, or four decimals for values up to 1.
 

@@ -15,9 +15,11 @@ from spinney.members.fitting import fit_member
 from spinney.model_selection.folds import split_once
 from spinney.model_selection.problem import Problem, seeded_copy
 
-_PILOT_ROWS = 1_000
-_ALWAYS_FEASIBLE = 4_000
-"""Tables with fewer rows are used as a whole: a pilot would cost more than it saves."""
+_PILOT_ROWS = 500
+_SHARE_OF_PILOT = 0.05
+"""Share of the time that a second pilot may take."""
+_ALWAYS_FEASIBLE = 1_000
+"""Tables with fewer rows are used as a whole."""
 _N_FITS = 6.0
 """Fits of the quick learners that the budget should allow: five folds, and the final fit."""
 _PILOT_LEARNERS = 3
@@ -59,19 +61,24 @@ class Budget:
 def rows_within(problem: Problem, candidates: Sequence[Any], budget: Budget, n_jobs: int | None) -> Problem:
     """Return the problem, or a sample of its rows if the first learners would not fit the budget.
 
-    The time of a fit is extrapolated from two fits to few rows.
+    The time of a fit is extrapolated from a fit to few rows, and from a second one to more rows where the
+    first leaves it open.
     """
     if budget.seconds == float("inf") or problem.n_rows <= _ALWAYS_FEASIBLE:
         return problem
-    sizes = (_PILOT_ROWS, 4 * _PILOT_ROWS)
+    estimators = [estimator for _, _, estimator in candidates[:_PILOT_LEARNERS]]
+    times = [_time_fit(problem, estimator, _PILOT_ROWS, n_jobs) for estimator in estimators]
+    if _N_FITS * sum(times) * problem.n_rows / _PILOT_ROWS <= budget.left:
+        return problem
     slopes, constants = 0.0, 0.0
-    for _, _, estimator in candidates[:_PILOT_LEARNERS]:
-        times = [_time_fit(problem, estimator, n, n_jobs) for n in sizes if n <= problem.n_rows]
-        if len(times) < 2 or budget.left < budget.seconds * 0.7:
-            break
-        slope = max(times[1] - times[0], 0.1 * times[1]) / (sizes[1] - sizes[0])
+    n_more = min(4 * _PILOT_ROWS, problem.n_rows)
+    for estimator, seconds in zip(estimators, times, strict=True):
+        slope = seconds / _PILOT_ROWS
+        if seconds * n_more / _PILOT_ROWS < budget.seconds * _SHARE_OF_PILOT:
+            more = _time_fit(problem, estimator, n_more, n_jobs)
+            slope = max(more - seconds, 0.1 * more) / (n_more - _PILOT_ROWS)
         slopes += slope
-        constants += max(times[0] - slope * sizes[0], 0.0)
+        constants += max(seconds - slope * _PILOT_ROWS, 0.0)
     affordable = (budget.left / _N_FITS - constants) / slopes if slopes else float("inf")
     n_rows = int(min(max(affordable, _ALWAYS_FEASIBLE), problem.n_rows))
     return problem if n_rows >= 0.9 * problem.n_rows else _sample(problem, n_rows)

@@ -137,11 +137,12 @@ def _feature_names(model: Any, rows: EvaluationRows) -> list[str]:
 
 
 def _gain(model: Any, names: Sequence[str]) -> Floats | None:
-    if not hasattr(model, "feature_importances_"):
+    try:  # hasattr would compute them a second time
+        if hasattr(model, "tree_sum"):
+            return feature_importances(model, "gain").values
+        values = np.asarray(model.feature_importances_, np.float64)
+    except AttributeError:
         return None
-    if hasattr(model, "tree_sum"):
-        return feature_importances(model, "gain").values
-    values = np.asarray(model.feature_importances_, np.float64)
     return values if values.shape == (len(names),) else None
 
 
