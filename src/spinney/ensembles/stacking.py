@@ -315,8 +315,8 @@ class StackingClassifier(ClassifierMixin, _Stacking):  # type: ignore[misc]
     ----------
     estimators : list of (str, estimator) pairs or None, default=None
         The members by name; "drop" leaves one out. None is gradient boosting, a random
-        forest, extra-trees and a linear model, all at their defaults; only the forests if y has several
-        columns.
+        forest, extra-trees, a linear model, up to 10,000 rows an SVM, and naive Bayes, all at their defaults;
+        only the forests if y has several columns.
     final_estimator : classifier or None, default=None
         The level-two learner. None is a product of the members' probabilities with learned exponents,
         :class:`spinney.ensembles.LogarithmicPoolClassifier`; or :class:`~spinney.LogisticRegression` if a
@@ -432,7 +432,7 @@ class StackingRegressor(RegressorMixin, _Stacking):  # type: ignore[misc]
     ----------
     estimators : list of (str, estimator) pairs or None, default=None
         The members by name; "drop" leaves one out. None is gradient boosting, a random
-        forest, extra-trees and a linear model, all at their defaults.
+        forest, extra-trees, a linear model, and up to 10,000 rows an SVM, all at their defaults.
     final_estimator : regressor or None, default=None
         The level-two learner. None is least squares with non-negative weights (Breiman, 1996),
         :class:`spinney.ensembles.LeastSquaresRegressor`.
