@@ -1,5 +1,6 @@
 // Registers the kernels of naive Bayes, discriminant analysis, online learners and support vector machines.
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
 
 #include <optional>
 
@@ -100,6 +101,19 @@ spinney::CategoryRows category_rows(const Block<std::int32_t>& codes, const Vect
     return {codes.data(), codes.shape(0), codes.shape(1), offset.data(), n_classes};
 }
 
+template <class Integer>
+auto integer_codes(const Block<Integer>& x, int n_threads) {
+    require(x.shape(0) > 0, "there must be a row");
+    NewArray<std::int32_t> codes({x.shape(0), x.shape(1)});
+    NewArray<Integer> highest({x.shape(1)});
+    Integer lowest = 0;
+    run_interruptible([&](Interrupt& interrupt) {
+        spinney::integer_codes(codes.data, highest.data, &lowest, x.data(), x.shape(0), x.shape(1), n_threads,
+                               interrupt);
+    });
+    return std::tuple(codes.array, highest.array, lowest);
+}
+
 auto category_counts(const Block<std::int32_t>& codes, const Vector<std::int64_t>& offset,
                      const Vector<std::int32_t>& classes, Size n_classes, const Weights& weights,
                      int n_threads) {
@@ -144,6 +158,10 @@ void register_moments(nb::module_& m) {
     m.def("gaussian_log_likelihood", &gaussian_log_likelihood, nb::arg("x"), nb::arg("mean"),
           nb::arg("log_scale"), nb::arg("precision"), nb::arg("n_threads"),
           "Return the sum over known features of log_scale - precision (x - mean)^2 (n_rows, n_classes).");
+    constexpr const char* text =
+        "Return integers as codes, the highest of each column and the lowest of all.";
+    m.def("integer_codes", &integer_codes<std::int64_t>, nb::arg("x"), nb::arg("n_threads"), text);
+    m.def("integer_codes", &integer_codes<std::int32_t>, nb::arg("x"), nb::arg("n_threads"), text);
     m.def("category_counts", &category_counts, nb::arg("codes"), nb::arg("offset"), nb::arg("classes"),
           nb::arg("n_classes"), nb::arg("weights").none(), nb::arg("n_threads"),
           "Return the weight of each category and class (n_categories, n_classes).");

@@ -16,6 +16,7 @@
 #include "linear/dual_descent.hpp"
 #include "linear/products.hpp"
 #include "linear/row_losses.hpp"
+#include "linear/sparse_products.hpp"
 
 using spinney::Interrupt;
 using spinney::MatrixView;
@@ -186,6 +187,62 @@ auto cholesky_solve(const Matrix& matrix, const Matrix& right) {
     return std::pair(out.array, pivot);
 }
 
+/// View CSR arrays, which are checked once: kernels trust them.
+spinney::RowView checked_rows(const SparseRows& rows, Size n_columns) {
+    const auto& [data, indices, indptr] = rows;
+    require(indptr.size() > 0 && indices.size() == data.size() && indptr.data()[0] == 0,
+            "the sparse rows are not valid");
+    const Size n_rows = indptr.size() - 1;
+    for (Size i = 0; i < n_rows; ++i) require(indptr.data()[i] <= indptr.data()[i + 1], "rows overlap");
+    require(static_cast<Size>(indptr.data()[n_rows]) <= data.size(), "the sparse rows are not valid");
+    const auto limit = static_cast<std::int32_t>(std::min<Size>(n_columns, INT32_MAX));
+    std::int32_t outside = 0;  // without a branch, so that the loop is vectorised
+    for (Size k = 0; k < indices.size(); ++k)
+        outside |= static_cast<std::int32_t>(indices.data()[k] >= limit) | (indices.data()[k] < 0);
+    require(outside == 0, "a column is out of range");
+    return {data.data(), indices.data(), indptr.data(), n_rows, n_columns};
+}
+
+/// A sparse matrix and the products that solvers need.
+class SparseMatrix {
+  public:
+    SparseMatrix(const SparseRows& rows, Size n_columns)
+        : rows_(rows), view_(checked_rows(rows_, n_columns)) {}
+
+    auto product(const Vector& coefficients, double intercept, int n_threads) const {
+        require(coefficients.size() == view_.n_columns, "one coefficient per column");
+        NewArray<double> out({view_.n_rows});
+        run_interruptible([&](Interrupt& interrupt) {
+            spinney::sparse_product(out.data, view_, coefficients.data(), intercept, n_threads, interrupt);
+        });
+        return out.array;
+    }
+
+    auto cross(const Vector& factors, bool squares, int n_threads) const {
+        require(factors.size() == view_.n_rows, "one factor per row");
+        NewArray<double> out({view_.n_columns + 1});
+        run_interruptible([&](Interrupt& interrupt) {
+            spinney::sparse_cross(out.data, view_, factors.data(), squares, n_threads, interrupt);
+        });
+        return out.array;
+    }
+
+    auto curvature_product(const Vector& curvatures, const Vector& direction, int n_threads) const {
+        require(curvatures.size() == view_.n_rows, "one curvature per row");
+        require(direction.size() == view_.n_columns + 1, "one entry per column, and one more");
+        NewArray<double> out({view_.n_columns + 1}), scores({view_.n_rows});
+        run_interruptible([&](Interrupt& interrupt) {
+            spinney::sparse_curvature_product(out.data, scores.data, view_, direction.data(),
+                                              curvatures.data(), n_threads, interrupt);
+        });
+        return std::pair(out.array, scores.array);
+    }
+
+  private:
+    SparseRows rows_;
+    spinney::RowView view_;
+};
+
 auto dual_descent(const std::optional<Matrix>& dense, const std::optional<SparseRows>& rows, Size n_columns,
                   const Vector& y, const Vector& low, const Vector& high, const Vector& diagonal,
                   double epsilon, double bias, double tolerance, Size max_sweeps, std::uint64_t seed) {
@@ -195,17 +252,8 @@ auto dual_descent(const std::optional<Matrix>& dense, const std::optional<Sparse
         require(dense->shape(0) == y.size() && dense->shape(1) == n_columns, "one row per target");
         x.values = dense->data();
     } else {
-        const auto& [data, indices, indptr] = *rows;
-        require(indptr.size() == y.size() + 1 && indices.size() == data.size() && indptr.data()[0] == 0 &&
-                    static_cast<Size>(indptr.data()[y.size()]) <= data.size(),
-                "the sparse rows are not valid");
-        for (Size i = 0; i < y.size(); ++i) require(indptr.data()[i] <= indptr.data()[i + 1], "rows overlap");
-        for (Size k = 0; k < indices.size(); ++k)
-            require(indices.data()[k] >= 0 && static_cast<Size>(indices.data()[k]) < n_columns,
-                    "a column is out of range");
-        x.values = data.data();
-        x.columns = indices.data();
-        x.indptr = indptr.data();
+        x = checked_rows(*rows, n_columns);
+        require(x.n_rows == y.size(), "one row per target");
     }
     require(low.size() == y.size() && high.size() == y.size() && diagonal.size() == y.size(),
             "bounds must have one entry per row");
@@ -238,6 +286,15 @@ void register_linear(nb::module_& m) {
     m.def("coordinate_descent", &coordinate_descent, nb::arg("gram"), nb::arg("linear"), nb::arg("l1"),
           nb::arg("l2"), nb::arg("start"), nb::arg("tolerances"), nb::arg("max_sweeps"), nb::arg("positive"),
           "Return the coefficients and sweeps of a path of quadratic problems with L1 penalties.");
+    nb::class_<SparseMatrix>(m, "SparseMatrix", "A matrix in CSR form, and its products.")
+        .def(nb::init<const SparseRows&, Size>(), nb::arg("rows"), nb::arg("n_columns"))
+        .def("product", &SparseMatrix::product, nb::arg("coefficients"), nb::arg("intercept"),
+             nb::arg("n_threads"), "Return X @ coefficients + intercept.")
+        .def("cross", &SparseMatrix::cross, nb::arg("factors"), nb::arg("squares"), nb::arg("n_threads"),
+             "Return the sums of factors times (x, 1), or times (x**2, 1).")
+        .def("curvature_product", &SparseMatrix::curvature_product, nb::arg("curvatures"),
+             nb::arg("direction"), nb::arg("n_threads"),
+             "Return (X, 1).T @ (curvatures * scores) and the scores (X, 1) @ direction.");
     m.def("dual_descent", &dual_descent, nb::arg("dense").none(), nb::arg("rows").none(),
           nb::arg("n_columns"), nb::arg("y"), nb::arg("low"), nb::arg("high"), nb::arg("diagonal"),
           nb::arg("epsilon"), nb::arg("bias"), nb::arg("tolerance"), nb::arg("max_sweeps"), nb::arg("seed"),

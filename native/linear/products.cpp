@@ -133,6 +133,20 @@ void matrix_product(double* out, const MatrixView& x, const double* w, const dou
     });
 }
 
+namespace {
+
+/// Add the weighted squares of a row's leave-one-out errors for n alphas, whole registers of them.
+void add_squares(double* __restrict sums, const double* __restrict leverages,
+                 const double* __restrict predictions, Size n, double base, double weight, double target) {
+    for (Size a = 0; a < n; ++a) {
+        const double left = 1.0 - (base + weight * leverages[a]);
+        const double error = (target - predictions[a]) / (left < 1e-12 ? 1e-12 : left);
+        sums[a] += weight * error * error;
+    }
+}
+
+}  // namespace
+
 void leave_one_out(double* sums, double* out, const MatrixView& x, const RidgePath& path, int n_threads,
                    Interrupt& interrupt) {
     const Size p = x.n_columns, width = padded(p), n_alphas = path.n_alphas, n_targets = path.n_targets;
@@ -151,10 +165,10 @@ void leave_one_out(double* sums, double* out, const MatrixView& x, const RidgePa
     const Size n_left = (n_alphas + kRegister - 1) / kRegister * kRegister;
     const Size n_right = (n_scores + kRegister - 1) / kRegister * kRegister;
     const RowChunks chunks(x.n_rows, 2 * width + 2 * wide, n_scores);
-    std::vector<std::vector<double>> parts(chunks.n_tasks, std::vector<double>(n_scores, 0.0));
+    std::vector<std::vector<double>> parts(chunks.n_tasks, std::vector<double>(std::max(n_scores, n_left)));
     chunks.for_each(n_threads, interrupt, [&](Size task, Size begin, Size n) {
         thread_local std::vector<double> packed, projected, leverages, predictions;
-        packed.assign(chunks.chunk * p, 0.0);
+        packed.resize(chunks.chunk * p);
         projected.assign(chunks.chunk * width, 0.0);
         leverages.assign(chunks.chunk * wide, 0.0);
         predictions.assign(chunks.chunk * wide, 0.0);
@@ -166,6 +180,11 @@ void leave_one_out(double* sums, double* out, const MatrixView& x, const RidgePa
         for (Size r = 0; r < n; ++r) {
             const Size row = begin + r;
             const double weight = path.weights ? path.weights[row] : 1.0;
+            if (n_targets == 1 && !out) {
+                add_squares(parts[task].data(), leverages.data() + r * wide, predictions.data() + r * wide,
+                            n_left, path.base ? path.base[row] : 0.0, weight, path.targets[row]);
+                continue;
+            }
             for (Size a = 0; a < n_alphas; ++a) {
                 const double leverage = (path.base ? path.base[row] : 0.0) + weight * leverages[r * wide + a];
                 const double rest = std::max(1.0 - leverage, 1e-12);
@@ -180,7 +199,7 @@ void leave_one_out(double* sums, double* out, const MatrixView& x, const RidgePa
         }
     });
     add_tasks(parts);
-    std::copy(parts[0].begin(), parts[0].end(), sums);
+    std::copy_n(parts[0].begin(), n_scores, sums);
 }
 
 }  // namespace spinney

@@ -137,6 +137,66 @@ ClassSums class_sums(const LabeledRows& rows, double above, int n_threads, Inter
     return std::move(parts[0]);
 }
 
+template <class Integer>
+void integer_codes(std::int32_t* codes, Integer* highest, Integer* lowest, const Integer* x, Size n_rows,
+                   Size n_features, int n_threads, Interrupt& interrupt) {
+    const Chunks chunks(n_rows, 1);
+    std::vector<std::vector<Integer>> highs(chunks.size(), std::vector<Integer>(n_features));
+    std::vector<Integer> lows(chunks.size());
+    Pool::shared().parallel_for(
+        n_threads, chunks.size(),
+        [&](Size c, int) {
+            Integer* __restrict high = highs[c].data();
+            Integer low = 0;
+            for (Size r = chunks[c].begin; r < chunks[c].end; ++r) {
+                const Integer* __restrict from = x + r * n_features;
+                std::int32_t* __restrict to = codes + r * n_features;
+                for (Size j = 0; j < n_features; ++j) {
+                    to[j] = static_cast<std::int32_t>(from[j]);
+                    high[j] = std::max(high[j], from[j]);
+                    low = std::min(low, from[j]);
+                }
+            }
+            lows[c] = low;
+        },
+        &interrupt);
+    *lowest = *std::min_element(lows.begin(), lows.end());
+    std::copy(highs[0].begin(), highs[0].end(), highest);
+    for (const auto& high : highs)
+        for (Size j = 0; j < n_features; ++j) highest[j] = std::max(highest[j], high[j]);
+}
+
+template void integer_codes(std::int32_t*, std::int64_t*, std::int64_t*, const std::int64_t*, Size, Size, int,
+                            Interrupt&);
+template void integer_codes(std::int32_t*, std::int32_t*, std::int32_t*, const std::int32_t*, Size, Size, int,
+                            Interrupt&);
+
+namespace {
+
+/// Count the categories of a chunk of rows without weights; codes that no category has count in a last cell.
+void count_rows(std::vector<double>& out, const CategoryRows& rows, const std::int32_t* classes,
+                Range range) {
+    const Size n_classes = rows.n_classes;
+    std::vector<std::uint32_t> counts(out.size() + n_classes);
+    std::vector<std::uint64_t> begin(rows.n_features), size(rows.n_features);
+    for (Size j = 0; j < rows.n_features; ++j) {
+        begin[j] = static_cast<std::uint64_t>(rows.offset[j]);
+        size[j] = static_cast<std::uint64_t>(rows.offset[j + 1] - rows.offset[j]);
+    }
+    const std::uint64_t none = out.size() / n_classes;
+    for (Size r = range.begin; r < range.end; ++r) {
+        const std::int32_t* codes = rows.codes + r * rows.n_features;
+        std::uint32_t* to = counts.data() + classes[r];
+        for (Size j = 0; j < rows.n_features; ++j) {
+            const auto code = static_cast<std::uint64_t>(codes[j]);  // −1 is a large number
+            ++to[(code < size[j] ? begin[j] + code : none) * n_classes];
+        }
+    }
+    for (Size i = 0; i < out.size(); ++i) out[i] = counts[i];
+}
+
+}  // namespace
+
 void category_counts(std::span<double> out, const CategoryRows& rows, const std::int32_t* classes,
                      const double* weights, int n_threads, Interrupt& interrupt) {
     const Chunks chunks(rows.n_rows, out.size());
@@ -145,10 +205,11 @@ void category_counts(std::span<double> out, const CategoryRows& rows, const std:
         n_threads, chunks.size(),
         [&](Size c, int) {
             std::vector<double> part(out.size());
-            for (Size r = chunks[c].begin; r < chunks[c].end; ++r) {
+            if (!weights) count_rows(part, rows, classes, chunks[c]);
+            for (Size r = chunks[c].begin; weights && r < chunks[c].end; ++r) {
                 const std::int32_t* codes = rows.codes + r * rows.n_features;
                 double* to = part.data() + classes[r];
-                const double w = weights ? weights[r] : 1.0;
+                const double w = weights[r];
                 for (Size j = 0; j < rows.n_features; ++j)
                     if (rows.has(j, codes[j]))
                         to[static_cast<Size>(rows.offset[j] + codes[j]) * rows.n_classes] += w;

@@ -66,6 +66,12 @@ struct CategoryRows {
     }
 };
 
+/// Copy integers as category codes, with the highest of each column and the lowest of all.
+/// codes, x (n_rows, n_features); highest (n_features,)
+template <class Integer>
+void integer_codes(std::int32_t* codes, Integer* highest, Integer* lowest, const Integer* x, Size n_rows,
+                   Size n_features, int n_threads, Interrupt& interrupt);
+
 /// Weight of each category and class.  out (n_categories, n_classes)
 void category_counts(std::span<double> out, const CategoryRows& rows, const std::int32_t* classes,
                      const double* weights, int n_threads, Interrupt& interrupt);

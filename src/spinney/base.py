@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any, ClassVar, Literal, Self, TypeVar, dataclass_transform
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,8 +22,10 @@ from spinney.core.fitted_rules import broken_rule
 from spinney.core.parameter_help import LINK, with_help
 from spinney.core.parameter_names import suggest_parameter
 from spinney.core.parameters import Rule, check_parameters, thread_count
-from spinney.data.matrix import Matrix, read_matrix, read_training_matrix
-from spinney.data.schema import Schema, Table, pack_schema, unpack_schema
+from spinney.data.coding import ColumnCoding, learn_coding
+from spinney.data.matrix import Matrix, coded_matrix, read_matrix, read_training_matrix
+from spinney.data.schema import Schema, Table, pack_schema, read_table, unpack_schema
+from spinney.data.weights import check_weights
 from spinney.io import Persistent, require
 
 T = TypeVar("T")
@@ -257,36 +260,81 @@ class MatrixEstimator(Estimator, persistent_name=""):
     """Base class of estimators that take a numeric matrix.
 
     It reads tables of numbers, keeps ``n_features_in_`` and ``feature_names_in_``, and sets scikit-learn's
-    tags for the inputs that `_allow_sparse` and `_allow_nan` declare.
+    tags for the inputs that `_allow_sparse` and `_allow_nan` declare. A subclass with the parameters
+    ``categorical`` and ``missing`` reads any table, if they are set: it is coded as ``coding_`` tells.
     """
 
     _required_attributes: ClassVar[tuple[str, ...]] = ("n_features_in_",)
-    _state_attributes: ClassVar[tuple[str, ...]] = ("feature_names_in_",)
+    _state_attributes: ClassVar[tuple[str, ...]] = ("feature_names_in_", "schema_", "coding_")
     _allow_sparse: ClassVar[bool] = True
     _allow_nan: ClassVar[bool] = False
 
     n_features_in_: int
+    schema_: Schema
+    coding_: ColumnCoding | None = None
 
-    def _read_training_matrix(self, X: Any) -> tuple[Matrix, dict[str, Any]]:
+    @property
+    def _input_options(self) -> tuple[Any, Any]:
+        """The parameters ``categorical`` and ``missing``."""
+        return getattr(self, "categorical", None), getattr(self, "missing", None)
+
+    @property
+    def _n_columns(self) -> int:
+        """Number of columns of the matrix, which has several for a categorical feature."""
+        return self.n_features_in_ if self.coding_ is None else self.coding_.n_columns
+
+    def _read_training_matrix(self, X: Any, sample_weight: Any = None) -> tuple[Matrix, dict[str, Any]]:
         """Read X of a fit; return it with the attributes that describe its columns."""
-        name = type(self).__name__
-        return read_training_matrix(name, X, allow_sparse=self._allow_sparse, allow_nan=self._allow_nan)
+        name, options = type(self).__name__, self._input_options
+        if options == (None, None) or sparse.issparse(X):
+            allowed = {"allow_sparse": self._allow_sparse, "allow_nan": self._allow_nan}
+            return read_training_matrix(name, X, **allowed, has_options=hasattr(self, "categorical"))
+        table = read_table(X)
+        coding = learn_coding(table, check_weights(sample_weight, table.n_rows), *options, name)
+        described = {**describe_features(table.schema), "schema_": table.schema, "coding_": coding}
+        return coded_matrix(coding, table, name, self._allow_sparse), described
 
     def _read_matrix(self, X: Any) -> Matrix:
         """Read new data, whose columns must be those of the fit."""
         check_is_fitted(self)
-        return read_matrix(self, X, reset=False, allow_sparse=self._allow_sparse, allow_nan=self._allow_nan)
+        name, coding = type(self).__name__, self.coding_
+        if coding is None:
+            allowed = {"allow_sparse": self._allow_sparse, "allow_nan": self._allow_nan}
+            return read_matrix(self, X, reset=False, **allowed, has_options=hasattr(self, "categorical"))
+        # Where missing values are an error, an unseen category is one, too.
+        table = self.schema_.read(X, "error" if self._input_options[1] is None else "missing", name)
+        return coded_matrix(coding, table, name, self._allow_sparse)
+
+    def _described(self) -> dict[str, Any]:
+        """Return the attributes that describe the columns of the fit, for another one by batches."""
+        names = ("n_features_in_", "feature_names_in_", "schema_", "coding_")
+        return {name: vars(self).get(name) for name in names}
+
+    def _get_state(self) -> dict[str, Any]:
+        state = super()._get_state()
+        return {**state, "fitted": pack_schema(state["fitted"])}
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        super()._set_state({**state, "fitted": unpack_schema(state.get("fitted"))})
 
     def _check_fitted(self) -> None:
         width, names = self.n_features_in_, vars(self).get("feature_names_in_")
         require(type(width) is int and width >= 1, "the number of features is not valid")
         valid = names is None or (isinstance(names, np.ndarray) and names.shape == (width,))
         require(valid, "there is not one name per feature")
+        coding = self.coding_
+        require(coding is None or type(coding) is ColumnCoding, "the coding of the columns is not valid")
+        if coding is not None:
+            require("schema_" in vars(self), "there is a coding, but no schema")
+            coding.check_schema(self.schema_)
+            require(self.schema_.n_features == width, "the schema has another number of features")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        categorical, missing = self._input_options
         tags.input_tags.sparse = self._allow_sparse
-        tags.input_tags.allow_nan = self._allow_nan
+        tags.input_tags.allow_nan = self._allow_nan or missing is not None
+        tags.input_tags.categorical = tags.input_tags.string = categorical is not None
         return tags
 
 

@@ -138,3 +138,56 @@ def test_a_file_whose_parts_do_not_agree_is_refused(monkeypatch):
     monkeypatch.undo()
     with pytest.raises(ValueError, match="per class and feature"):
         loads(data)
+
+
+# ---- bins of numbers ----
+
+
+def binned_table(n=300):
+    rng = np.random.default_rng(0)
+    number, kind = rng.normal(size=n), rng.choice(["a", "b", "c"], n)
+    y = (number > 0.2) ^ (kind == "a")
+    table = pd.DataFrame({"number": number, "kind": kind, "few": rng.integers(0, 3, n).astype(float)})
+    table.loc[::10, "number"] = np.nan
+    return table, y.astype(int), rng.integers(1, 4, n).astype(float)
+
+
+def test_numbers_in_bins_of_equal_weight_are_categories():
+    table, y, weights = binned_table()
+    model = sp.CategoricalNB(max_bins=5).fit(table, y, weights)
+    edges = model.bin_edges_
+    assert [len(one) for one in edges] == [4, 0, 2] and edges[2].tolist() == [0.5, 1.5]
+    known = table["number"].notna().to_numpy()
+    shares = np.bincount(np.searchsorted(edges[0], table["number"][known]), weights[known])
+    assert_allclose(shares / weights[known].sum(), 0.2, atol=0.02)
+    coded = table.assign(
+        number=np.where(known, np.searchsorted(edges[0], table["number"]), np.nan), few=table["few"]
+    )
+    plain = sp.CategoricalNB().fit(coded, y, weights)
+    assert_allclose(model.predict_proba(table), plain.predict_proba(coded), rtol=1e-12)
+    assert_allclose(loads(dumps(model)).predict_proba(table), model.predict_proba(table), rtol=0)
+    repeated = np.repeat(np.arange(len(y)), weights.astype(int))
+    twice = sp.CategoricalNB(max_bins=5).fit(table.iloc[repeated], y[repeated])
+    assert_allclose(twice.predict_proba(table), model.predict_proba(table), rtol=1e-10)
+
+
+def test_batches_keep_the_bins_of_the_first():
+    table, y, _ = binned_table()
+    model = sp.CategoricalNB(max_bins=4).partial_fit(table[:100], y[:100], classes=[0, 1])
+    edges = [one.tolist() for one in model.bin_edges_]
+    model.partial_fit(table[100:], y[100:])
+    assert [one.tolist() for one in model.bin_edges_] == edges and model.class_count_.sum() == len(y)
+    assert model.predict_proba(pd.DataFrame({"number": [99.0], "kind": ["z"], "few": [7.0]})).sum() == 1.0
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.uint8, np.int16, np.uint64])
+def test_integers_of_any_width_are_codes(dtype):
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 5, (3000, 4)), rng.integers(0, 3, 3000)
+    expected = sp.CategoricalNB().fit(X.astype(float), y)
+    model = sp.CategoricalNB(n_jobs=2).fit(X.astype(dtype), y)
+    for a, b in zip(model.category_count_, expected.category_count_, strict=True):
+        assert_array_equal(a, b)
+    assert_allclose(model.predict_proba(X.astype(dtype)), expected.predict_proba(X.astype(float)))
+    with pytest.raises(ValueError, match=r"Negative values.*column 1, row 2"):
+        sp.CategoricalNB().fit(np.array([[0, 0], [0, 1], [0, -1]]), [0, 1, 1])

@@ -248,6 +248,18 @@ def test_unexpected_errors_say_so(run, churn, monkeypatch):
     assert "Traceback" in run("--debug", "fit", churn, "-t", "churn").err
 
 
+def test_ctrl_c_within_an_import_is_an_interruption(run, churn, monkeypatch):
+    def interrupted(*_):
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as error:
+            raise SystemError("initialization failed") from error
+
+    monkeypatch.setattr("spinney.cli.fitting.make_estimator", interrupted)
+    done = run("fit", churn, "-t", "churn")
+    assert done.code == 130 and "Interrupted" in done.err
+
+
 def test_optional_packages_are_named(run, model, monkeypatch):
     import builtins
 

@@ -12,6 +12,8 @@ from sklearn.svm import LinearSVC
 
 import spinney as sp
 from contracts.learners import mixed_data
+from spinney.ensembles.default_members import MAX_SVM_ROWS, default_members
+from spinney.io import dumps, loads
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(240, 4))
@@ -122,12 +124,13 @@ def mixed_rows(n=90):
 @pytest.mark.parametrize("name", ["EnsembleSelection", "Stacking"])
 def test_without_a_list_members_of_different_kinds_are_combined(name):
     table, y = mixed_rows()
-    kinds = {"boosting", "random_forest", "extra_trees", "linear"}
+    kinds = {"boosting", "random_forest", "extra_trees", "linear", "svm"}
     regressor = getattr(sp, f"{name}Regressor")(cv=2, random_state=0)
     assert set(regressor.named_estimators) == kinds and regressor.get_params()["estimators"] is None
     regressor.fit(table, y)
     assert set(regressor.named_estimators_) <= kinds and regressor.score(table, y) > 0.8
     classifier = getattr(sp, f"{name}Classifier")(cv=2, random_state=0).fit(table, y > 1)
+    kinds.add("bayes")
     assert set(classifier.named_estimators_) <= kinds and classifier.score(table, y > 1) > 0.9
     again = getattr(sp, f"{name}Classifier")(cv=2, random_state=0).fit(table, y > 1)
     assert_array_equal(classifier.predict_proba(table), again.predict_proba(table))
@@ -151,3 +154,23 @@ def test_voting_and_fitted_members_have_no_default_list():
     for model in (sp.VotingRegressor(), sp.EnsembleSelectionRegressor(cv="prefit")):
         with pytest.raises(ValueError, match="non-empty list"):
             model.fit(table, y)
+
+
+def test_default_members_depend_on_the_table():
+    def names(**given):
+        return {name for name, _ in default_members("classification", **given)}
+
+    assert names() - names(n_rows=MAX_SVM_ROWS + 1) == {"svm"}
+    sparse_bayes = dict(default_members("classification", is_sparse=True))["bayes"]
+    assert isinstance(sparse_bayes, sp.BernoulliNB)
+
+
+def test_the_default_stack_is_saved_and_learns_a_class_of_one_row():
+    table, y = mixed_rows(60)
+    labels = np.where(np.arange(60) == 0, "rare", np.where(y > 1, "high", "low"))
+    model = sp.StackingClassifier(cv=3, random_state=0).fit(table, labels)
+    assert list(model.named_estimators_)[-2:] == ["svm", "bayes"] and model.score(table, labels) > 0.8
+    again = loads(dumps(model))
+    assert_array_equal(again.predict_proba(table), model.predict_proba(table))
+    two = np.where(np.arange(60) == 0, "rare", "low")  # a fold has one class only
+    assert set(sp.StackingClassifier(cv=3, random_state=0).fit(table, two).predict(table)) <= {"rare", "low"}

@@ -49,7 +49,7 @@ class NaiveBayes(ClassifierMixin, Estimator, persistent_name=""):  # type: ignor
     # ---- what a subclass does ----
 
     @abstractmethod
-    def _open(self, X: Any, first: bool) -> tuple[Any, int, dict[str, Any]]:
+    def _open(self, X: Any, first: bool, sample_weight: Any) -> tuple[Any, int, dict[str, Any]]:
         """Read X; return the rows, how many there are, and the attributes that describe the columns."""
 
     @abstractmethod
@@ -88,7 +88,7 @@ class NaiveBayes(ClassifierMixin, Estimator, persistent_name=""):  # type: ignor
             The fitted classifier.
         """
         self._check_params()
-        rows, n_rows, described = self._open(X, first=True)
+        rows, n_rows, described = self._open(X, True, sample_weight)
         codes, classes = encode_labels(y, n_rows)
         batch = Batch(codes, check_weights(sample_weight, n_rows), len(classes))
         count = batch.class_count()
@@ -120,7 +120,7 @@ class NaiveBayes(ClassifierMixin, Estimator, persistent_name=""):  # type: ignor
         """
         self._check_params()
         first = not hasattr(self, "classes_")
-        rows, n_rows, described = self._open(X, first)
+        rows, n_rows, described = self._open(X, first, sample_weight)
         labels = self.classes_ if not first else _read_classes(classes)
         if not first and classes is not None and not np.array_equal(np.unique(np.asarray(classes)), labels):
             raise InputError(

@@ -69,13 +69,11 @@ class _CountBayes(NaiveBayes, MatrixEstimator):
     feature_log_prob_: Floats
     _known: Floats
 
-    def _open(self, X: Any, first: bool) -> tuple[Matrix, int, dict[str, Any]]:
+    def _open(self, X: Any, first: bool, sample_weight: Any) -> tuple[Matrix, int, dict[str, Any]]:
         if first:
             matrix, described = self._read_training_matrix(X)
         else:
-            names = vars(self).get("feature_names_in_")
-            matrix = self._read_matrix(X)
-            described = {"n_features_in_": self.n_features_in_, "feature_names_in_": names}
+            matrix, described = self._read_matrix(X), self._described()
         return matrix, matrix.shape[0], described
 
     def _sums(self, rows: Matrix, batch: Batch) -> dict[str, Any]:

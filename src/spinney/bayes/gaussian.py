@@ -85,16 +85,12 @@ class GaussianNB(NaiveBayes, MatrixEstimator):
     feature_count_: Floats = field(init=False)
     _squares: Floats = field(init=False)
 
-    def _open(self, X: Any, first: bool) -> tuple[Matrix, int, dict[str, Any]]:
+    def _open(self, X: Any, first: bool, sample_weight: Any) -> tuple[Matrix, int, dict[str, Any]]:
         if first:
             matrix, described = self._read_training_matrix(X)
         else:
             matrix, described = self._read_matrix(X), self._described()
         return matrix, matrix.shape[0], described
-
-    def _described(self) -> dict[str, Any]:
-        names = vars(self).get("feature_names_in_")
-        return {"n_features_in_": self.n_features_in_, "feature_names_in_": names}
 
     def _sums(self, rows: Floats, batch: Batch) -> dict[str, Any]:
         threads = thread_count(self.n_jobs)

@@ -127,7 +127,7 @@ def _report(error: BaseException, arguments: list[str]) -> int:
         # The reader has gone; Python would complain once more when it flushes standard output at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return failures.BROKEN_PIPE
-    if isinstance(error, click.exceptions.Abort | KeyboardInterrupt):
+    if isinstance(error, click.exceptions.Abort) or _was_interrupted(error):
         message, code = "Interrupted.", failures.INTERRUPTED
     elif isinstance(error, click.ClickException):
         where = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "spinney"
@@ -144,6 +144,17 @@ def _report(error: BaseException, arguments: list[str]) -> int:
     prefix = "\x1b[1;31merror:\x1b[0m" if _has_colours() else "error:"
     sys.stderr.write(f"{prefix} {message}\n")
     return code
+
+
+def _was_interrupted(error: BaseException | None) -> bool:
+    """Return whether Ctrl-C is behind an error: compiled modules turn it into others while they are imported.
+
+    >>> _was_interrupted(KeyboardInterrupt()), _was_interrupted(ValueError())
+    (True, False)
+    """
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _has_colours() -> bool:

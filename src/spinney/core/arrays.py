@@ -87,6 +87,15 @@ def chunk_bincount(codes: NDArray[np.int64], weights: Floats | None, n: int) -> 
     return out
 
 
+def inner_product(a: Floats, b: Floats) -> float:
+    """Return Σ a b over all entries, without BLAS, whose sums depend on its number of threads.
+
+    >>> inner_product(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+    11.0
+    """
+    return float(np.einsum("i,i->", a.ravel(), b.ravel()))
+
+
 def sum_scale(n: int) -> float:
     """Return the power of two by which n numbers are multiplied so that their sum does not overflow.
 

@@ -11,21 +11,29 @@ from sklearn.utils.validation import validate_data
 
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
+from spinney.data.coding import ColumnCoding
 from spinney.data.columns import column_label, open_source
+from spinney.data.schema import Table
 from spinney.data.sparse import checked_sparse
 
 Matrix: TypeAlias = Floats | sparse.csr_matrix
 """Rows × features: a C-contiguous float64 array, or a CSR matrix of float64."""
 
 _CATEGORY_FIX = (
-    "Encode it: make_pipeline(make_column_transformer((OneHotEncoder(handle_unknown='ignore'), [{0}]), "
+    "ncode it: make_pipeline(make_column_transformer((OneHotEncoder(handle_unknown='ignore'), [{0}]), "
     "remainder='passthrough'), {1}())."
 )
-_MISSING_FIX = "Fill it in: make_pipeline(SimpleImputer(), {1}())."
+_MISSING_FIX = "ill it in: make_pipeline(SimpleImputer(), {1}())."
 
 
 def read_matrix(
-    estimator: Any, X: Any, *, reset: bool, allow_sparse: bool, allow_nan: bool = False
+    estimator: Any,
+    X: Any,
+    *,
+    reset: bool,
+    allow_sparse: bool,
+    allow_nan: bool = False,
+    has_options: bool = False,
 ) -> Matrix:
     """Read any table of numbers as a matrix.
 
@@ -42,6 +50,8 @@ def read_matrix(
         Whether a sparse matrix is valid.
     allow_nan : bool, default=False
         Whether missing values are valid; they are NaN.
+    has_options : bool, default=False
+        Whether the estimator has the parameters ``categorical`` and ``missing``, for messages.
 
     Returns
     -------
@@ -72,7 +82,7 @@ def read_matrix(
             ensure_all_finite="allow-nan" if allow_nan else True,
         )
     except (TypeError, ValueError) as error:
-        _explain(type(estimator).__name__, X, error, allow_nan)
+        _explain(type(estimator).__name__, X, error, allow_nan, has_options)
         raise
     if sparse.issparse(matrix):
         matrix = matrix if isinstance(matrix, sparse.csr_matrix) else cast("Any", sparse.csr_matrix)(matrix)
@@ -84,7 +94,7 @@ def read_matrix(
 
 
 def read_training_matrix(
-    name: str, X: Any, *, allow_sparse: bool, allow_nan: bool = False
+    name: str, X: Any, *, allow_sparse: bool, allow_nan: bool = False, has_options: bool = False
 ) -> tuple[Matrix, dict[str, Any]]:
     """Read the matrix of a fit, and return it with ``n_features_in_`` and ``feature_names_in_`` as a dict.
 
@@ -92,11 +102,28 @@ def read_training_matrix(
     {'n_features_in_': 2}
     """
     described = type(name, (BaseEstimator,), {})()  # the estimator itself changes only when its fit succeeds
-    matrix = read_matrix(described, X, reset=True, allow_sparse=allow_sparse, allow_nan=allow_nan)
+    allowed = {"allow_sparse": allow_sparse, "allow_nan": allow_nan, "has_options": has_options}
+    matrix = read_matrix(described, X, reset=True, **allowed)
     return matrix, dict(vars(described))
 
 
-def _explain(name: str, X: Any, error: Exception, allow_nan: bool) -> None:
+def coded_matrix(coding: ColumnCoding, table: Table, name: str, allow_sparse: bool) -> Matrix:
+    """Return the coded columns of a table as a matrix.
+
+    >>> from spinney.data.coding import learn_coding
+    >>> from spinney.data.schema import read_table
+    >>> table = read_table([["red"], ["blue"]])
+    >>> coding = learn_coding(table, None, "one-hot", None, "SVC")
+    >>> coded_matrix(coding, table, "SVC", allow_sparse=True).tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+    values: Any = coding.apply(table, name)
+    if isinstance(values, np.ndarray):
+        return np.ascontiguousarray(values, np.float64)
+    return cast("Any", sparse.csr_matrix)(values) if allow_sparse else np.asarray(values.toarray())
+
+
+def _explain(name: str, X: Any, error: Exception, allow_nan: bool, has_options: bool) -> None:
     """Raise an InputError that names the column which is not numeric or has missing values, if one is."""
     if X is None or sparse.issparse(X) or not _is_about_values(error):
         return
@@ -112,7 +139,8 @@ def _explain(name: str, X: Any, error: Exception, allow_nan: bool) -> None:
             raise InputError(
                 f"{name} takes numbers, and found categories or text ({error})",
                 column=label,
-                fix=_CATEGORY_FIX.format(repr(label), name),
+                fix=('Set categorical="one-hot", or e' if has_options else "E")
+                + _CATEGORY_FIX.format(repr(label), name),
             ) from error
         missing = np.isnan(column.numbers())
         if missing.any() and not allow_nan:
@@ -120,7 +148,8 @@ def _explain(name: str, X: Any, error: Exception, allow_nan: bool) -> None:
                 f"Input X contains NaN: {name} does not accept missing values, and found one",
                 column=label,
                 row=int(np.argmax(missing)),
-                fix=_MISSING_FIX.format(repr(label), name),
+                fix=('Set missing="mean", or f' if has_options else "F")
+                + _MISSING_FIX.format(repr(label), name),
             ) from error
 
 

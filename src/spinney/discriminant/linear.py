@@ -17,6 +17,7 @@ from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Integer, Kind, OneOf, Real, Rule, thread_count
 from spinney.core.parameters import ArrayLike as ArrayRule
+from spinney.data.coding import CODING_RULES
 from spinney.data.target import encode_labels
 from spinney.data.weights import check_weights
 from spinney.discriminant.solvers import ClassedRows, Discriminants, solve_eigen, solve_lsqr, solve_svd
@@ -57,6 +58,10 @@ class LinearDiscriminantAnalysis(
     n_jobs : int or None, default=None
         Number of threads. None and −1 use all cores, None within the limits of an active joblib or
         threadpoolctl context. The model does not depend on it.
+    categorical : {"one-hot"} or None, default=None
+        How to code categorical columns; None: they are an error.
+    missing : {"mean"} or None, default=None
+        How to fill in missing values; None: they are an error.
 
     Attributes
     ----------
@@ -78,6 +83,11 @@ class LinearDiscriminantAnalysis(
         Overall mean; solver="svd" only.
     explained_variance_ratio_ : ndarray of shape (n_components,)
         Share of the variance between classes per component; not with solver="lsqr".
+    coding_ : ColumnCoding
+        How columns are coded, if ``categorical`` or ``missing`` is set; coefficients and support vectors
+        belong to the coded columns.
+    schema_ : Schema
+        Names, kinds and categories of the features, if they are coded.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -93,6 +103,7 @@ class LinearDiscriminantAnalysis(
     """
 
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = {
+        **CODING_RULES,
         "solver": (OneOf("svd", "lsqr", "eigen"),),
         "shrinkage": (NONE, OneOf("auto"), Real(0.0, 1.0)),
         "priors": (NONE, ArrayRule()),
@@ -115,6 +126,8 @@ class LinearDiscriminantAnalysis(
     tol: float = field(default=1e-4, kw_only=False)
     covariance_estimator: Any = field(default=None, kw_only=False)
     n_jobs: int | None = field(default=None, kw_only=False)
+    categorical: Literal["one-hot"] | None = None
+    missing: Literal["mean"] | None = None
 
     classes_: NDArray[Any] = field(init=False)
     coef_: Floats = field(init=False)
@@ -145,7 +158,7 @@ class LinearDiscriminantAnalysis(
             The fitted model.
         """
         self._check_params()
-        matrix, described = self._read_training_matrix(X)
+        matrix, described = self._read_training_matrix(X, sample_weight)
         codes, classes = encode_labels(y, matrix.shape[0])
         weights = check_weights(sample_weight, matrix.shape[0])
         if len(classes) < 2:
@@ -299,7 +312,7 @@ class LinearDiscriminantAnalysis(
 
     def _check_fitted(self) -> None:
         super()._check_fitted()
-        n_classes, d = check_labels(self.classes_), self.n_features_in_
+        n_classes, d = check_labels(self.classes_), self._n_columns
         n_functions = 1 if n_classes == 2 else n_classes
         valid = is_array(self.coef_, np.float64, n_functions, d)
         valid = valid and is_array(self.intercept_, np.float64, n_functions)

@@ -2,6 +2,7 @@
 
 from spinney.ensembles.decisions import RiskCoverage
 from spinney.ensembles.least_squares import LeastSquaresRegressor, MultiResponseClassifier
+from spinney.ensembles.log_pool import LogarithmicPoolClassifier
 from spinney.ensembles.pruning import prune_ensemble
 from spinney.ensembles.selection import EnsembleSelectionClassifier, EnsembleSelectionRegressor
 from spinney.ensembles.stacking import StackingClassifier, StackingRegressor
@@ -11,6 +12,7 @@ __all__ = [
     "EnsembleSelectionClassifier",
     "EnsembleSelectionRegressor",
     "LeastSquaresRegressor",
+    "LogarithmicPoolClassifier",
     "MultiResponseClassifier",
     "RiskCoverage",
     "StackingClassifier",

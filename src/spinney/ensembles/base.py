@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn import get_config
 from sklearn.base import MetaEstimatorMixin, is_classifier, is_regressor
 from sklearn.model_selection import check_cv
@@ -133,10 +134,11 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
         names, estimators = zip(*self._pairs(), strict=True)
         return visual_block("parallel", list(estimators), list(names))
 
-    def _pairs(self, several_outputs: bool = False) -> Any:
+    def _pairs(self, several_outputs: bool = False, X: Any = None) -> Any:
         """Return the given pairs of names and estimators, or the default ones where there are any."""
         if self.estimators is None and self._has_default_members and not self._is_prefit():
-            return default_members(self._task, several_outputs)
+            n_rows = 0 if X is None else count_rows(X)
+            return default_members(self._task, several_outputs, n_rows, sparse.issparse(X))
         return self.estimators
 
     # ---- reading the arguments of fit ----
@@ -155,7 +157,7 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
         thread_count(self.n_jobs)
         seed = None if self.random_state is None else draw_seed(self.random_state)
         several_outputs = np.asarray(y).shape[1:] not in ((), (1,))
-        pairs = self._check_estimators(self._pairs(several_outputs))
+        pairs = self._check_estimators(self._pairs(several_outputs, X))
         kept = [index for index, (_, estimator) in enumerate(pairs) if not _is_dropped(estimator)]
         if not kept:
             raise InputError("All estimators are dropped. At least one is required to be an estimator.")

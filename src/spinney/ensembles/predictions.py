@@ -309,6 +309,9 @@ def _fit_and_predict(
 ) -> Array:
     """Fit to the training rows of a split and predict its test rows."""
     train, test = split
+    if method == "predict_proba" and isinstance(classes, np.ndarray) and (y[train] == y[train[0]]).all():
+        # Many classifiers refuse a single class, which there may be if another has fewer rows than folds.
+        return np.tile((classes == y[train[0]]).astype(np.float64), (len(test), 1))
     fitted = _fit(member, take_rows(X, train), y[train], _check_method_params(X, dict(metadata), train))
     n_outputs = 1 if y.ndim == 1 else y.shape[1]
     return aligned_predictions(fitted, take_rows(X, test), method, classes, n_outputs)

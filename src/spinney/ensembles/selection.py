@@ -310,8 +310,8 @@ class EnsembleSelectionClassifier(ClassifierMixin, _EnsembleSelection):  # type:
     ----------
     estimators : list of (str, estimator) pairs or None, default=None
         The library of models by name; "drop" leaves one out. None is gradient boosting, a random
-        forest, extra-trees and a linear model, all at their defaults; only the forests if y has several
-        columns.
+        forest, extra-trees, a linear model, up to 10,000 rows an SVM, and naive Bayes, all at their defaults;
+        only the forests if y has several columns.
     cv : int, splitter, list of splits, "loo", "prefit" or None, default=None
         Splits of the out-of-fold predictions; None is 5 folds. With "prefit" the members are fitted already,
         and X should be rows that they have not seen.
@@ -410,7 +410,7 @@ class EnsembleSelectionRegressor(RegressorMixin, _EnsembleSelection):  # type: i
     ----------
     estimators : list of (str, estimator) pairs or None, default=None
         The library of models by name; "drop" leaves one out. None is gradient boosting, a random
-        forest, extra-trees and a linear model, all at their defaults.
+        forest, extra-trees, a linear model, and up to 10,000 rows an SVM, all at their defaults.
     cv : int, splitter, list of splits, "loo", "prefit" or None, default=None
         Splits of the out-of-fold predictions; None is 5 folds. With "prefit" the members are fitted already,
         and X should be rows that they have not seen.

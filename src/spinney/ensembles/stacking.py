@@ -27,6 +27,7 @@ from spinney.data.target import by_output
 from spinney.ensembles.base import RULES, _NamedEnsemble, visual_block
 from spinney.ensembles.least_squares import LeastSquaresRegressor, MultiResponseClassifier
 from spinney.ensembles.level_two import join_columns
+from spinney.ensembles.log_pool import LogarithmicPoolClassifier
 from spinney.ensembles.predictions import (
     Array,
     Classes,
@@ -58,6 +59,11 @@ def requested_metadata(final: Any, given: Mapping[str, Any]) -> dict[str, Any]:
         return {name: value for name, value in given.items() if name == "sample_weight"}
     wanted = get_routing_for_object(final).consumes("fit", list(given))
     return {name: value for name, value in given.items() if name in wanted or name == "sample_weight"}
+
+
+def _lacks_class(codes: NDArray[Any], classes: Classes) -> bool:
+    """Return whether rows of one output lack a class, of which members have a column."""
+    return isinstance(classes, np.ndarray) and len(np.unique(codes)) < len(classes)
 
 
 # ---- estimators ----
@@ -111,6 +117,8 @@ class _Stacking(TransformerMixin, _NamedEnsemble):  # type: ignore[misc]
         held_out = self._predict_held_out(task, methods)
         parts = self._kept_columns(held_out.predictions, task.members, methods, task.classes)
         rows = held_out.rows
+        if self.final_estimator is None and _lacks_class(task.codes[rows], task.classes):
+            final = self._default_final(())
         columns = take_rows(X, rows) if self.passthrough else None
         table = self._table(parts, task.names, columns)
         others = _check_method_params(X, requested_metadata(final, task.final_metadata), rows)
@@ -307,12 +315,13 @@ class StackingClassifier(ClassifierMixin, _Stacking):  # type: ignore[misc]
     ----------
     estimators : list of (str, estimator) pairs or None, default=None
         The members by name; "drop" leaves one out. None is gradient boosting, a random
-        forest, extra-trees and a linear model, all at their defaults; only the forests if y has several
-        columns.
+        forest, extra-trees, a linear model, up to 10,000 rows an SVM, and naive Bayes, all at their defaults;
+        only the forests if y has several columns.
     final_estimator : classifier or None, default=None
-        The level-two learner. None is multi-response linear regression with non-negative weights,
-        :class:`spinney.ensembles.MultiResponseClassifier`, or :class:`~spinney.LogisticRegression` if a
-        member gives no probabilities.
+        The level-two learner. None is a product of the members' probabilities with learned exponents,
+        :class:`spinney.ensembles.LogarithmicPoolClassifier`; or :class:`~spinney.LogisticRegression` if a
+        member gives no probabilities, and :class:`spinney.ensembles.MultiResponseClassifier` with
+        ``passthrough`` or several outputs.
     cv : int, splitter, list of splits, "loo", "prefit" or None, default=None
         Splits of the out-of-fold predictions; None is 5 folds. Rows that no split holds out are not used by
         the final estimator. With "prefit" the members are fitted already, and X should be rows that they
@@ -376,7 +385,7 @@ class StackingClassifier(ClassifierMixin, _Stacking):  # type: ignore[misc]
             return LogisticRegression()
         # Only if all columns are probabilities is there one column per class and member.
         own = not self.passthrough and bool(methods)
-        return MultiResponseClassifier(columns="own" if own else "all")
+        return LogarithmicPoolClassifier() if own else MultiResponseClassifier()
 
     @_final_has("predict_proba")  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
@@ -423,7 +432,7 @@ class StackingRegressor(RegressorMixin, _Stacking):  # type: ignore[misc]
     ----------
     estimators : list of (str, estimator) pairs or None, default=None
         The members by name; "drop" leaves one out. None is gradient boosting, a random
-        forest, extra-trees and a linear model, all at their defaults.
+        forest, extra-trees, a linear model, and up to 10,000 rows an SVM, all at their defaults.
     final_estimator : regressor or None, default=None
         The level-two learner. None is least squares with non-negative weights (Breiman, 1996),
         :class:`spinney.ensembles.LeastSquaresRegressor`.

@@ -50,6 +50,7 @@ enum {{ {p}_n_features = {n}, {p}_n_outputs = {outputs} }};
 _FUNCTIONS = {
     "sigmoid": "for (k = 0; k < {n}; k++) out[k] = 1.0 / (1.0 + exp(-{factor} * out[k]));",
     "exp": "for (k = 0; k < {n}; k++) out[k] = exp(fmin(fmax(out[k], -500.0), 500.0));",
+    "log": "for (k = 0; k < {n}; k++) out[k] = log(fmax(out[k], {factor}));",
     "softmax": """double top = out[0], sum = 0.0;
     for (k = 1; k < {n}; k++) if (out[k] > top) top = out[k];
     for (k = 0; k < {n}; k++) sum += out[k] = exp(out[k] - top);

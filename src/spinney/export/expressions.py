@@ -117,9 +117,11 @@ class Constant:
         return len(self.values)
 
 
-Function: TypeAlias = Literal["sigmoid", "softmax", "exp", "complement", "normalize", "center", "simplex"]
+Function: TypeAlias = Literal[
+    "sigmoid", "softmax", "exp", "complement", "normalize", "center", "simplex", "log"
+]
 """1 / (1 + exp(−factor·x)); softmax; exp(x clipped to ±500); (1 − p, p); x / Σx; x − mean(x); the nearest
-distribution."""
+distribution; log(max(x, factor))."""
 
 
 @dataclass(frozen=True, eq=False)

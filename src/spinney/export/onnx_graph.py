@@ -401,6 +401,8 @@ class _Graph:
             )
         if function == "exp":
             return self.add("Exp", self.add("Clip", source, self.constant(-500.0), self.constant(500.0)))
+        if function == "log":
+            return self.add("Log", self.add("Max", source, self.constant(expression.factor)))
         if function == "softmax":
             return self.add("Softmax", source, axis=1)
         if function == "complement":

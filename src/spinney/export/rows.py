@@ -292,6 +292,7 @@ def _apply(expression: Apply, known: dict[int, Compute]) -> Compute:
     functions: dict[str, Callable[[Floats], Floats]] = {
         "sigmoid": lambda scores: np.asarray(expit(factor * scores)),
         "softmax": softmax,
+        "log": lambda shares: np.log(np.maximum(shares, factor)),
         "exp": lambda scores: np.exp(np.clip(scores, -_MAX_EXPONENT, _MAX_EXPONENT)),
         "complement": lambda mean: np.array([1.0 - mean[0], mean[0]]),
         "normalize": lambda each: np.asarray(each / max(each.sum(), np.finfo(np.float64).tiny)),

@@ -25,6 +25,7 @@ from spinney.ensembles import (
     EnsembleSelectionClassifier,
     EnsembleSelectionRegressor,
     LeastSquaresRegressor,
+    LogarithmicPoolClassifier,
     MultiResponseClassifier,
     StackingClassifier,
     StackingRegressor,
@@ -296,6 +297,8 @@ def _svm(model: Any) -> Scoring:
         raise refuse(model, "its probabilities are coupled by iteration", "Fit it with probability=False.")
     if callable(model.kernel) or model.kernel == "precomputed":
         raise refuse(model, "its kernel is not one of those with a formula")
+    if model.coding_ is not None:
+        raise refuse(model, "it codes the columns itself", "Code them in a pipeline, and export that.")
     classes = vars(model).get("classes_")
     if classes is not None and len(classes) > 2:
         raise refuse(model, "it votes among pairs of classes", "Fit one model per pair, or use LinearSVC.")
@@ -385,12 +388,21 @@ def _stacking(model: Any) -> Scoring:
     if not same_inputs([part.schema for part in parts]):
         raise refuse(model, "its members read the table in different ways")
     schema, classes = parts[0].schema, vars(model).get("classes_")
+    if isinstance(model.final_estimator_, LogarithmicPoolClassifier):
+        return replace(_log_pool(model.final_estimator_, schema, parts), name=type(model).__name__)
     columns: list[Column] = []
     for part, method in zip(parts, model.stack_method_, strict=True):
         columns += _stacked(model, part, method, classes)
     if model.passthrough:
         columns += own_columns(schema)
     return replace(_final(model.final_estimator_, schema, columns), name=type(model).__name__)
+
+
+def _log_pool(final: Any, schema: Schema, parts: list[Scoring]) -> Scoring:
+    """Describe a stack whose members' probabilities are multiplied."""
+    logs = [Apply("log", _aligned(part, final.classes_, hard=False), float(final.floor)) for part in parts]
+    response = Apply("softmax", WeightedSum(tuple(logs), tuple(final.coef_.tolist())))
+    return Scoring("", schema, response, decision=Decision(response), classes=final.classes_)
 
 
 def _stacked(model: Any, part: Scoring, method: str, classes: NDArray[Any] | None) -> list[Column]:

@@ -13,19 +13,18 @@ from sklearn.base import ClassifierMixin, MultiOutputMixin
 from spinney.base import TableEstimator
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
-from spinney.core.parameters import NONE, Integer, OneOf, Rule, thread_count
+from spinney.core.parameters import NONE, Integer, Rule, thread_count
+from spinney.data.coding import CODING_RULES, ColumnCoding
 from spinney.data.schema import Schema
 from spinney.data.target import encode_classes, encode_values, read_target
 from spinney.data.weights import check_weights
 from spinney.inspect.linear_sum import LinearSum
 from spinney.io import require
-from spinney.linear.coding import ColumnCoding
 from spinney.linear.design import Design, fit_values, read_design_table, read_values
 from spinney.linear.sparse_coef import SparseCoefficients, dense_coefficients
 
 INPUT_RULES: Mapping[str, tuple[Rule, ...]] = {
-    "categorical": (OneOf(None, "one-hot"),),
-    "missing": (OneOf(None, "mean"),),
+    **CODING_RULES,
     "n_jobs": (NONE, Integer(-(2**15), -1), Integer(1, 2**15)),
 }
 
@@ -130,10 +129,7 @@ class LinearModel(TableEstimator, persistent_name=""):
         require(coding is None or type(coding) is ColumnCoding, "the coding of the columns is not valid")
         n_columns = self.schema_.n_features if coding is None else coding.n_columns
         if coding is not None:
-            counts = [
-                len(one.categories) if one.kind == "categorical" else 1 for one in self.schema_.features
-            ]
-            require(coding.widths.tolist() == counts, "the coding does not fit the features")
+            coding.check_schema(self.schema_)
         require(
             coding is not None or not self.schema_.categorical.any(), "a categorical feature is not coded"
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -12,11 +12,7 @@ from scipy import sparse
 
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
-from spinney.data.columns import default_names
-from spinney.data.features import Feature
-from spinney.data.schema import Schema, Table, read_table
-from spinney.data.sparse import checked_sparse
-from spinney.linear.coding import (
+from spinney.data.coding import (
     Categorical,
     ColumnCoding,
     Missing,
@@ -24,6 +20,10 @@ from spinney.linear.coding import (
     learn_coding,
     raise_missing,
 )
+from spinney.data.columns import default_names
+from spinney.data.features import Feature
+from spinney.data.schema import Schema, Table, read_table
+from spinney.data.sparse import checked_sparse
 from spinney.native import core
 
 # Rows whose mean the Gram matrix is computed around, which avoids cancellation without a pass for the mean.
@@ -79,6 +79,13 @@ class Design:
         """The values of a sparse matrix."""
         return self.values
 
+    @cached_property
+    def native(self) -> core.SparseMatrix:
+        """The sparse matrix as the core reads it."""
+        csr = self.csr
+        rows = (csr.data, csr.indices.astype(np.int32, copy=False), csr.indptr.astype(np.int64, copy=False))
+        return core.SparseMatrix(rows, self.n_columns)
+
     def shift(self) -> Floats:
         """Return a vector near the column means; zeros for a sparse matrix.  -> (n_columns,)"""
         if self.is_sparse:
@@ -89,6 +96,9 @@ class Design:
     def product(self, coefficients: Floats, intercept: Floats | None = None) -> Floats:
         """Return X Wᵀ + b.  coefficients (k, n_columns), intercept (k,) -> (n_rows, k)"""
         added = np.zeros(len(coefficients)) if intercept is None else intercept
+        if self.is_sparse and len(coefficients) == 1:
+            scores = self.native.product(np.ascontiguousarray(coefficients[0]), added[0], self.n_threads)
+            return scores[:, None]
         if self.is_sparse:
             return np.asarray(self.csr @ coefficients.T + added)
         return core.matrix_product(self.dense, np.ascontiguousarray(coefficients), added, self.n_threads)
@@ -113,6 +123,8 @@ class Design:
 
     def cross(self, residuals: Floats, shift: Floats | None = None) -> Floats:
         """Return Σ r zᵀ with z = (x − shift, 1).  residuals (n_rows, k) -> (k, n_columns + 1)"""
+        if self.is_sparse and residuals.shape[1] == 1:
+            return self.native.cross(np.ascontiguousarray(residuals[:, 0]), False, self.n_threads)[None]
         if self.is_sparse:
             return np.hstack([(self.csr.T @ residuals).T, residuals.sum(axis=0)[:, None]])
         shift = np.zeros(self.n_columns) if shift is None else shift
@@ -120,15 +132,25 @@ class Design:
 
     def square_cross(self, residuals: Floats, shift: Floats) -> Floats:
         """Return Σ r z² with z = (x − shift, 1), squared entry by entry.  -> (k, n_columns + 1)"""
+        if self.is_sparse and residuals.shape[1] == 1:
+            return self.native.cross(np.ascontiguousarray(residuals[:, 0]), True, self.n_threads)[None]
         if self.is_sparse:
             squares = self.csr.multiply(self.csr).tocsr()
             return np.hstack([(squares.T @ residuals).T, residuals.sum(axis=0)[:, None]])
         sums = np.zeros((residuals.shape[1], self.n_columns + 1))
         for begin in range(0, self.n_rows, _BLOCK):
             rows = slice(begin, begin + _BLOCK)
-            sums[:, :-1] += residuals[rows].T @ np.square(self.dense[rows] - shift)
-        sums[:, -1] = residuals.sum(axis=0)
+            squares = np.square(self.dense[rows] - shift)
+            part = np.ascontiguousarray(residuals[rows])
+            sums += core.cross_products(squares, np.zeros(self.n_columns), part, self.n_threads)
         return sums
+
+    def curvature_product(self, curvatures: Floats, direction: Floats) -> tuple[Floats, Floats]:
+        """Return Σ c z zᵀ v with z = (x, 1), and the scores zᵀ v; sparse only.
+
+        curvatures (n_rows,), direction (n_columns + 1,)  -> (n_columns + 1,), (n_rows,)
+        """
+        return self.native.curvature_product(curvatures, direction, self.n_threads)
 
     def columns(self, chosen: NDArray[np.intp]) -> Design:
         """Return the matrix of some columns."""

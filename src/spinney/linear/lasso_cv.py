@@ -369,7 +369,7 @@ class ElasticNetCV(RegressorMixin, PenalizedRegressor):  # type: ignore[misc]
             for i, ratio in enumerate(ratios.tolist()):
                 coef = problem.path(alphas[i], self._settings(ratio)).coef[:, :, 0]
                 errors = held.product(coef, y_mean[0] - coef @ x_mean) - training.y[test]
-                mse[i, :, f] = share @ errors**2 / share.sum()
+                mse[i, :, f] = np.einsum("r,rk->k", share, errors**2) / share.sum()
         return mse
 
     def _settings(self, ratio: float) -> Settings:

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spinney.core.arrays import Floats
+from spinney.core.arrays import Floats, inner_product
 from spinney.linear.design import Design, check_finite
 from spinney.linear.newton import Minimum, NewtonSolver, Penalty
+from spinney.linear.newton_cg import NewtonCgSolver
 from spinney.linear.row_losses import Derivatives, RowLoss
 
 _MEMORY = 10
@@ -81,7 +82,7 @@ class LbfgsSolver:
             n_iter += 1
             step = -_two_loops(gradient, pairs, scale)
             along = self._product(step)
-            trial = self._search(theta, step, scores, along, objective, float(np.vdot(gradient, step)))
+            trial = self._search(theta, step, scores, along, objective, inner_product(gradient, step))
             if trial is None:
                 if not pairs:
                     break
@@ -91,8 +92,8 @@ class LbfgsSolver:
             theta, scores, objective = theta + trial.length * step, trial.scores, trial.objective
             gradient = self._gradient(theta, trial.at)
             moved, changed = theta - before[0], gradient - before[1]
-            product = float(np.vdot(moved, changed))
-            if product > np.finfo(np.float64).eps * float(np.vdot(changed, changed)) * float(scale.min()):
+            product = inner_product(moved, changed)
+            if product > np.finfo(np.float64).eps * inner_product(changed, changed) * float(scale.min()):
                 pairs.append((moved, changed, 1.0 / product))
         converged = bool(np.abs(gradient).max() <= limit)
         coef = theta[:, :-1]
@@ -144,7 +145,8 @@ class LbfgsSolver:
     def _trial(self, theta: Floats, step: Floats, scores: Floats, along: Floats, length: float) -> _Trial:
         moved, there = theta + length * step, scores + length * along
         at = self.loss(there)
-        slope = float(np.vdot(at.gradient, along) + np.vdot(self.penalty.smooth_gradient(moved), step))
+        slope = inner_product(at.gradient, along)
+        slope += inner_product(self.penalty.smooth_gradient(moved), step)
         return _Trial(length, there, at, at.value + self.penalty.value(moved), slope)
 
 
@@ -153,15 +155,15 @@ def _two_loops(gradient: Floats, pairs: deque[tuple[Floats, Floats, float]], sca
     out = gradient.copy()
     factors = []
     for moved, changed, inverse in reversed(pairs):
-        factor = inverse * float(np.vdot(moved, out))
+        factor = inverse * inner_product(moved, out)
         out -= factor * changed
         factors.append(factor)
     out *= scale
     if pairs:
         _, changed, inverse = pairs[-1]
-        out /= inverse * float(np.vdot(changed, scale * changed))
+        out /= inverse * inner_product(changed, scale * changed)
     for (moved, changed, inverse), factor in zip(pairs, reversed(factors), strict=True):
-        out += (factor - inverse * float(np.vdot(changed, out))) * moved
+        out += (factor - inverse * inner_product(changed, out)) * moved
     return out
 
 
@@ -216,6 +218,8 @@ def minimize(
     large = loss.n_outputs * design.n_columns > MAX_NEWTON
     if penalty.l1 > 0 and large:
         return solve_by_working_sets(design, loss, penalty, tol, max_iter, start)
+    if penalty.l1 == 0 and solver != "lbfgs" and large and design.is_sparse and loss.n_outputs == 1:
+        return NewtonCgSolver(design, loss, penalty, tol, max_iter).solve(start)
     if penalty.l1 == 0 and (solver == "lbfgs" or (large and solver != "newton-cholesky")):
         return LbfgsSolver(design, loss, penalty, tol, max_iter).solve(start)
     return NewtonSolver(design, loss, penalty, tol, max_iter).solve(start)

@@ -148,7 +148,8 @@ class LogisticRegression(LogisticModel):
 
     Minimizes Σ w loss + (1/C) (l1_ratio ‖W‖₁ + ½ (1 − l1_ratio) ‖W‖²), where the loss is the negative log
     likelihood. Newton's method factorizes the Hessian; with an L1 penalty the quadratic model of each step is
-    solved by coordinate descent (proximal Newton). Problems with more than 1000 coefficients use L-BFGS, or
+    solved by coordinate descent (proximal Newton). Problems with more than 1000
+    coefficients use L-BFGS (Newton with conjugate gradients if X is sparse and there are two classes), or
     working sets of columns with an L1 penalty. A fit of many rows is warmed up on every eighth row.
 
     Parameters

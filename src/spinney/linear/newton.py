@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spinney.core.arrays import Floats
+from spinney.core.arrays import Floats, inner_product
 from spinney.linear.design import Design, check_finite
 from spinney.linear.row_losses import Curvature, Derivatives, RowLoss, output_pairs
 from spinney.native import core
@@ -51,7 +51,8 @@ class Penalty:
     def value(self, theta: Floats) -> float:
         """Return the penalty of coefficients and intercepts (n_outputs, n_columns + 1)."""
         coef, added = theta[:, :-1], theta[:, -1]
-        squares = 0.5 * self.l2 * np.vdot(coef, coef) + 0.5 * self.intercept_l2 * np.vdot(added, added)
+        squares = 0.5 * self.l2 * inner_product(coef, coef)
+        squares += 0.5 * self.intercept_l2 * inner_product(added, added)
         return float(self.l1 * np.abs(coef).sum() + squares)
 
     def smooth_gradient(self, theta: Floats) -> Floats:
@@ -232,7 +233,7 @@ class NewtonSolver:
     def _predicted_decrease(self, state: _State, gradient: Floats, target: Floats) -> float:
         step = target - state.theta
         change = self.penalty.l1 * (np.abs(target[:, :-1]).sum() - np.abs(state.theta[:, :-1]).sum())
-        return -float(np.vdot(gradient, step) + change)
+        return -float(inner_product(gradient, step) + change)
 
     def _search(self, state: _State, target: Floats, predicted: float) -> _State | None:
         """Return the first point on the way with a sufficient decrease, halving the step; or None."""

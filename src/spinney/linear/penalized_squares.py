@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.core.arrays import Floats
+from spinney.core.arrays import Floats, inner_product
 from spinney.linear.design import Design, Moments, weighted_mean
 from spinney.native import core
 
@@ -64,7 +64,7 @@ def certify(
     norms = row_norms(slope, settings.positive)
     largest = float(norms.max(initial=0.0))
     scale = min(1.0, l1 / largest) if largest > 0 else 1.0
-    squares = float(np.vdot(coef, coef))
+    squares = inner_product(coef, coef)
     lengths = float(row_norms(coef, False).sum())
     gap = 0.5 * (1 + scale**2) * residual_squares + l1 * lengths - scale * residual_y
     gap += 0.5 * l2 * (1 + scale**2) * squares
@@ -241,7 +241,7 @@ class ColumnProblem:
             residual = self._residual(coef)
             slope = self._slope(residual)
             weighted = residual * self.weights[:, None]
-            squares, along = float(np.vdot(weighted, residual)), float(np.vdot(weighted, self.y))
+            squares, along = inner_product(weighted, residual), inner_product(weighted, self.y)
             penalized = slope - alpha * (1 - settings.l1_ratio) * coef
             gap, slack = certify(penalized, coef, squares, along, alpha, settings)
             if gap <= goal or sweeps >= settings.max_iter:

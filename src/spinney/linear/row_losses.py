@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.core.arrays import Floats
+from spinney.core.arrays import Floats, inner_product
 from spinney.native import core
 
 
@@ -102,7 +102,7 @@ class RowLoss(ABC):
         """Return the derivatives at scores (n_rows, n_outputs)."""
 
     def _sum(self, losses: Floats) -> float:
-        return float(losses.sum() if self.weights is None else self.weights @ losses)
+        return float(losses.sum() if self.weights is None else inner_product(self.weights, losses))
 
     def _weigh(self, values: Floats) -> Floats:
         return values if self.weights is None else values * self.weights
@@ -125,7 +125,7 @@ class LogisticLoss(RowLoss):
 
     def start(self) -> Floats:
         """Return the best constant score."""
-        mean = float(self.y.mean() if self.weights is None else self.weights @ self.y / self.weights.sum())
+        mean = float(self.y.mean() if self.weights is None else np.average(self.y, weights=self.weights))
         mean = min(max(mean, 1e-10), 1 - 1e-10)
         return np.array([np.log(mean / (1.0 - mean))])
 

@@ -1,8 +1,8 @@
 """Choosing a model: cross-validation, comparison of learners, and tuning of parameters."""
 
+from spinney.members.encoded import EncodedClassifier, EncodedRegressor
 from spinney.model_selection.comparison import Comparison, compare
 from spinney.model_selection.cross_validation import CrossValidation, cross_validate
-from spinney.model_selection.encoded import EncodedClassifier, EncodedRegressor
 from spinney.model_selection.learners import LEARNERS, Learner, find_learner
 from spinney.model_selection.metrics import Metric, Predictions, recognise_task
 from spinney.model_selection.race import Entry

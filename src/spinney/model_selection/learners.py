@@ -21,7 +21,7 @@ from spinney.forests import (
 )
 from spinney.gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from spinney.linear import LogisticRegression, RidgeCV
-from spinney.model_selection.encoded import EncodedClassifier, EncodedRegressor
+from spinney.members.encoded import EncodedClassifier, EncodedRegressor
 from spinney.model_selection.search_space import Choice, Distribution, Integers, Uniform
 from spinney.perturb import NegativeCorrelationClassifier, NegativeCorrelationRegressor
 from spinney.svm import SVC, SVR

@@ -16,6 +16,7 @@ from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Integer, Kind, OneOf, Real, Rule, draw_seed, thread_count
 from spinney.core.progress import track
+from spinney.data.coding import CODING_RULES
 from spinney.data.matrix import Matrix
 from spinney.data.splits import hold_out
 from spinney.data.target import encode_labels, encode_like, read_target
@@ -37,6 +38,7 @@ from spinney.online.training import (
 )
 
 ONLINE_RULES: Mapping[str, tuple[Rule, ...]] = {
+    **CODING_RULES,
     "fit_intercept": (FLAG,),
     "max_iter": (Integer(1),),
     "tol": (NONE, Real(0.0)),
@@ -126,9 +128,7 @@ class OnlineModel(MatrixEstimator, persistent_name=""):
         """Return the number of problems; raise CorruptModelFile if the weights are damaged."""
         require("coef_" in vars(self), "there are no weights")
         coef = np.atleast_2d(self.coef_)
-        valid = isinstance(self.coef_, np.ndarray) and is_array(
-            coef, np.float64, len(coef), self.n_features_in_
-        )
+        valid = isinstance(self.coef_, np.ndarray) and is_array(coef, np.float64, len(coef), self._n_columns)
         require(valid and is_array(self.intercept_, np.float64, len(coef)), "the weights are damaged")
         ledger = vars(self).get("ledger_")
         require(ledger is None or isinstance(ledger, MistakeLedger), "the ledger is damaged")
@@ -145,7 +145,7 @@ class OnlineClassifier(SparseCoefficients, ClassifierMixin, OnlineModel, persist
     def _fit(self, X: Any, y: Any, coef_init: Any, intercept_init: Any, sample_weight: Any) -> Self:
         """Train until the loss does not improve any more."""
         self._check_params()
-        matrix, described = self._read_training_matrix(X)
+        matrix, described = self._read_training_matrix(X, sample_weight)
         codes, classes = encode_labels(y, matrix.shape[0])
         if len(classes) < 2:
             raise InputError("The number of classes has to be greater than one; got 1 class")
@@ -187,7 +187,10 @@ class OnlineClassifier(SparseCoefficients, ClassifierMixin, OnlineModel, persist
         first = not hasattr(self, "classes_")
         if first and classes is None:
             raise InputError("classes must be passed on the first call to partial_fit.")
-        matrix, described = self._read_training_matrix(X) if first else (self._read_matrix(X), {})
+        if first:
+            matrix, described = self._read_training_matrix(X, sample_weight)
+        else:
+            matrix, described = self._read_matrix(X), self._described()
         labels = encode_labels(classes, count_rows(classes))[1] if first else self.classes_
         if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), labels):
             raise InputError("`classes` is not the same as on last call to partial_fit.")
@@ -199,7 +202,6 @@ class OnlineClassifier(SparseCoefficients, ClassifierMixin, OnlineModel, persist
         targets = sides(codes, len(labels))
         start = self._start(len(targets), matrix.shape[1], None, None, keep=True)
         learned = self._train_all(matrix, targets, weights, start, None, one_epoch=True)
-        described = described or self._described()
         more = self._diagnose(matrix, targets, learned, valid=False)
         return self._set_learned(
             matrix.shape[0], learned, getattr(self, "t_", 1.0), classes_=labels, **described, **more
@@ -218,10 +220,6 @@ class OnlineClassifier(SparseCoefficients, ClassifierMixin, OnlineModel, persist
         if n_problems == 1:
             return [given * by_class]
         return [np.where(codes == k, given * by_class, given) for k in range(n_problems)]
-
-    def _described(self) -> dict[str, Any]:
-        names = vars(self).get("feature_names_in_")
-        return {"n_features_in_": self.n_features_in_, "feature_names_in_": names}
 
     def _diagnose(
         self, matrix: Matrix, targets: list[Floats], learned: list[Learned], valid: bool

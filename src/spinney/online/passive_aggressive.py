@@ -97,6 +97,10 @@ class PassiveAggressiveClassifier(_StepParameters, OnlineClassifier):
         Whether to average the weights over all steps; an integer is the step at which averaging begins.
     ledger : bool, default=False
         Whether to record mistakes, updates and loss of every epoch in ``ledger_``.
+    categorical : {"one-hot"} or None, default=None
+        How to code categorical columns; None: they are an error.
+    missing : {"mean"} or None, default=None
+        How to fill in missing values; None: they are an error.
 
     Attributes
     ----------
@@ -112,6 +116,11 @@ class PassiveAggressiveClassifier(_StepParameters, OnlineClassifier):
         Number of rows visited, plus 1.
     ledger_ : MistakeLedger
         One row per class and epoch, if ``ledger``.
+    coding_ : ColumnCoding
+        How columns are coded, if ``categorical`` or ``missing`` is set; coefficients and support vectors
+        belong to the coded columns.
+    schema_ : Schema
+        Names, kinds and categories of the features, if they are coded.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -138,6 +147,8 @@ class PassiveAggressiveClassifier(_StepParameters, OnlineClassifier):
     class_weight: Any = None
     average: bool | int = False
     ledger: bool = False
+    categorical: Literal["one-hot"] | None = None
+    missing: Literal["mean"] | None = None
 
     def fit(
         self, X: Any, y: Any, coef_init: ArrayLike | None = None, intercept_init: ArrayLike | None = None
@@ -206,6 +217,10 @@ class PassiveAggressiveRegressor(RegressorMixin, _StepParameters, OnlineModel): 
         Whether to average the weights over all steps; an integer is the step at which averaging begins.
     ledger : bool, default=False
         Whether to record mistakes, updates and loss of every epoch in ``ledger_``.
+    categorical : {"one-hot"} or None, default=None
+        How to code categorical columns; None: they are an error.
+    missing : {"mean"} or None, default=None
+        How to fill in missing values; None: they are an error.
 
     Attributes
     ----------
@@ -219,6 +234,11 @@ class PassiveAggressiveRegressor(RegressorMixin, _StepParameters, OnlineModel): 
         Number of rows visited, plus 1.
     ledger_ : MistakeLedger
         One row per epoch, if ``ledger``.
+    coding_ : ColumnCoding
+        How columns are coded, if ``categorical`` or ``missing`` is set; coefficients and support vectors
+        belong to the coded columns.
+    schema_ : Schema
+        Names, kinds and categories of the features, if they are coded.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -244,6 +264,8 @@ class PassiveAggressiveRegressor(RegressorMixin, _StepParameters, OnlineModel): 
     warm_start: bool = False
     average: bool | int = False
     ledger: bool = False
+    categorical: Literal["one-hot"] | None = None
+    missing: Literal["mean"] | None = None
 
     def fit(
         self, X: Any, y: Any, coef_init: ArrayLike | None = None, intercept_init: ArrayLike | None = None
@@ -290,11 +312,9 @@ class PassiveAggressiveRegressor(RegressorMixin, _StepParameters, OnlineModel): 
         """
         self._check_params()
         if not hasattr(self, "coef_"):
-            matrix, described = self._read_training_matrix(X)
+            matrix, described = self._read_training_matrix(X, sample_weight)
         else:
-            names = vars(self).get("feature_names_in_")
-            matrix = self._read_matrix(X)
-            described = {"n_features_in_": self.n_features_in_, "feature_names_in_": names}
+            matrix, described = self._read_matrix(X), self._described()
         start = self._start(1, matrix.shape[1], None, None, keep=True)
         weights = check_weights(sample_weight, matrix.shape[0])
         return self._learn(matrix, y, weights, start, described, one_epoch=True)

@@ -84,6 +84,10 @@ class Perceptron(OnlineClassifier):
         γ of the kernel.
     coef0 : float, default=0.0
         Constant of kernel="poly" and "sigmoid".
+    categorical : {"one-hot"} or None, default=None
+        How to code categorical columns; None: they are an error.
+    missing : {"mean"} or None, default=None
+        How to fill in missing values; None: they are an error.
 
     Attributes
     ----------
@@ -114,6 +118,11 @@ class Perceptron(OnlineClassifier):
         a penalty, or another start than zero.
     ledger_ : MistakeLedger
         One row per class and epoch, if ``ledger``.
+    coding_ : ColumnCoding
+        How columns are coded, if ``categorical`` or ``missing`` is set; coefficients and support vectors
+        belong to the coded columns.
+    schema_ : Schema
+        Names, kinds and categories of the features, if they are coded.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -165,6 +174,8 @@ class Perceptron(OnlineClassifier):
     degree: int = 3
     gamma: float | Literal["scale", "auto"] = "scale"
     coef0: float = 0.0
+    categorical: Literal["one-hot"] | None = None
+    missing: Literal["mean"] | None = None
 
     n_mistakes_: Any = field(init=False)
     margin_: Floats = field(init=False)
@@ -243,7 +254,7 @@ class Perceptron(OnlineClassifier):
                 fix="Leave them out, or use form='primal'.",
             )
         thread_count(self.n_jobs)  # raises InputError if n_jobs is not valid
-        matrix, described = self._read_training_matrix(X)
+        matrix, described = self._read_training_matrix(X, sample_weight)
         codes, classes = encode_labels(y, matrix.shape[0])
         if len(classes) < 2:
             raise InputError("The number of classes has to be greater than one; got 1 class")
@@ -352,7 +363,7 @@ class Perceptron(OnlineClassifier):
         n = len(self.support_) if isinstance(self.support_, np.ndarray) else -1
         n_problems = len(self.intercept_)
         valid = is_array(self.dual_coef_, np.float64, n_problems, n) and type(self._gamma) is float
-        valid = valid and is_array(self.support_vectors_, np.float64, n, self.n_features_in_)
+        valid = valid and is_array(self.support_vectors_, np.float64, n, self._n_columns)
         require(valid, "the coefficients do not fit the support vectors")
         return super()._check_weights_of_fit() if "coef_" in vars(self) else n_problems
 

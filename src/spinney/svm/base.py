@@ -15,6 +15,7 @@ from spinney.base import MatrixEstimator
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError, InputTypeError
 from spinney.core.parameters import FLAG, Integer, OneOf, Real, Rule, thread_count
+from spinney.data.coding import CODING_RULES
 from spinney.data.matrix import Matrix
 from spinney.data.weights import check_weights
 from spinney.io import require
@@ -44,6 +45,7 @@ class AnyKernel:
 
 
 SVM_RULES: Mapping[str, tuple[Rule, ...]] = {
+    **CODING_RULES,
     "kernel": (AnyKernel(),),
     "degree": (Integer(0),),
     "gamma": (OneOf("scale", "auto"), Real(0.0)),
@@ -93,7 +95,7 @@ class SupportVectorMachine(MatrixEstimator, persistent_name=""):
         """Read X and weights of a fit; return X, kernel rows, weights, γ and a description of the columns."""
         self._check_params()
         self._threads()  # raises InputError if n_jobs is not valid
-        matrix, described = self._read_training_matrix(X)
+        matrix, described = self._read_training_matrix(X, sample_weight)
         if self.kernel == "precomputed" and matrix.shape[0] != matrix.shape[1]:
             raise InputError(
                 f"Precomputed matrix must be a square matrix. Input is a {matrix.shape[0]}x{matrix.shape[1]} "
@@ -206,7 +208,7 @@ class SupportVectorMachine(MatrixEstimator, persistent_name=""):
         require(is_array(self.support_, np.int32, n), "the support vectors are not numbered")
         vectors = self.support_vectors_
         known = isinstance(vectors, np.ndarray) or sparse.issparse(vectors)
-        shape = (0, 0) if self.kernel == "precomputed" else (n, self.n_features_in_)
+        shape = (0, 0) if self.kernel == "precomputed" else (n, self._n_columns)
         require(known and vectors.shape == shape, "there is not one vector per support vector")
         if self.kernel == "precomputed":
             valid = n == 0 or (self.support_.min() >= 0 and self.support_.max() < self.n_features_in_)

@@ -109,6 +109,10 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
         threadpoolctl context. The model does not depend on it.
     ledger : bool, default=False
         Whether to record gap and objective by iteration in ``ledger_``.
+    categorical : {"one-hot"} or None, default=None
+        How to code categorical columns; None: they are an error.
+    missing : {"mean"} or None, default=None
+        How to fill in missing values; None: they are an error.
 
     Attributes
     ----------
@@ -144,6 +148,11 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
         Shape of X.
     ledger_ : SmoLedger
         Progress of the solver, if ``ledger``.
+    coding_ : ColumnCoding
+        How columns are coded, if ``categorical`` or ``missing`` is set; coefficients and support vectors
+        belong to the coded columns.
+    schema_ : Schema
+        Names, kinds and categories of the features, if they are coded.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -185,6 +194,8 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
     random_state: Any = None
     n_jobs: int | None = None
     ledger: bool = False
+    categorical: Literal["one-hot"] | None = None
+    missing: Literal["mean"] | None = None
 
     classes_: NDArray[Any] = field(init=False)
     probA_: Floats = field(init=False)

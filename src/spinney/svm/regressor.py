@@ -61,6 +61,10 @@ class SVR(RegressorMixin, SupportVectorMachine):  # type: ignore[misc]
         threadpoolctl context. The model does not depend on it.
     ledger : bool, default=False
         Whether to record gap and objective by iteration in ``ledger_``.
+    categorical : {"one-hot"} or None, default=None
+        How to code categorical columns; None: they are an error.
+    missing : {"mean"} or None, default=None
+        How to fill in missing values; None: they are an error.
 
     Attributes
     ----------
@@ -88,6 +92,11 @@ class SVR(RegressorMixin, SupportVectorMachine):  # type: ignore[misc]
         Shape of X.
     ledger_ : SmoLedger
         Progress of the solver, if ``ledger``.
+    coding_ : ColumnCoding
+        How columns are coded, if ``categorical`` or ``missing`` is set; coefficients and support vectors
+        belong to the coded columns.
+    schema_ : Schema
+        Names, kinds and categories of the features, if they are coded.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -119,6 +128,8 @@ class SVR(RegressorMixin, SupportVectorMachine):  # type: ignore[misc]
     max_iter: int = -1
     n_jobs: int | None = None
     ledger: bool = False
+    categorical: Literal["one-hot"] | None = None
+    missing: Literal["mean"] | None = None
 
     n_iter_: int = field(init=False)
 

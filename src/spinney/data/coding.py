@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -11,12 +12,19 @@ from scipy import sparse
 
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
+from spinney.core.parameters import OneOf, Rule
 from spinney.data.schema import Schema, Table
 from spinney.io import Persistent, require
 
 Values: TypeAlias = NDArray[np.floating[Any]] | sparse.csr_array
 Categorical: TypeAlias = Literal["one-hot"] | None
 Missing: TypeAlias = Literal["mean"] | None
+
+CODING_RULES: Mapping[str, tuple[Rule, ...]] = {
+    "categorical": (OneOf(None, "one-hot"),),
+    "missing": (OneOf(None, "mean"),),
+}
+"""Rules of the parameters of estimators that code columns."""
 
 # With more coded columns than this, nearly all entries are 0 and the matrix is sparse.
 _MAX_DENSE = 200
@@ -62,6 +70,11 @@ class ColumnCoding(Persistent):
     def n_columns(self) -> int:
         """Number of numeric columns."""
         return len(self.fill)
+
+    def check_schema(self, schema: Schema) -> None:
+        """Raise ModelFileError unless the coding is one of these features."""
+        counts = [len(one.categories) if one.kind == "categorical" else 1 for one in schema.features]
+        require(self.widths.tolist() == counts, "the coding does not fit the features")
 
     def names(self, schema: Schema) -> list[str]:
         """Return the names of the columns, such as ``color=red``.

@@ -10,16 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin, RegressorMixin
+from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
 from spinney.base import TableEstimator, parameters
 from spinney.core.arrays import Floats
 from spinney.core.parameters import OneOf, Rule
+from spinney.data.coding import ColumnCoding, learn_coding
 from spinney.data.schema import read_table
 from spinney.data.target import read_target
 from spinney.data.weights import check_weights
 from spinney.io import require
-from spinney.linear.coding import ColumnCoding, learn_coding
 from spinney.members.base_estimators import AnyEstimator, make_member
 from spinney.members.fitting import fit_member
 
@@ -54,7 +55,7 @@ class _Encoded(MetaEstimatorMixin, TableEstimator, persistent_name=""):  # type:
     def _fit_encoded(self, X: Any, y: Any, weights: Floats | None, **fitted: Any) -> Self:
         table = read_table(X)
         coding = learn_coding(table, weights, "one-hot", "mean", type(self).__name__)
-        values = coding.apply(table, type(self).__name__)
+        values = self._as_read(coding.apply(table, type(self).__name__))
         mean, scale = _moments(values, weights)
         matrix = _standardise(values, mean, scale)
         member = fit_member(make_member(self.estimator), matrix, y, weights)
@@ -67,10 +68,15 @@ class _Encoded(MetaEstimatorMixin, TableEstimator, persistent_name=""):  # type:
             **fitted,
         )
 
+    def _as_read(self, values: Any) -> Any:
+        """Return many columns, which are sparse, as the estimator reads them."""
+        is_dense = not sparse.issparse(values) or get_tags(self.estimator).input_tags.sparse
+        return values if is_dense else values.toarray()
+
     def _encode(self, X: Any) -> Any:
         table = self._read_table(X)
         values = self.coding_.apply(table, type(self).__name__)
-        return _standardise(values, self.column_mean_, self.column_scale_)
+        return _standardise(self._as_read(values), self.column_mean_, self.column_scale_)
 
     def _check_fitted(self) -> None:
         width = self.coding_.n_columns if isinstance(self.coding_, ColumnCoding) else -1
