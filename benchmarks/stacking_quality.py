@@ -23,7 +23,7 @@ from rich.table import Table
 from scipy import stats
 
 import spinney as sp
-from benchmarks.quality import Split, list_tables, read_table, splits_of
+from benchmarks.quality import Split, list_tables, read_table, split_of
 
 N_TABLES, ROWS = 10, (300, 5_000)
 TEST_SHARE = 0.25
@@ -56,7 +56,8 @@ def loss_of(split: Split, model: Any) -> tuple[float, float]:
 def measure(name: str, path: Path, task: str, n_splits: int) -> pd.DataFrame:
     """Return loss and error of the stack and of each member on each split."""
     rows = []
-    for split in splits_of(name, path, task, n_splits):
+    for seed in range(n_splits):
+        split = split_of(name, path, task, seed)
         make = sp.StackingClassifier if split.is_classification else sp.StackingRegressor
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

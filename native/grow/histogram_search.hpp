@@ -183,7 +183,10 @@ class HistogramSearch final : public NodeSearch {
             std::erase_if(left_out_, numeric);
             varied = search_random(rest_) || varied;
         }
-        if (!left_out_.empty()) varied = search_marked(left_out_) || varied;
+        if (!left_out_.empty()) {
+            std::sort(left_out_.begin(), left_out_.end());  // those of few values came first
+            varied = search_marked(left_out_) || varied;
+        }
         return varied;
     }
 

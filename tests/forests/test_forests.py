@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse, stats
@@ -481,3 +482,22 @@ def test_members_are_made_once_and_anew_after_another_fit():
     assert dumps(model) == before  # they are not saved
     model.set_params(n_estimators=5).fit(X, y)
     assert len(model.estimators_) == 5
+
+
+@pytest.mark.parametrize("max_features", [1.0, 0.5])
+def test_columns_of_few_values_that_may_be_missing_after_categories(max_features):
+    """Both are searched together, in the order of the columns, which lie in several tiles."""
+    draw = np.random.default_rng(0)
+    n, half = 400, 50
+    few = np.where(draw.random(n) < 0.3, np.nan, draw.integers(0, 3, n).astype(float))
+    columns = {
+        f"c{j}": pd.Categorical.from_codes(draw.integers(0, 4, n), list("abcd")) for j in range(half)
+    }
+    columns |= {f"x{j}": draw.normal(size=n) for j in range(half)}
+    X, y = pd.DataFrame(columns | {"few": few}), (few == 2).astype(int)
+    model = sp.RandomForestClassifier(
+        n_estimators=5, max_features=max_features, random_state=0, n_jobs=1
+    ).fit(X, y)
+    assert model.score(X, y) == 1.0
+    if max_features == 1.0:
+        assert [tree.get_n_leaves() for tree in model.estimators_] == [2] * 5
