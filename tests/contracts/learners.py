@@ -173,7 +173,10 @@ ENSEMBLES = [
         early_stopping=True,
         random_state=0,
     ),
-    _learner(sp.OneVsRestClassifier, estimator=sp.GradientBoostingClassifier(n_estimators=4, random_state=0)),
+    _learner(
+        sp.OneVsRestClassifier,
+        estimator=sp.GradientBoostingClassifier(preset="classic", n_estimators=4, random_state=0),
+    ),
     _learner(sp.OneVsOneClassifier, estimator=sp.DecisionTreeClassifier(max_depth=4)),
     _learner(sp.AdaBoostClassifier),
     _learner(

@@ -68,7 +68,7 @@ def test_ctrl_c_stops_a_fit_at_any_poll(learner, n_jobs):
     with joblib.parallel_config("threading", n_jobs=n_jobs):  # for learners without n_jobs
         whole = learner.with_threads(n_jobs)
         n_polls = count_polls(whole, X, y)
-        assert n_polls > 1
+        assert n_polls > (n_jobs == 1)  # of two threads the other may grow all trees
         for at in spread(n_polls):
             model = learner.with_threads(n_jobs)
             core.interrupt_at_poll(at)

@@ -64,7 +64,7 @@ def test_the_final_estimator_takes_part_in_routing(routing):
     assert model.final_estimator_.given_ == (WEIGHTS.tolist(), "hm")
     default = sp.StackingClassifier([("tree", tree)]).fit(X, Y, sample_weight=WEIGHTS)
     without = sp.StackingClassifier([("tree", tree)]).fit(X, Y)
-    assert not np.array_equal(default.final_estimator_.intercept_, without.final_estimator_.intercept_)
+    assert not np.array_equal(default.final_estimator_.coef_, without.final_estimator_.coef_)
 
 
 def test_groups_reach_the_splitter_with_and_without_routing(routing):

@@ -490,9 +490,7 @@ def test_columns_of_few_values_that_may_be_missing_after_categories(max_features
     draw = np.random.default_rng(0)
     n, half = 400, 50
     few = np.where(draw.random(n) < 0.3, np.nan, draw.integers(0, 3, n).astype(float))
-    columns = {
-        f"c{j}": pd.Categorical.from_codes(draw.integers(0, 4, n), list("abcd")) for j in range(half)
-    }
+    columns = {f"c{j}": pd.Categorical.from_codes(draw.integers(0, 4, n), list("abcd")) for j in range(half)}
     columns |= {f"x{j}": draw.normal(size=n) for j in range(half)}
     X, y = pd.DataFrame(columns | {"few": few}), (few == 2).astype(int)
     model = sp.RandomForestClassifier(

@@ -254,7 +254,7 @@ def read_codes(
     names = found.names if found.has_names else None
     if table.block is not None:
         block = _codes_of_numbers(table.block, name, names)
-        return CategoryCodes(block, block.max(axis=0), found)
+        return CategoryCodes(block, block.max(axis=0, initial=0), found)
     out = np.empty((table.n_rows, table.n_features), np.int32)
     for j, (column, feature) in enumerate(zip(table.columns, found.features, strict=True)):
         if feature.kind == "categorical":
