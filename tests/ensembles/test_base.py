@@ -62,8 +62,9 @@ def test_the_final_estimator_takes_part_in_routing(routing):
     final = Recorder().set_fit_request(sample_weight=True, remark=True)
     model = sp.StackingClassifier([("tree", tree)], final).fit(X, Y, sample_weight=WEIGHTS, remark="hm")
     assert model.final_estimator_.given_ == (WEIGHTS.tolist(), "hm")
-    default = sp.StackingClassifier([("tree", tree)]).fit(X, Y, sample_weight=WEIGHTS)
-    without = sp.StackingClassifier([("tree", tree)]).fit(X, Y)
+    easy = np.where(np.arange(len(X)) % 5, X[:, 0] > np.median(X[:, 0]), Y)
+    default = sp.StackingClassifier([("tree", tree)]).fit(X, easy, sample_weight=WEIGHTS)
+    without = sp.StackingClassifier([("tree", tree)]).fit(X, easy)
     assert not np.array_equal(default.final_estimator_.coef_, without.final_estimator_.coef_)
 
 
