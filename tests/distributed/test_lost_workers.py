@@ -97,7 +97,6 @@ def test_fifty_random_moments(table, expected, n_killed):
 
 
 @pytest.mark.long
-@pytest.mark.xfail(reason="a fit may stall when a nanny starts the worker again", run=False)
 def test_workers_with_nannies_are_started_again(table, expected):
     from distributed import Client, LocalCluster
 

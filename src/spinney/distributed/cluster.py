@@ -14,6 +14,8 @@ NO_WORKER_SECONDS = 20.0
 _POLL_SECONDS = 1.0
 _GATHER_SECONDS = 10.0
 """How long results may take to come here, once they are there, before workers are looked for again."""
+_STALLED_SECONDS = 5.0
+"""How long tasks may take to end after a worker came or went, before they are given out again."""
 _MAX_ATTEMPTS = 50
 """How often a task is given to another worker after its own was lost."""
 
@@ -130,18 +132,28 @@ class Cluster:
         return [self._result(future) for future in futures]
 
     def _wait(self, futures: Sequence[Any]) -> bool:
-        """Wait until all tasks have ended; return whether none has failed."""
+        """Wait until all tasks have ended; return whether none has failed.
+
+        Tasks that have not ended some time after a worker came or went may wait for one that is gone, in the
+        scheduler's mind: they are cancelled, and count as lost.
+        """
         from concurrent.futures import CancelledError
 
         from distributed import wait
 
+        known, changed = set(self._look()), None
         while True:
             try:
                 wait(list(futures), timeout=_POLL_SECONDS)
             except CancelledError:
                 return False
             except TimeoutError:
-                self._look()
+                found = set(self._look())
+                if found != known:
+                    known, changed = found, time.monotonic()
+                elif found and changed is not None and time.monotonic() - changed > _STALLED_SECONDS:
+                    self.client.cancel([future for future in futures if not future.done()])
+                    return False
                 continue
             return all(future.status == "finished" for future in futures)
 
