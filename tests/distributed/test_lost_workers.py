@@ -1,5 +1,6 @@
 """Workers that are killed at any moment: the fit ends with the same bytes, or with an error, never hangs."""
 
+import itertools
 import os
 import signal
 import subprocess
@@ -20,7 +21,7 @@ pytest.importorskip("distributed")
 
 from spinney.distributed import ClusterError, DaskGradientBoostingClassifier, worker
 from spinney.distributed import cluster as cluster_module
-from spinney.distributed.cluster import Cluster
+from spinney.distributed.cluster import LOST, Cluster
 
 PARAMS = {
     "n_estimators": 2,
@@ -168,3 +169,24 @@ def test_a_killed_client_is_resumed(table, expected, tmp_path):
         target = np.digitize(y, [-0.3, 0.8])
         resumed = DaskGradientBoostingClassifier.resume(path, cut(X, CUTS[3]), target, client=client)
     assert dumps(resumed.to_local()) == expected
+
+
+RELEASED = threading.Event()
+
+
+def wait_until_released():
+    return RELEASED.wait(5)
+
+
+def test_tasks_that_stall_after_a_worker_left_count_as_lost(client, monkeypatch):
+    """A scheduler may wait for a worker that is gone; the task is pure and can be submitted again."""
+    cluster = Cluster(client)
+    seen = itertools.chain([{"first": 1, "second": 1}], itertools.repeat({"second": 1}))
+    monkeypatch.setattr(cluster, "_look", lambda: next(seen))
+    monkeypatch.setattr(cluster_module, "_POLL_SECONDS", 0.05)
+    monkeypatch.setattr(cluster_module, "_STALLED_SECONDS", 0.1)
+    try:
+        stalled = cluster.submit(next(iter(client.nthreads())), wait_until_released)
+        assert cluster.collect([stalled]) == [LOST]
+    finally:
+        RELEASED.set()

@@ -15,7 +15,7 @@ _POLL_SECONDS = 1.0
 _GATHER_SECONDS = 10.0
 """How long results may take to come here, once they are there, before workers are looked for again."""
 _STALLED_SECONDS = 5.0
-"""How long tasks may take to end after a worker came or went, before they are given out again."""
+"""How long tasks may take to end after a worker joined or left, before they are submitted again."""
 _MAX_ATTEMPTS = 50
 """How often a task is given to another worker after its own was lost."""
 
@@ -134,8 +134,8 @@ class Cluster:
     def _wait(self, futures: Sequence[Any]) -> bool:
         """Wait until all tasks have ended; return whether none has failed.
 
-        Tasks that have not ended some time after a worker came or went may wait for one that is gone, in the
-        scheduler's mind: they are cancelled, and count as lost.
+        Tasks that have not ended `_STALLED_SECONDS` after a worker joined or left may be assigned to a worker
+        that is gone: they are cancelled, and count as lost.
         """
         from concurrent.futures import CancelledError
 

@@ -185,7 +185,7 @@ class DaskRandomForestRegressor(DaskForest, DaskEstimator, RandomForestRegressor
     >>> from distributed import Client  # doctest: +SKIP
     >>> client = Client(n_workers=2)  # doctest: +SKIP
     >>> X = da.random.random((100_000, 4), chunks=(10_000, 4))  # doctest: +SKIP
-    >>> model = DaskRandomForestRegressor(random_state=0).fit(X, X[:, 0] > 0.5)  # doctest: +SKIP
+    >>> model = DaskRandomForestRegressor(random_state=0).fit(X, X[:, 0])  # doctest: +SKIP
     >>> model.predict(X).compute()  # doctest: +SKIP
     """
 
@@ -233,7 +233,7 @@ class DaskExtraTreesRegressor(DaskForest, DaskEstimator, ExtraTreesRegressor):
     >>> from distributed import Client  # doctest: +SKIP
     >>> client = Client(n_workers=2)  # doctest: +SKIP
     >>> X = da.random.random((100_000, 4), chunks=(10_000, 4))  # doctest: +SKIP
-    >>> model = DaskExtraTreesRegressor(random_state=0).fit(X, X[:, 0] > 0.5)  # doctest: +SKIP
+    >>> model = DaskExtraTreesRegressor(random_state=0).fit(X, X[:, 0])  # doctest: +SKIP
     >>> model.predict(X).compute()  # doctest: +SKIP
     """
 
@@ -281,7 +281,7 @@ class DaskBaggingRegressor(DaskBagging, DaskEstimator, BaggingRegressor):  # typ
     >>> from distributed import Client  # doctest: +SKIP
     >>> client = Client(n_workers=2)  # doctest: +SKIP
     >>> X = da.random.random((100_000, 4), chunks=(10_000, 4))  # doctest: +SKIP
-    >>> model = DaskBaggingRegressor(random_state=0).fit(X, X[:, 0] > 0.5)  # doctest: +SKIP
+    >>> model = DaskBaggingRegressor(random_state=0).fit(X, X[:, 0])  # doctest: +SKIP
     >>> model.predict(X).compute()  # doctest: +SKIP
     """
 
