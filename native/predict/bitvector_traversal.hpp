@@ -1,8 +1,8 @@
-// Bit-vector traversal of small trees over blocks of rows, in the manner of QuickScorer (Lucchese et al.
-// 2015).
+// Bit-vector traversal of small trees over blocks of rows.
 //
-// Every split of a tree is evaluated, without branches; bit vectors record which rows go right at it. Here
-// the bits are rows, 64 or more per instruction, and lead each row to its leaf.
+// Every split of a tree is evaluated, without branches. The bits of a vector are rows, 64 or more per
+// instruction: those that go right at the split. The rows of a child are those of its parent and this vector,
+// or its complement, level by level. (QuickScorer is another algorithm: its bits are leaves.)
 #pragma once
 
 #include <cstdint>
