@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 # More arguments of pip, e.g. make build BUILD_FLAGS="--config-settings=cmake.define.SPINNEY_LEVELS=avx2"
 BUILD_FLAGS ?=
 export BUILD_FLAGS
+# Without bytecode on disk every new interpreter compiles all that it imports, which takes seconds.
+unexport PYTHONDONTWRITEBYTECODE
 CPP := $(wildcard native/*/*.hpp native/*/*.cpp native/tests/*/*.cpp)
 
 # Processes that compile and test at once.
