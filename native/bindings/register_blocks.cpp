@@ -32,8 +32,8 @@ template <class T>
 using Cube = nb::ndarray<const T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using Splits = std::tuple<Vector<std::int32_t>, Vector<std::int32_t>, Vector<std::uint32_t>,
                           Matrix<std::uint8_t>, Matrix<std::uint8_t>>;
-using Draw =
-    std::tuple<bool, double, double, bool, bool, double, std::uint64_t, double, double, bool, double>;
+using Scales = std::tuple<double, double, int, int>;
+using Draw = std::tuple<bool, double, double, bool, bool, double, std::uint64_t, Scales, bool, double>;
 
 using Parameters = std::vector<double>;
 
@@ -44,9 +44,13 @@ Loss to_loss(const std::string& name, const Parameters& parameters) {
 
 BlockDraw to_draw(const Draw& d) {
     BlockDraw out;
+    Scales scales;
     std::tie(out.all, out.rule.always, out.rule.probability, out.rule.proportional, out.rule.reweight,
-             out.slope, out.address, out.scales.gradient, out.scales.hessian, out.integer_weights,
-             out.weight_unit) = d;
+             out.slope, out.address, scales, out.integer_weights, out.weight_unit) = d;
+    PackedLayout& layout = out.scales.layout;
+    std::tie(out.scales.gradient, out.scales.hessian, layout.weight_bits, layout.hessian_bits) = scales;
+    if (layout.weight_bits < 0 || layout.hessian_bits < 1 || layout.gradient_bits() < 1)
+        throw nb::value_error("gradients, hessians and weights must share 64 bits");
     return out;
 }
 
@@ -471,9 +475,12 @@ auto sampling_rule(const BoostOptions& options, const Vector<std::int64_t>& coun
     return std::make_tuple(rule.always, rule.probability, rule.proportional, rule.reweight);
 }
 
-auto gradient_scales(double gradient, double hessian, double slack) {
-    const GradientScales scales = choose_scales({gradient, hessian}, slack);
-    return std::make_tuple(scales.gradient, scales.hessian);
+Scales gradient_scales(const BoostOptions& options, const std::string& loss, double total_weight,
+                       bool integer, double gradient, double hessian, double slack) {
+    const PackedLayout layout =
+        choose_layout(options, parse_spelling<LossName>(nb::cast(loss)), total_weight, integer);
+    const GradientScales scales = choose_scales({gradient, hessian}, slack, layout);
+    return {scales.gradient, scales.hessian, layout.weight_bits, layout.hessian_bits};
 }
 
 std::uint64_t tree_address(std::uint64_t seed, std::uint64_t round, std::uint64_t k) {
@@ -491,8 +498,9 @@ void register_blocks(nb::module_& m) {
           "How row weights are scaled: (total, n_positive, integer, unit).");
     m.def("sampling_rule", &spinney::sampling_rule, "options"_a, "counts"_a,
           "Which rows a tree is grown on, by counts of importances.");
-    m.def("gradient_scales", &spinney::gradient_scales, "gradient"_a, "hessian"_a, "slack"_a,
-          "Powers of two by which gradients and hessians are multiplied.");
+    m.def("gradient_scales", &spinney::gradient_scales, "options"_a, "loss"_a, "total_weight"_a, "integer"_a,
+          "gradient"_a, "hessian"_a, "slack"_a,
+          "Powers of two by which gradients and hessians are multiplied, and bits of weight and hessian.");
     m.def("tree_address", &spinney::tree_address, "seed"_a, "round"_a, "k"_a,
           "Address of the draws of a tree.");
     nb::class_<Rows>(m, "BlockRows", "Rows of one block while boosted trees are grown.")

@@ -50,6 +50,7 @@ class BatchGrower final : public BlockGrower, private BlockTable, private Chunke
         for (BoostNode& n : tree_.nodes) release(n);
         facts_ = facts;
         own_rows_.units = {1 / facts.scales.gradient, 1 / facts.scales.hessian};
+        own_rows_.layout = facts.scales.layout;
         own_rows_.weight_unit = facts.weight_unit;
         own_rows_.score_noise = facts.score_noise;
         own_rows_.min_hessian_ratio = facts.min_hessian_ratio;
@@ -234,7 +235,8 @@ class BatchGrower final : public BlockGrower, private BlockTable, private Chunke
         split.feature = static_cast<std::uint32_t>(node(id).feature);
         split.goes_left = partition_.sides();
         if (more) {
-            const bool left_is_small = hessian_of(node(first).total) < hessian_of(node(first + 1).total);
+            const bool left_is_small = hessian_of(node(first).total, rows_->layout) <
+                                       hessian_of(node(first + 1).total, rows_->layout);
             split.builds = {left_is_small || !node(id).histogram, !left_is_small || !node(id).histogram};
         }
         splits_.push_back(split);

@@ -225,8 +225,8 @@ QuantizedRows quantize_rows(const BlockRows& rows, const BlockLoss& loss, const 
             const Stat gradient = outside * std::llrint(inside * g[i] * draw.scales.gradient);
             const Stat hessian =
                 outside * std::max<Stat>(1, std::llrint(inside * h[i] * draw.scales.hessian));
-            rows.packed[r] = pack(gradient, hessian);
             const Stat steps = rows.weights ? weight_steps(w, draw.weight_unit) : 1;
+            rows.packed[r] = pack(gradient, hessian, steps, draw.scales.layout);
             const double ratio = static_cast<double>(hessian) / static_cast<double>(steps);
             out.min_ratio = std::min(out.min_ratio, ratio);
             out.max_ratio = std::max(out.max_ratio, ratio);

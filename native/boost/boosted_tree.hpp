@@ -64,6 +64,7 @@ struct BoostRows {
     double weight_unit = 1;
     bool any_out = false;  // some rows were not drawn
     NewtonUnits units;
+    PackedLayout layout;
     double score_noise = 0;  // deviation of the noise on the scores of symmetric splits
     double min_hessian_ratio = 1, max_hessian_ratio = 1;  // of a row: hessian per weight, in units
 };

@@ -131,7 +131,7 @@ class ChunkedGrower : public BoostedGrower {
     bool splittable(const BoostNode& n) const {
         const double weight = static_cast<double>(n.weight) * rows_->weight_unit;
         return within_depth(n) && weight >= 2 * o_.min_samples_leaf &&
-               static_cast<double>(hessian_of(n.total)) * rows_->units.hessian >= 2 * o_.min_hessian;
+               static_cast<double>(hessian_of(n.total, rows_->layout)) * rows_->units.hessian >= 2 * o_.min_hessian;
     }
 
     void enqueue(std::vector<Node>& open, Node id) {
@@ -332,6 +332,7 @@ class ChunkedGrower : public BoostedGrower {
         const NewtonUnits& u = rows_->units;
         NewtonNode out;
         out.total = n.total;
+        out.layout = rows_->layout;
         out.weight = n.weight;
         out.l2 = o_.l2_regularization / u.hessian;
         out.category_l2 = o_.categorical_l2 / u.hessian;
@@ -424,8 +425,8 @@ class ChunkedGrower : public BoostedGrower {
 
     /// Whether the gain exceeds min_gain (γ) and rounding noise.
     bool worth(const NewtonSplit& cut, const NewtonNode& facts) const {
-        const double g = static_cast<double>(gradient_of(facts.total)),
-                     h = static_cast<double>(hessian_of(facts.total)) + facts.l2;
+        const double g = static_cast<double>(gradient_of(facts.total, facts.layout)),
+                     h = static_cast<double>(hessian_of(facts.total, facts.layout)) + facts.l2;
         return cut.gain > 1e-12 * (g * g / h) && cut.gain * rows_->units.gain() > o_.min_gain && cut.gain > 0;
     }
 
@@ -517,15 +518,17 @@ class ChunkedGrower : public BoostedGrower {
             c.bins = n.best.set.below(column.n_bins);
             c.seen = n.best.seen.below(column.n_bins);
         }
-        assign_unseen(c, static_cast<Size>(hessian_of(n.best.left)),
-                      static_cast<Size>(hessian_of(n.total - n.best.left)), false);
+        assign_unseen(c, static_cast<Size>(hessian_of(n.best.left, rows_->layout)),
+                      static_cast<Size>(hessian_of(n.total - n.best.left, rows_->layout)), false);
         return c;
     }
 
     double value_of(const BoostNode& n, Stat sum) const {
         const NewtonUnits& u = rows_->units;
-        const double h = static_cast<double>(hessian_of(sum)) + o_.l2_regularization / u.hessian;
-        return std::clamp(-static_cast<double>(gradient_of(sum)) / h * u.value(), n.lower, n.upper);
+        const double g = static_cast<double>(gradient_of(sum, rows_->layout)),
+                     h = static_cast<double>(hessian_of(sum, rows_->layout)) +
+                         o_.l2_regularization / u.hessian;
+        return std::clamp(-g / h * u.value(), n.lower, n.upper);
     }
 
     void bound(BoostNode& child, std::uint32_t f, int side, const std::array<double, 2>& values) const {

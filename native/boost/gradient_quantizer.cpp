@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
 
+#include "boost/leaf_values.hpp"
 #include "grow/growth_rules.hpp"
 #include "simd/register_loops.hpp"
 
@@ -61,13 +63,13 @@ void GradientQuantizer::set_weights() {
 }
 
 BoostRows& GradientQuantizer::quantize(const double* gradient, const double* hessian, GradientSums sums,
-                                       std::uint64_t address) {
+                                       LossName loss, std::uint64_t address) {
     gradient_ = gradient;
     hessian_ = hessian;
     multiplier_.clear();
     if (o_.sampling != Sampling::none)
         sums = draw_rows(multiplier_, table_, o_, target_, gradient, hessian, sums, address);
-    set_units(sums);
+    set_units(sums, choose_layout(o_, loss, target_.total_weight, target_.integer_weights));
     const Size n_chunks = table_.n_chunks();
     const bool all_once = target_.weights.empty() && multiplier_.empty();
     std::vector<Ratios> ratios(n_chunks);
@@ -85,17 +87,28 @@ BoostRows& GradientQuantizer::quantize(const double* gradient, const double* hes
     return rows_;
 }
 
-GradientScales choose_scales(const GradientSums& sums, double slack) {
+PackedLayout choose_layout(const BoostOptions& options, LossName loss, double total_weight, bool integer) {
+    constexpr double kMaxWeight = 0x1.0p14;
+    const bool equal_hessians = loss == LossName::squared || fits_quantiles(loss);
+    if (equal_hessians || !integer || total_weight >= kMaxWeight) return {};
+    if (options.symmetric() || options.min_samples_leaf <= 1) return {};
+    const int weight_bits = std::bit_width(static_cast<Size>(total_weight));
+    return {weight_bits, (64 - weight_bits) / 2};
+}
+
+GradientScales choose_scales(const GradientSums& sums, double slack, PackedLayout layout) {
     const auto fit = [](double sum, double max) {
         if (!(sum > 0)) return 1.0;
         return std::ldexp(1.0, std::clamp(std::ilogb(max / sum), -1000, 1000));
     };
-    return {fit(sums.gradient, 0x1.0p31 - 2 - slack), fit(sums.hessian, 0x1.0p32 - 2 - slack)};
+    return {fit(sums.gradient, std::ldexp(1.0, layout.gradient_bits() - 1) - 2 - slack),
+            fit(sums.hessian, std::ldexp(1.0, layout.hessian_bits) - 2 - slack), layout};
 }
 
-void GradientQuantizer::set_units(const GradientSums& sums) {
-    scale_ = choose_scales(sums, target_.rounding_slack(table_.x.n_rows));
+void GradientQuantizer::set_units(const GradientSums& sums, PackedLayout layout) {
+    scale_ = choose_scales(sums, target_.rounding_slack(table_.x.n_rows), layout);
     rows_.units = {1 / scale_.gradient, 1 / scale_.hessian};
+    rows_.layout = layout;
 }
 
 /// Quantize a chunk in which every row counts once.
@@ -104,6 +117,8 @@ GradientQuantizer::Ratios GradientQuantizer::quantize_all(Size chunk) {
     rows_.n_in[chunk] = static_cast<std::uint32_t>(n);
     for (Size i = 0; i < n; ++i) rows_.ids[begin + i] = static_cast<LocalRow>(i);
     Register min = every<Register>(0x1.0p40), max{};
+    const PackedLayout layout = rows_.layout;
+    const Stat weight = layout.has_weight() ? 1 : 0;
     for_registers(begin, begin + n, [&](Size r, Size m, Size) {
         // Adding 1.5 · 2^52 rounds to an integer, which is then in the low bits.
         constexpr double rounder = 0x1.8p52;
@@ -112,7 +127,9 @@ GradientQuantizer::Ratios GradientQuantizer::quantize_all(Size chunk) {
         h = where(h < rounder + 1, every<Register>(rounder + 1), h);
         const StatRegister zero = detail::bits_of(every<Register>(rounder));
         store_register(rows_.packed.data() + r,
-                       ((detail::bits_of(g) - zero) << 32) + (detail::bits_of(h) - zero), m);
+                       ((detail::bits_of(g) - zero) << layout.gradient_shift()) +
+                           ((detail::bits_of(h) - zero) << layout.weight_bits) + weight,
+                       m);
         h -= rounder;
         for (Size i = m; i < kRegister; ++i) h[i] = h[0];
         min = where(h < min, h, min);
@@ -139,9 +156,9 @@ GradientQuantizer::Ratios GradientQuantizer::quantize_some(Size chunk) {
         const Stat outside = repeated ? static_cast<Stat>(w) : 1;
         const Stat g = outside * std::llrint(inside * gradient_[r] * scale_.gradient);
         const Stat h = outside * std::max<Stat>(1, std::llrint(inside * hessian_[r] * scale_.hessian));
-        rows_.packed[r] = pack(g, h);
-        out.add(static_cast<double>(h) /
-                (rows_.weights.empty() ? 1.0 : static_cast<double>(rows_.weights[r])));
+        const Stat steps = rows_.weights.empty() ? 1 : rows_.weights[r];
+        rows_.packed[r] = pack(g, h, steps, rows_.layout);
+        out.add(static_cast<double>(h) / static_cast<double>(steps));
     }
     return out;
 }

@@ -19,14 +19,14 @@ class GradientQuantizer {
     void set_weights();
 
     /// Draw the rows of a tree and quantize their gradients.  gradient, hessian (n_rows,); sums: those of all
-    /// rows; address: of the tree's random draws
-    BoostRows& quantize(const double* gradient, const double* hessian, GradientSums sums,
+    /// rows; loss: whose gradients they are; address: of the tree's random draws
+    BoostRows& quantize(const double* gradient, const double* hessian, GradientSums sums, LossName loss,
                         std::uint64_t address);
 
   private:
     struct Ratios;  // hessian per weight, in units
 
-    void set_units(const GradientSums& sums);
+    void set_units(const GradientSums& sums, PackedLayout layout);
     Ratios quantize_all(Size chunk);
     Ratios quantize_some(Size chunk);
     Size list_rows(Size chunk);

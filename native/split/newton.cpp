@@ -38,8 +38,8 @@ CodeSet filled_bins(const Stat* bins, Size n_bins) {
 }  // namespace
 
 double NewtonSearch::base_quality(const NewtonNode& node, double l2) {
-    const double g = static_cast<double>(gradient_of(node.total)),
-                 h = static_cast<double>(hessian_of(node.total)) + l2;
+    const double g = static_cast<double>(gradient_of(node.total, node.layout)),
+                 h = static_cast<double>(hessian_of(node.total, node.layout)) + l2;
     return node.bounded ? newton_quality<true>(g, h, node) : newton_quality<false>(g, h, node);
 }
 
@@ -65,13 +65,16 @@ void NewtonSearch::numeric(NewtonSplit& out, const Stat* bins, Size n_bins, cons
 
 /// The only split of a column with two codes, as try_all would find it.  weight: of the left rows, or null
 void NewtonSearch::try_one(NewtonSplit& out, Stat left, const Stat* weight, const NewtonNode& node) {
-    const Stat right = node.total - left;
-    if (std::min(hessian_of(left), hessian_of(right)) < node.min_hessian) return;
+    const Stat hessian = hessian_of(left, node.layout),
+               smaller = std::min(hessian, hessian_of(node.total, node.layout) - hessian);
+    if (smaller < node.min_hessian) return;
+    const Stat packed = weight_of(left, node.layout);
+    if (!weight && node.layout.has_weight()) weight = &packed;
     if (weight && std::min(*weight, node.weight - *weight) < node.min_weight) return;
-    const double gl = static_cast<double>(gradient_of(left)),
-                 gr = static_cast<double>(gradient_of(node.total)) - gl,
-                 hl = static_cast<double>(hessian_of(left)),
-                 hr = static_cast<double>(hessian_of(node.total)) - hl;
+    const double gl = static_cast<double>(gradient_of(left, node.layout)),
+                 gr = static_cast<double>(gradient_of(node.total, node.layout)) - gl,
+                 hl = static_cast<double>(hessian),
+                 hr = static_cast<double>(hessian_of(node.total, node.layout)) - hl;
     const double dl = hl + node.l2, dr = hr + node.l2;
     const double gain = (gl * gl * dr + gr * gr * dl) / (dl * dr) - node.base;
     if (!(gain > kImpossible)) return;
@@ -80,7 +83,7 @@ void NewtonSearch::try_one(NewtonSplit& out, Stat left, const Stat* weight, cons
     out.last = false;
     out.missing = -1;
     out.left = left;
-    out.sure = weight || std::min(hessian_of(left), hessian_of(right)) >= node.sure_hessian;
+    out.sure = weight || smaller >= node.sure_hessian;
 }
 
 void NewtonSearch::categorical(NewtonSplit& out, const Stat* bins, Size n_bins, const Stat* weights,
@@ -89,8 +92,9 @@ void NewtonSearch::categorical(NewtonSplit& out, const Stat* bins, Size n_bins, 
     Size n = 0;
     for (Size code = 0; code <= n_bins; ++code) {
         if (bins[code] == 0) continue;
-        order_[n++] = {static_cast<double>(gradient_of(bins[code])) /
-                           (static_cast<double>(hessian_of(bins[code])) + node.category_smoothing),
+        order_[n++] = {static_cast<double>(gradient_of(bins[code], node.layout)) /
+                           (static_cast<double>(hessian_of(bins[code], node.layout)) +
+                            node.category_smoothing),
                        static_cast<std::int32_t>(code)};
     }
     if (n < 2) return;
@@ -155,8 +159,9 @@ void NewtonSearch::try_all(NewtonSplit& out, Size n, Stat extra, Stat extra_weig
     // Unused lanes have an empty left side, which is not allowed.
     std::fill_n(sums_.begin() + static_cast<long>(n), kRegister, -extra);
     const auto with = [&]<bool Bounded>() {
-        return weighted ? best_of<Bounded, true>(n, extra, extra_weight, l2, node)
-                        : best_of<Bounded, false>(n, extra, extra_weight, l2, node);
+        if (node.layout.has_weight()) return best_of<Bounded, Weights::packed>(n, extra, 0, l2, node);
+        return weighted ? best_of<Bounded, Weights::listed>(n, extra, extra_weight, l2, node)
+                        : best_of<Bounded, Weights::none>(n, extra, 0, l2, node);
     };
     const BestLanes best =
         node.bounded ? with.template operator()<true>() : with.template operator()<false>();
@@ -168,30 +173,35 @@ void NewtonSearch::try_all(NewtonSplit& out, Size n, Stat extra, Stat extra_weig
     out.threshold_bin = static_cast<std::int32_t>(index);
     out.missing = missing;
     out.left = sums_[index] + extra;
-    const Stat smaller = std::min(hessian_of(out.left), hessian_of(node.total - out.left));
-    out.sure = weighted || smaller >= node.sure_hessian;
+    const Stat hessian = hessian_of(out.left, node.layout),
+               smaller = std::min(hessian, hessian_of(node.total, node.layout) - hessian);
+    out.sure = weighted || node.layout.has_weight() || smaller >= node.sure_hessian;
 }
 
-template <bool Bounded, bool Weighted>
+template <bool Bounded, NewtonSearch::Weights Given>
 BestLanes NewtonSearch::best_of(Size n, Stat extra, Stat extra_weight, double l2,
                                 const NewtonNode& node) const {
     BestLanes best;
     StatRegister index = lane_numbers();
+    // The layout of sums without weights is known when this is compiled.
+    const PackedLayout layout = Given == Weights::packed ? node.layout : PackedLayout{};
     // Sums of a node are below 2^32, so the differences are exact.
-    const double g = static_cast<double>(gradient_of(node.total)),
-                 h = static_cast<double>(hessian_of(node.total)),
+    const double g = static_cast<double>(gradient_of(node.total, layout)),
+                 h = static_cast<double>(hessian_of(node.total, layout)),
                  min_hessian = static_cast<double>(node.min_hessian);
     for (Size i = 0; i < n; i += kRegister, index += static_cast<Stat>(kRegister)) {
         StatRegister left;
         std::memcpy(&left, sums_.data() + i, sizeof left);
         left += extra;
-        const Register gl = gradients_of(left), gr = g - gl;
-        const Register hl = hessians_of(left), hr = h - hl;
+        const Register gl = gradients_of(left, layout), gr = g - gl;
+        const Register hl = hessians_of(left, layout), hr = h - hl;
         StatRegister ok = (hl >= min_hessian) & (hr >= min_hessian);
-        if constexpr (Weighted) {
-            StatRegister weight;
-            std::memcpy(&weight, weights_.data() + i, sizeof weight);
-            weight += extra_weight;
+        if constexpr (Given != Weights::none) {
+            StatRegister weight = left & layout.weight_mask();
+            if constexpr (Given == Weights::listed) {
+                std::memcpy(&weight, weights_.data() + i, sizeof weight);
+                weight += extra_weight;
+            }
             ok &= (weight >= node.min_weight) & (node.weight - weight >= node.min_weight);
         }
         const Register dl = hl + l2, dr = hr + l2;

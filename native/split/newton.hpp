@@ -1,9 +1,8 @@
 // Splits of largest second-order gain (XGBoost, Chen and Guestrin 2016) from packed sums of gradients and
 // hessians.
 //
-// A packed sum holds the gradient in its upper half (signed) and the hessian in its lower half (at least 1
-// per row, so a bin is empty exactly when it is 0). Gains and values are in integer steps; NewtonUnits, which
-// are powers of two, convert them to real numbers without rounding.
+// Gains and values are in integer steps; NewtonUnits, which are powers of two, convert them to real numbers
+// without rounding.
 #pragma once
 
 #include <array>
@@ -16,14 +15,11 @@
 #include "simd/vectors.hpp"
 #include "split/criteria.hpp"
 #include "split/options.hpp"
+#include "split/packed_sum.hpp"
 
 namespace spinney {
 
-inline constexpr Stat pack(Stat gradient, Stat hessian) { return gradient * (Stat{1} << 32) + hessian; }
-inline constexpr Stat gradient_of(Stat sum) { return sum >> 32; }
-inline constexpr Stat hessian_of(Stat sum) { return sum & 0xFFFFFFFFll; }
-
-/// Real values of one step of each half.
+/// Real values of one step of gradients and hessians.
 struct NewtonUnits {
     double gradient = 1, hessian = 1;
     double gain() const { return 0.5 * gradient * gradient / hessian; }
@@ -33,12 +29,13 @@ struct NewtonUnits {
 /// What a search needs to know about a node.
 struct NewtonNode {
     Stat total = 0;
+    PackedLayout layout;
     double l2 = 0;  // in steps of the hessian, as the next two
     double category_l2 = 0, category_smoothing = 0;
     CategorySplit categories = CategorySplit::subset;
     Stat min_hessian = 1;   // a child below it is too small for sure
     Stat sure_hessian = 1;  // a child of at least this is large enough for sure
-    Stat min_weight = 0;    // in steps of weight, when weights are given
+    Stat min_weight = 0;    // in steps of weight, when weights are given or packed
     Stat weight = 0;        // of the node, in the same steps
     bool bounded = false;   // values are clipped to [lower, upper]
     double lower = kImpossible, upper = -kImpossible;
@@ -75,6 +72,9 @@ class NewtonSearch {
                      const NewtonNode& node);
 
   private:
+    /// Where the row weights of a candidate's left side are: unknown, in weights_, in its packed sum.
+    enum class Weights : std::uint8_t { none, listed, packed };
+
     static constexpr Size capacity = 256, padded = capacity + kRegister;
 
     Size accumulate(const Stat* bins, Size n_bins, const Stat* weights);
@@ -82,7 +82,7 @@ class NewtonSearch {
     void try_all(NewtonSplit& out, Size n, Stat extra, Stat extra_weight, std::int32_t missing, double l2,
                  double base, bool weighted, const NewtonNode& node);
     static void try_one(NewtonSplit& out, Stat left, const Stat* weight, const NewtonNode& node);
-    template <bool Bounded, bool Weighted>
+    template <bool Bounded, Weights Given>
     BestLanes best_of(Size n, Stat extra, Stat extra_weight, double l2, const NewtonNode& node) const;
 
     std::array<Stat, padded> sums_{}, weights_{};                  // left sums of the candidates

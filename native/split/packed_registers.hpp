@@ -6,23 +6,27 @@
 
 #include "core/exponential.hpp"
 #include "simd/vectors.hpp"
+#include "split/packed_sum.hpp"
 
 namespace spinney {
 
 using detail::bits_of;
 using detail::from_bits;
 
-/// Halves of packed sums as real numbers. An integer below 2^52 in the low bits of the double 2^52 is their
+/// Parts of packed sums as real numbers. An integer below 2^52 in the low bits of the double 2^52 is their
 /// exact sum; a conversion of 64-bit integers would need one step per lane on processors without AVX-512.
-[[gnu::always_inline]] inline Register hessians_of(StatRegister sum) {
-    const StatRegister bits = (sum & 0xFFFFFFFFll) | bits_of(every<Register>(0x1.0p52));
+[[gnu::always_inline]] inline Register hessians_of(StatRegister sum, PackedLayout layout = {}) {
+    using Unsigned = VectorOf<std::uint64_t, kRegister>::type;
+    const Unsigned shifted = std::bit_cast<Unsigned>(sum) >> layout.weight_bits;
+    const StatRegister bits = (std::bit_cast<StatRegister>(shifted) & layout.hessian_mask()) | bits_of(every<Register>(0x1.0p52));
     return from_bits(bits) - 0x1.0p52;
 }
-[[gnu::always_inline]] inline Register gradients_of(StatRegister sum) {
+[[gnu::always_inline]] inline Register gradients_of(StatRegister sum, PackedLayout layout = {}) {
     using Unsigned = VectorOf<std::uint64_t, kRegister>::type;
-    const Unsigned upper = std::bit_cast<Unsigned>(sum) >> 32 ^ 0x80000000ull;  // as if 2^31 more
+    const std::uint64_t half = std::uint64_t{1} << (layout.gradient_bits() - 1);
+    const Unsigned upper = std::bit_cast<Unsigned>(sum) >> layout.gradient_shift() ^ half;  // half more
     const StatRegister bits = std::bit_cast<StatRegister>(upper) | bits_of(every<Register>(0x1.0p52));
-    return from_bits(bits) - (0x1.0p52 + 0x1.0p31);
+    return from_bits(bits) - (0x1.0p52 + static_cast<double>(half));
 }
 
 }  // namespace spinney

@@ -172,8 +172,7 @@ class Draw(NamedTuple):
     reweight: bool = True
     slope: float = 0.0
     address: int = 0
-    gradient_scale: float = 1.0
-    hessian_scale: float = 1.0
+    scales: tuple[float, float, int, int] = (1.0, 1.0, 0, 32)  # of gradients and hessians, and their bits
     integer_weights: bool = True
     weight_unit: float = 1.0
 

@@ -172,8 +172,8 @@ class BlockBooster:
             )
             gradient, hessian = add_in_order(np.concatenate(self.engine.map_blocks("drawn", *of, draw)))
         slack = max(facts.total, float(self.n_rows)) if facts.integer else float(self.n_rows)
-        scales = core.gradient_scales(gradient, hessian, slack)
-        return draw._replace(gradient_scale=scales[0], hessian_scale=scales[1])
+        scales = core.gradient_scales(options, of[0], facts.total, facts.integer, gradient, hessian, slack)
+        return draw._replace(scales=scales)
 
     def _split(self, of: tuple[str, Sequence[float], int], draw: Draw, noise: float) -> None:
         """Grow the splits of a tree: passes over the codes until the grower needs no more."""

@@ -421,7 +421,15 @@ IMPORTANCE_BINS: Final[int]
 
 def weight_facts(total: float, n_positive: int, integer: bool) -> tuple[float, int, bool, float]: ...
 def sampling_rule(options: BoostOptions, counts: _Int64s) -> tuple[float, float, bool, bool]: ...
-def gradient_scales(gradient: float, hessian: float, slack: float) -> tuple[float, float]: ...
+def gradient_scales(
+    options: BoostOptions,
+    loss: str,
+    total_weight: float,
+    integer: bool,
+    gradient: float,
+    hessian: float,
+    slack: float,
+) -> tuple[float, float, int, int]: ...
 def tree_address(seed: int, round: int, k: int) -> int: ...
 
 class BlockRows:
