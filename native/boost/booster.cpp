@@ -203,7 +203,8 @@ class TreeBooster final : public Booster {
     FlatTree grow(TreeWork& work, const GradientSums& sums, Size k, const Loss& loss, Interrupt& interrupt) {
         const std::uint64_t address = mix(mix(o_.seed, round_), k);
         BoostRows& rows = work.times.time(Phase::gradient, [&]() -> BoostRows& {
-            return work.quantizer.quantize(work.gradient.data(), work.hessian.data(), sums, loss.name, address);
+            return work.quantizer.quantize(work.gradient.data(), work.hessian.data(), sums, loss.name,
+                                           address);
         });
         if (o_.random_strength > 0) rows.score_noise = score_noise(work);
         BoostedTree tree = work.grower->grow(rows, address, interrupt);

@@ -131,7 +131,8 @@ class ChunkedGrower : public BoostedGrower {
     bool splittable(const BoostNode& n) const {
         const double weight = static_cast<double>(n.weight) * rows_->weight_unit;
         return within_depth(n) && weight >= 2 * o_.min_samples_leaf &&
-               static_cast<double>(hessian_of(n.total, rows_->layout)) * rows_->units.hessian >= 2 * o_.min_hessian;
+               static_cast<double>(hessian_of(n.total, rows_->layout)) * rows_->units.hessian >=
+                   2 * o_.min_hessian;
     }
 
     void enqueue(std::vector<Node>& open, Node id) {
@@ -313,9 +314,7 @@ class ChunkedGrower : public BoostedGrower {
 
     /// Sum the root; all other totals follow by subtraction.
     void sum_root(BoostNode& root) {
-        histograms_.merge(root, 0);
-        root.total = 0;
-        for (Size i = 0; i < table_.bundles.bundles[0].n_bins; ++i) root.total += root.histogram[i];
+        root.total = histograms_.total(root, *rows_);
         weigh_root(root);
     }
 
@@ -352,7 +351,12 @@ class ChunkedGrower : public BoostedGrower {
     }
 
     void search_bundle(Size child, const BoostNode& n, const NewtonNode& facts, Size s, int thread) {
-        for (const std::uint32_t f : table_.bundles.bundles[s].features)
+        const Bundle& bundle = table_.bundles.bundles[s];
+        if (!bundle.shared() && facts.too_light(n.total - n.histogram[s * kBundleBins + bundle.common])) {
+            found_[child][bundle.features[0]].gain = kImpossible;
+            return;
+        }
+        for (const std::uint32_t f : bundle.features)
             if (allowed_[child][f])
                 search_feature(found_[child][f], f,
                                histograms_.column_bins(n.histogram.get(), n.total, f, thread), nullptr, facts,

@@ -15,6 +15,12 @@ void subtract_bins(Stat* __restrict to, const Stat* __restrict from, Size n) {
     for (Size i = 0; i < n; ++i) to[i] -= from[i];
 }
 
+Stat sum_bins(const Stat* bins, Size n) {
+    Stat sum = 0;
+    for (Size i = 0; i < n; ++i) sum += bins[i];
+    return sum;
+}
+
 /// The codes of some rows of a chunk.
 struct ChunkCodes {
     const std::uint8_t* codes;
@@ -70,7 +76,8 @@ const std::vector<BundleGroup>& NodeHistograms::groups(Size n) {
     const Size d = table_.bundles.bundles.size();
     for (Size g = out.size(); g < n; ++g) {
         const Size first = g * d / n;
-        out.emplace_back(BundleTile{first, (g + 1) * d / n - first}, table_.rows.stride);
+        out.emplace_back(BundleTile{first, (g + 1) * d / n - first}, table_.bundles.n_dense,
+                         table_.rows.stride);
     }
     return out;
 }
@@ -123,13 +130,16 @@ void NodeHistograms::build_group(BoostNode& node, const BundleGroup& group, Size
         const Size first = c * kChunkRows;
         const CodedRows chunk{table_.rows.codes.data() + first * table_.rows.stride,
                               rows.packed.data() + first};
+        const LocalRow* ids = rows.ids.data() + first + range[c].begin;
+        for (Size i = begin; group.sparse.n > 0 && i < end; ++i)
+            table_.rows.others.add(hist, group.sparse, first + ids[i], chunk.packed[ids[i]]);
+        if (group.tiles.empty()) continue;
         if (all)
             add_rows(hist, group,
                      {chunk.codes + begin * table_.rows.stride + group.offset, chunk.packed + begin},
                      table_.rows.stride, end - begin);
         else
-            buffer.add(hist, table_.rows, group, chunk, rows.ids.data() + first + range[c].begin + begin,
-                       end - begin);
+            buffer.add(hist, table_.rows, group, chunk, ids + begin, end - begin);
     }
     buffer.flush(hist, group);
 }
@@ -146,6 +156,11 @@ void NodeHistograms::merge(BoostNode& built, Size s) {
 
 void NodeHistograms::finish(BoostNode& built, BoostNode* other, Size s) {
     merge(built, s);
+    if (s >= table_.bundles.n_dense) {
+        const Bundle& bundle = table_.bundles.bundles[s];
+        Stat* bins = built.histogram.get() + s * kBundleBins;
+        bins[bundle.common] = built.total - sum_bins(bins, bundle.n_bins);
+    }
     if (other)
         subtract_bins(other->histogram.get() + s * kBundleBins, built.histogram.get() + s * kBundleBins,
                       table_.bundles.bundles[s].n_bins);
@@ -154,6 +169,18 @@ void NodeHistograms::finish(BoostNode& built, BoostNode* other, Size s) {
 void NodeHistograms::finish(BoostNode& built, BoostNode* other) {
     for (Size s = 0; s < table_.bundles.bundles.size(); ++s) finish(built, other, s);
     set_finished();
+}
+
+Stat NodeHistograms::total(BoostNode& built, const BoostRows& rows) {
+    if (table_.bundles.n_dense > 0) {
+        merge(built, 0);
+        return sum_bins(built.histogram.get(), table_.bundles.bundles[0].n_bins);
+    }
+    Stat sum = 0;
+    for (Size c = 0; c < table_.n_chunks(); ++c)
+        for (Size i = 0; i < rows.n_in[c]; ++i)
+            sum += rows.packed[c * kChunkRows + rows.ids[c * kChunkRows + i]];
+    return sum;
 }
 
 std::unique_ptr<Stat[]> NodeHistograms::copy(const Stat* histogram) {

@@ -57,8 +57,8 @@ class NodeHistograms {
     void build_group(BoostNode& node, const BundleGroup& group, Size part, Size n_parts,
                      const ChunkRange* range, BoostRows& rows, int thread);
 
-    /// Merge the parts of bundle s of the node built last.
-    void merge(BoostNode& built, Size s);
+    /// The sum of all rows, from the histogram of the root, which was built last.
+    Stat total(BoostNode& root, const BoostRows& rows);
 
     /// Merge bundle s of the node built last, and subtract it from `other`, which has the parent's histogram.
     /// other may be null.
@@ -90,6 +90,9 @@ class NodeHistograms {
                      std::uint32_t feature);
 
   private:
+    /// Merge the parts of bundle s of the node built last.
+    void merge(BoostNode& built, Size s);
+
     struct Thread {
         RowBuffer buffer;
         std::array<Stat, kBundleBins> column;

@@ -54,14 +54,19 @@ struct BundleTile {
     Size first = 0, n = 0;
 };
 
-/// Neighbouring bundles that one thread works on, and the bytes of a row that hold their codes.
+/// Neighbouring bundles that one thread works on, and the bytes of a row that hold the codes of those that
+/// are dense.
 struct BundleGroup {
     BundleTile bundles;
+    BundleTile sparse;
     Size offset = 0, width = 0;
     std::vector<BundleTile> tiles;
 
     BundleGroup() = default;
-    BundleGroup(BundleTile own, Size stride) : bundles(own), width(stride) {
+    BundleGroup(BundleTile all, Size n_dense, Size stride) : bundles(all), width(stride) {
+        const Size end = all.first + all.n;
+        sparse = {std::max(all.first, n_dense), end - std::min(end, std::max(all.first, n_dense))};
+        const BundleTile own{std::min(all.first, n_dense), all.n - sparse.n};
         const Size n_tiles = (own.n + kTileBundles - 1) / kTileBundles;
         for (Size t = 0; t < n_tiles; ++t)
             tiles.push_back(
@@ -72,17 +77,51 @@ struct BundleGroup {
     }
 };
 
+/// The codes of sparse bundles that are not the common ones, row by row.
+struct SparseRows {
+    std::vector<Size> begin;            // (n_rows + 1,); empty: no bundle is sparse
+    std::vector<std::uint32_t> places;  // ascending in a row: bundle · 256 + code
+
+    SparseRows(const CodeMatrix& x, const Bundles& bundles) {
+        const Size d = bundles.bundles.size();
+        if (bundles.n_dense == d) return;
+        begin.assign(x.n_rows + 1, 0);
+        const auto for_each = [&](auto&& f) {
+            for (Size s = bundles.n_dense; s < d; ++s) {
+                const std::uint8_t *codes_of = bundles.codes_of(s, x), common = bundles.bundles[s].common;
+                for (Size r = 0; r < x.n_rows; ++r)
+                    if (codes_of[r] != common)
+                        f(r, static_cast<std::uint32_t>(s * kBundleBins + codes_of[r]));
+            }
+        };
+        for_each([&](Size r, std::uint32_t) { ++begin[r + 1]; });
+        for (Size r = 0; r < x.n_rows; ++r) begin[r + 1] += begin[r];
+        places.resize(begin[x.n_rows]);
+        std::vector<Size> at(begin.begin(), begin.end() - 1);
+        for_each([&](Size r, std::uint32_t place) { places[at[r]++] = place; });
+    }
+
+    /// Add a row to the histograms of some sparse bundles, but for the common codes.  hist: of all bundles
+    void add(Stat* hist, BundleTile bundles, Size row, Stat packed) const {
+        const std::uint32_t *place = places.data() + begin[row], *end = places.data() + begin[row + 1];
+        const Size from = bundles.first * kBundleBins, to = (bundles.first + bundles.n) * kBundleBins;
+        while (place < end && *place < from) ++place;
+        for (; place < end && *place < to; ++place) hist[*place] += packed;
+    }
+};
+
 /// The codes of all bundles, row by row: a row is in one cache line if there are not too many.
 struct BundleRows {
     Size stride = 0;  // bytes of a row
     BundleGroup all;
-    Bytes codes;  // (n_rows, stride)
+    Bytes codes;        // (n_rows, stride): of the dense bundles
+    SparseRows others;  // of the sparse bundles
 
-    BundleRows(const CodeMatrix& x, const Bundles& bundles, int n_threads) {
-        const Size d = bundles.bundles.size();
+    BundleRows(const CodeMatrix& x, const Bundles& bundles, int n_threads) : others(x, bundles) {
+        const Size d = bundles.n_dense;
         // No row of up to 32 bytes is in two cache lines.
         stride = d <= 32 ? std::bit_ceil(std::max<Size>(d, 4)) : (d + 15) / 16 * 16;
-        all = BundleGroup({0, d}, stride);
+        all = BundleGroup({0, bundles.bundles.size()}, d, stride);
         codes = Bytes(x.n_rows * stride);
         const Size n_blocks = (x.n_rows + kBlockRows - 1) / kBlockRows;
         Pool::shared().parallel_for(n_threads, n_blocks, [&](Size block, int) {

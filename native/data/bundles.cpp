@@ -1,11 +1,48 @@
 #include "data/bundles.hpp"
 
+#include <tuple>
+
 namespace spinney {
 
 namespace {
 
 /// Columns with more codes than this are not worth sharing: a partner could hardly have two.
 constexpr Size kFewCodes = 100;
+
+/// The code of most rows of a column, and the share of the rows that have it, of a sample of the rows.
+std::pair<std::uint8_t, double> most_common(const CodeColumn& column, Size n_rows) {
+    constexpr Size kSample = 2048;
+    const Size step = std::max<Size>(1, n_rows / kSample);
+    const std::uint8_t* codes = column.as<std::uint8_t>();
+    std::array<std::uint32_t, kBundleBins> counts{};
+    Size n = 0;
+    for (Size r = 0; r < n_rows; r += step, ++n) ++counts[codes[r]];
+    const auto most = std::max_element(counts.begin(), counts.end());
+    return {static_cast<std::uint8_t>(most - counts.begin()),
+            n ? static_cast<double>(*most) / static_cast<double>(n) : 0.0};
+}
+
+/// Put sparse bundles last, where listing the other codes of each row saves time.
+void put_sparse_last(Bundles& all, const CodeMatrix& x) {
+    constexpr double kMinShare = 0.75;
+    std::vector<Size> order, sparse;
+    for (Size s = 0; s < all.bundles.size(); ++s) {
+        Bundle& bundle = all.bundles[s];
+        double share = 0;
+        if (!bundle.shared())
+            std::tie(bundle.common, share) = most_common(x.columns[bundle.features[0]], x.n_rows);
+        (share >= kMinShare ? sparse : order).push_back(s);
+    }
+    all.n_dense = order.size();
+    order.insert(order.end(), sparse.begin(), sparse.end());
+    Bundles sorted;
+    for (const Size s : order) {
+        sorted.bundles.push_back(std::move(all.bundles[s]));
+        sorted.codes.push_back(std::move(all.codes[s]));
+    }
+    all.bundles = std::move(sorted.bundles);
+    all.codes = std::move(sorted.codes);
+}
 
 /// Numbers the combinations of a bundle's codes with one more column's.  out (n_rows,) holds the bundle's
 /// codes and is overwritten when the result is true: the column joins.
@@ -122,6 +159,7 @@ Bundles make_bundles(const CodeMatrix& x) {
         joiner.start(column);
     }
     if (!open.features.empty()) finish(std::move(open), joiner);
+    put_sparse_last(out, x);
     out.place_of.resize(x.columns.size());
     for (Size s = 0; s < out.bundles.size(); ++s)
         for (Size p = 0; p < out.bundles[s].features.size(); ++p)

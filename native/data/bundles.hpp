@@ -35,6 +35,7 @@ struct Bundle {
     std::vector<std::uint32_t> features;  // ascending; one: the bundle's code is the column's
     std::vector<SharedColumn> columns;    // (features.size(),) if shared, else empty
     Size n_bins = 0;                      // codes in use: missing included
+    std::uint8_t common = 0;              // not shared: the code of most rows, as far as is known
 
     bool shared() const { return features.size() > 1; }
 };
@@ -42,6 +43,7 @@ struct Bundle {
 /// The bundles of a matrix and the codes of those that are shared.
 struct Bundles {
     std::vector<Bundle> bundles;
+    Size n_dense = 0;  // the bundles after these are sparse: most rows have the common code
     std::vector<std::vector<std::uint8_t>> codes;  // (n_slots,): (n_rows,) if shared, else empty
     std::vector<std::pair<Size, Size>> place_of;   // (n_features,): bundle, and place in it
 
@@ -52,7 +54,8 @@ struct Bundles {
     }
 };
 
-/// Give every column a bundle, shared where possible with neighbours among the columns of few values.
+/// Give every column a bundle, shared where possible with neighbours among the columns of few values. Sparse
+/// columns come last.
 Bundles make_bundles(const CodeMatrix& x);
 
 /// Give every column a bundle of its own.
@@ -63,6 +66,7 @@ inline Bundles bundle_each(const CodeMatrix& x) {
         out.place_of.emplace_back(j, 0);
     }
     out.codes.resize(x.columns.size());
+    out.n_dense = out.bundles.size();
     return out;
 }
 

@@ -92,10 +92,10 @@ void NewtonSearch::categorical(NewtonSplit& out, const Stat* bins, Size n_bins, 
     Size n = 0;
     for (Size code = 0; code <= n_bins; ++code) {
         if (bins[code] == 0) continue;
-        order_[n++] = {static_cast<double>(gradient_of(bins[code], node.layout)) /
-                           (static_cast<double>(hessian_of(bins[code], node.layout)) +
-                            node.category_smoothing),
-                       static_cast<std::int32_t>(code)};
+        order_[n++] = {
+            static_cast<double>(gradient_of(bins[code], node.layout)) /
+                (static_cast<double>(hessian_of(bins[code], node.layout)) + node.category_smoothing),
+            static_cast<std::int32_t>(code)};
     }
     if (n < 2) return;
     const bool subset = node.categories == CategorySplit::subset && n > 2;

@@ -41,6 +41,12 @@ struct NewtonNode {
     double lower = kImpossible, upper = -kImpossible;
     int direction = 0;  // monotonic constraint of the feature: +1 increasing, −1 decreasing
     double base = 0;    // what the gain of a split with l2 exceeds, from base_quality
+
+    /// Whether some rows are too light for a child, so that no split may have one of a part of them.
+    bool too_light(Stat sum) const {
+        return hessian_of(sum, layout) < min_hessian ||
+               (layout.has_weight() && weight_of(sum, layout) < min_weight);
+    }
 };
 
 /// Best split on one feature.

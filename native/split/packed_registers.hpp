@@ -18,7 +18,8 @@ using detail::from_bits;
 [[gnu::always_inline]] inline Register hessians_of(StatRegister sum, PackedLayout layout = {}) {
     using Unsigned = VectorOf<std::uint64_t, kRegister>::type;
     const Unsigned shifted = std::bit_cast<Unsigned>(sum) >> layout.weight_bits;
-    const StatRegister bits = (std::bit_cast<StatRegister>(shifted) & layout.hessian_mask()) | bits_of(every<Register>(0x1.0p52));
+    const StatRegister bits =
+        (std::bit_cast<StatRegister>(shifted) & layout.hessian_mask()) | bits_of(every<Register>(0x1.0p52));
     return from_bits(bits) - 0x1.0p52;
 }
 [[gnu::always_inline]] inline Register gradients_of(StatRegister sum, PackedLayout layout = {}) {

@@ -81,7 +81,7 @@ struct Rows {
         RowBuffer buffer;
         for (Size g = 0; g < n_groups; ++g) {
             const Size first = g * d / n_groups, end = (g + 1) * d / n_groups;
-            const BundleGroup group({first, end - first}, table.stride);
+            const BundleGroup group({first, end - first}, d, table.stride);
             for (Size c = 0; c < n_chunks; ++c) {
                 const CodedRows chunk{table.codes.data() + c * kChunkRows * table.stride,
                                       packed.data() + c * kChunkRows};

@@ -109,7 +109,7 @@ void grow_forests(const ExactTable& table) {
 
 void boost(const ExactTable& table) {
     const CodeMatrix x = table.codes(255);
-    const auto run = [&](const std::string& name, const Loss& loss, BoostOptions o) {
+    const auto run = [&](const std::string& name, const Loss& loss, BoostOptions o, bool weighted = true) {
         o.n_threads = 2;
         o.max_leaf_nodes = 15;
         o.min_samples_leaf = 5;
@@ -122,7 +122,7 @@ void boost(const ExactTable& table) {
         }
         const std::vector<double> scores(table.n_rows * n_scores, 0.25);
         const auto booster = make_booster(x, o);
-        booster->set_rows(y.data(), 1, table.weights.data(), scores.data(), n_scores);
+        booster->set_rows(y.data(), 1, weighted ? table.weights.data() : nullptr, scores.data(), n_scores);
         const std::vector<FlatTree> trees = booster->run(loss, 4, none);
         add("boosting " + name, trees, n_scores);
         Hash hash;
@@ -155,6 +155,7 @@ void boost(const ExactTable& table) {
         o.seed = 5;
         run(std::string("sampling ") + spellings<Sampling>[i], { LossName::squared, {0} }, o);
     }
+    run("softmax of equal weights", {LossName::softmax, {0}}, {}, false);
 }
 
 void boost_stumps(const ExactTable& table) {

@@ -1,0 +1,86 @@
+// Tests histograms of the nodes of boosted trees, with dense and sparse columns, by one thread and several.
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "boost/node_histograms.hpp"
+#include "tests/check.hpp"
+
+using namespace spinney;
+
+namespace {
+
+/// Columns of 255 bins; those of an odd number have code 7 in most rows, or all of them.
+CodeMatrix random_matrix(Size n_rows, Size n_columns, bool all_sparse) {
+    std::mt19937 random(static_cast<unsigned>(n_columns));
+    CodeMatrix x;
+    x.n_rows = n_rows;
+    x.columns.resize(n_columns);
+    for (Size f = 0; f < n_columns; ++f) {
+        x.columns[f].n_bins = 255;
+        x.columns[f].bytes.resize(n_rows);
+        const bool sparse = all_sparse || f % 2 == 1;
+        for (auto& code : x.columns[f].bytes)
+            code = sparse && random() % (6 + f) != 0 ? std::uint8_t{7} : static_cast<std::uint8_t>(random());
+    }
+    return x;
+}
+
+/// A node of some rows of each chunk.
+struct RandomNode {
+    BoostTable table;
+    BoostRows rows;
+    std::vector<ChunkRange> ranges;
+    BoostNode node;
+
+    RandomNode(const CodeMatrix& x, Size share) : table(x, 1) {
+        std::mt19937 random(3);
+        rows.ids.resize(x.n_rows);
+        for (Size r = 0; r < x.n_rows; ++r)
+            rows.packed.push_back(pack(static_cast<Stat>(random() % 2001) - 1000, 1 + random() % 9));
+        for (Size c = 0; c < table.n_chunks(); ++c) {
+            const auto n = static_cast<LocalRow>(table.chunk_size(c));
+            rows.n_in.push_back(n);
+            LocalRow* ids = rows.ids.data() + c * kChunkRows;
+            std::iota(ids, ids + n, LocalRow{0});
+            if (share > 1) std::shuffle(ids, ids + n, random);
+            const auto end = static_cast<LocalRow>(n / share);
+            ranges.push_back({0, end, end, end});
+            node.n_rows += end;
+            for (Size i = 0; i < end; ++i) node.total += rows.packed[c * kChunkRows + ids[i]];
+        }
+    }
+
+    std::vector<Stat> naive() const {
+        std::vector<Stat> out(table.histogram_size(), 0);
+        for (Size c = 0; c < table.n_chunks(); ++c)
+            for (Size i = 0; i < ranges[c].end; ++i) {
+                const Size r = c * kChunkRows + rows.ids[c * kChunkRows + i];
+                for (Size s = 0; s < table.bundles.bundles.size(); ++s)
+                    out[s * kBundleBins + table.bundles.codes_of(s, table.x)[r]] += rows.packed[r];
+            }
+        return out;
+    }
+};
+
+}  // namespace
+
+TEST(histograms_of_dense_and_sparse_columns) {
+    for (const bool all_sparse : {false, true})
+        for (const Size n_columns : {2, 9, 41})
+            for (const Size share : {1, 3, 500})
+                for (const int n_threads : {1, 3}) {
+                    const CodeMatrix x = random_matrix(40'000, n_columns, all_sparse);
+                    RandomNode own(x, share);
+                    CHECK_EQUAL(own.table.bundles.n_dense, all_sparse ? 0 : (n_columns + 1) / 2);
+                    NodeHistograms histograms(own.table, n_threads);
+                    histograms.build(own.node, own.ranges.data(), own.rows);
+                    if (share == 1) CHECK_EQUAL(histograms.total(own.node, own.rows), own.node.total);
+                    histograms.finish(own.node, nullptr);
+                    const Stat* found = own.node.histogram.get();
+                    CHECK_EQUAL(std::vector<Stat>(found, found + own.table.histogram_size()), own.naive());
+                }
+}
+
+CHECK_MAIN

@@ -1,0 +1,118 @@
+// Tests the search of second-order splits: row weights within packed sums against a list of them, and both
+// against every threshold.
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "split/newton.hpp"
+#include "tests/check.hpp"
+
+using namespace spinney;
+
+namespace {
+
+constexpr PackedLayout kWithWeight{12, 26};
+
+/// The histogram of a column in a node: with packed weights, and without them beside a list of weights.
+struct Column {
+    Size n_bins;
+    std::vector<Stat> packed = std::vector<Stat>(256 + 64, 0), plain = packed, weights = packed;
+    Stat total_packed = 0, total_plain = 0, weight = 0;
+
+    Column(std::mt19937& random, Size n, bool missing) : n_bins(n) {
+        for (Size b = 0; b < n + missing; ++b) {
+            const auto rows = static_cast<Stat>(random() % 7);
+            if (rows == 0) continue;
+            const Stat gradient = static_cast<Stat>(random() % 2001) - 1000,
+                       hessian = rows * static_cast<Stat>(1 + random() % 50);
+            packed[b] = pack(gradient, hessian, rows, kWithWeight);
+            plain[b] = pack(gradient, hessian);
+            weights[b] = rows;
+            total_packed += packed[b];
+            total_plain += plain[b];
+            weight += rows;
+        }
+    }
+
+    NewtonNode node(bool has_packed, bool bounded) const {
+        NewtonNode out;
+        out.layout = has_packed ? kWithWeight : PackedLayout{};
+        out.total = has_packed ? total_packed : total_plain;
+        out.weight = weight;
+        out.min_weight = 20;
+        out.l2 = 3;
+        out.category_smoothing = 10;
+        out.category_l2 = 2;
+        out.bounded = bounded;
+        out.lower = bounded ? -20 : out.lower;
+        out.upper = bounded ? 20 : out.upper;
+        out.direction = bounded ? 1 : 0;
+        out.base = NewtonSearch::base_quality(out, out.l2);
+        return out;
+    }
+};
+
+void check_same(const NewtonSplit& a, const NewtonSplit& b) {
+    CHECK_EQUAL(a.found(), b.found());
+    if (!a.found()) return;
+    CHECK_EQUAL(a.gain, b.gain);
+    CHECK_EQUAL(a.threshold_bin, b.threshold_bin);
+    CHECK_EQUAL(a.last, b.last);
+    CHECK_EQUAL(a.missing, b.missing);
+    CHECK_EQUAL(gradient_of(a.left, kWithWeight), gradient_of(b.left));
+    CHECK_EQUAL(hessian_of(a.left, kWithWeight), hessian_of(b.left));
+    CHECK(a.sure && b.sure);
+}
+
+}  // namespace
+
+TEST(packed_weights_are_those_of_a_list) {
+    std::mt19937 random(4);
+    NewtonSearch search;
+    Size n_found = 0;
+    for (int trial = 0; trial < 2000; ++trial) {
+        const Column column(random, 1 + random() % 40, trial % 3 == 0);
+        if (column.weight < 2) continue;
+        const NewtonNode with = column.node(true, trial % 5 == 0),
+                         without = column.node(false, trial % 5 == 0);
+        NewtonSplit a, b;
+        search.numeric(a, column.packed.data(), column.n_bins, nullptr, with);
+        search.numeric(b, column.plain.data(), column.n_bins, column.weights.data(), without);
+        check_same(a, b);
+        n_found += a.found();
+        search.categorical(a, column.packed.data(), column.n_bins, nullptr, with);
+        search.categorical(b, column.plain.data(), column.n_bins, column.weights.data(), without);
+        check_same(a, b);
+        if (a.found()) CHECK(a.set.bits == b.set.bits && a.seen.bits == b.seen.bits);
+    }
+    CHECK(n_found > 500);
+}
+
+TEST(no_threshold_with_enough_rows_has_a_larger_gain) {
+    std::mt19937 random(5);
+    NewtonSearch search;
+    for (int trial = 0; trial < 500; ++trial) {
+        const Column column(random, 1 + random() % 40, false);
+        if (column.weight < 2) continue;
+        const NewtonNode node = column.node(true, false);
+        NewtonSplit found;
+        search.numeric(found, column.packed.data(), column.n_bins, nullptr, node);
+        double best = kImpossible;
+        Stat g = 0, h = 0, w = 0;
+        for (Size b = 0; b < column.n_bins; ++b) {
+            g += gradient_of(column.plain[b]);
+            h += hessian_of(column.plain[b]);
+            w += column.weights[b];
+            if (std::min(w, column.weight - w) < node.min_weight) continue;
+            const double gl = static_cast<double>(g),
+                         gr = static_cast<double>(gradient_of(column.total_plain) - g),
+                         hl = static_cast<double>(h) + node.l2,
+                         hr = static_cast<double>(hessian_of(column.total_plain) - h) + node.l2;
+            best = std::max(best, gl * gl / hl + gr * gr / hr - node.base);
+        }
+        CHECK_EQUAL(found.found(), best > kImpossible);
+        if (found.found()) CHECK(std::abs(found.gain - best) <= 1e-9 * (1 + std::abs(best) + node.base));
+    }
+}
+
+CHECK_MAIN
