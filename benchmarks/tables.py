@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -343,7 +344,7 @@ def measure(case: Case, job: str, level: str) -> Iterator[dict[str, Any]]:
         return
     if job == "boosting":
         del models["LightGBM quantised"]  # its trees are LightGBM's
-        if isinstance(case.X, np.ndarray) and case.task != "counts":
+        if isinstance(case.X, np.ndarray) and case.task != "counts" and find_spec("catboost"):
             models["CatBoost"] = boost_catboost(case)
     calls = {
         name: partial(model.predict_proba if case.classifies else model.predict, case.X_test)

@@ -117,3 +117,16 @@ def test_a_schema_comes_back_from_a_file():
     model = loads(dumps(Reader().fit([[1.0, "a"]])))
     assert model.n_features_in_ == 2
     assert model.schema_ == read_table([[1.0, "a"]]).schema
+
+
+def test_parameters_follow_a_constructor_that_is_replaced(monkeypatch):
+    class Own(Estimator, persistent_name=""):
+        def __init__(self, depth=1):
+            self.depth = depth
+
+    assert Own().get_params() == {"depth": 1}
+    names = Own._get_param_names()
+    names.append("changed")
+    assert Own._get_param_names() == ["depth"]
+    monkeypatch.setattr(Own, "__init__", lambda self, width=2: setattr(self, "width", width))
+    assert Own().get_params() == {"width": 2}

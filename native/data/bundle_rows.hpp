@@ -82,17 +82,20 @@ struct SparseRows {
     std::vector<Size> begin;            // (n_rows + 1,); empty: no bundle is sparse
     std::vector<std::uint32_t> places;  // ascending in a row: bundle · 256 + code
 
-    SparseRows(const CodeMatrix& x, const Bundles& bundles) {
+    SparseRows(const CodeMatrix& x, const Bundles& bundles, int n_threads) {
         const Size d = bundles.bundles.size();
         if (bundles.n_dense == d) return;
         begin.assign(x.n_rows + 1, 0);
         const auto for_each = [&](auto&& f) {
-            for (Size s = bundles.n_dense; s < d; ++s) {
-                const std::uint8_t *codes_of = bundles.codes_of(s, x), common = bundles.bundles[s].common;
-                for (Size r = 0; r < x.n_rows; ++r)
-                    if (codes_of[r] != common)
-                        f(r, static_cast<std::uint32_t>(s * kBundleBins + codes_of[r]));
-            }
+            const Size n_blocks = (x.n_rows + kBlockRows - 1) / kBlockRows;
+            Pool::shared().parallel_for(n_threads, n_blocks, [&](Size block, int) {
+                const Size first = block * kBlockRows, last = std::min(x.n_rows, first + kBlockRows);
+                for (Size s = bundles.n_dense; s < d; ++s) {
+                    const std::uint8_t *codes = bundles.codes_of(s, x), common = bundles.bundles[s].common;
+                    for (Size r = first; r < last; ++r)
+                        if (codes[r] != common) f(r, static_cast<std::uint32_t>(s * kBundleBins + codes[r]));
+                }
+            });
         };
         for_each([&](Size r, std::uint32_t) { ++begin[r + 1]; });
         for (Size r = 0; r < x.n_rows; ++r) begin[r + 1] += begin[r];
@@ -117,7 +120,7 @@ struct BundleRows {
     Bytes codes;        // (n_rows, stride): of the dense bundles
     SparseRows others;  // of the sparse bundles
 
-    BundleRows(const CodeMatrix& x, const Bundles& bundles, int n_threads) : others(x, bundles) {
+    BundleRows(const CodeMatrix& x, const Bundles& bundles, int n_threads) : others(x, bundles, n_threads) {
         const Size d = bundles.n_dense;
         // No row of up to 32 bytes is in two cache lines.
         stride = d <= 32 ? std::bit_ceil(std::max<Size>(d, 4)) : (d + 15) / 16 * 16;
