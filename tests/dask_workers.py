@@ -55,7 +55,8 @@ class Workers:
 @contextmanager
 def at_task(cluster_class, number, action, delay=0.0):
     """Call an action once, when the client starts its task of this number; yields the count of tasks."""
-    count, submit, compute = [0], cluster_class.submit, cluster_class.compute
+    starts = {name: getattr(cluster_class, name) for name in ("submit", "compute", "send")}
+    count = [0]
 
     def step():
         count[0] += 1
@@ -63,18 +64,18 @@ def at_task(cluster_class, number, action, delay=0.0):
             time.sleep(delay)
             action()
 
-    def counted_submit(self, *args):
-        future = submit(self, *args)
-        step()
-        return future
+    def counted(start):
+        def start_counted(self, *args):
+            started = start(self, *args)
+            step()
+            return started
 
-    def counted_compute(self, *args):
-        futures = compute(self, *args)
-        step()
-        return futures
+        return start_counted
 
-    cluster_class.submit, cluster_class.compute = counted_submit, counted_compute
+    for name, start in starts.items():
+        setattr(cluster_class, name, counted(start))
     try:
         yield count
     finally:
-        cluster_class.submit, cluster_class.compute = submit, compute
+        for name, start in starts.items():
+            setattr(cluster_class, name, start)

@@ -150,10 +150,11 @@ struct NewArray {
 };
 
 /// A numpy array that takes over a vector.
-template <class T>
-nb::ndarray<nb::numpy, T> to_array(std::vector<T>&& values) {
-    auto* kept = new std::vector<T>(std::move(values));
-    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+template <class T, class Allocator>
+nb::ndarray<nb::numpy, T> to_array(std::vector<T, Allocator>&& values) {
+    using Vector = std::vector<T, Allocator>;
+    auto* kept = new Vector(std::move(values));
+    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<Vector*>(p); });
     const size_t shape[] = {kept->size()};
     return nb::ndarray<nb::numpy, T>(kept->data(), 1, shape, owner);
 }

@@ -6,6 +6,7 @@ NB_MODULE(SPINNEY_MODULE, m) {
     nanobind::set_leak_warnings(false);  // a model that is still alive at exit is no leak
     nanobind::register_exception_translator(catch_thread_exit);
     register_core(m);
+    register_spill(m);
     register_matrix(m);
     register_store(m);
     register_tree(m);

@@ -6,6 +6,7 @@
 using namespace nanobind::literals;  // "x"_a: an argument x
 
 void register_core(nanobind::module_& m);
+void register_spill(nanobind::module_& m);
 void register_matrix(nanobind::module_& m);
 void register_store(nanobind::module_& m);
 void register_tree(nanobind::module_& m);

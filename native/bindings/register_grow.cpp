@@ -184,12 +184,12 @@ BootstrapSampler make_sampler(Size n_rows, Size n_draw, bool bootstrap,
 }
 
 auto draw(const BootstrapSampler& sampler, std::uint64_t seed) {
-    std::vector<std::uint32_t> counts;
+    RowVector<std::uint32_t> counts;
     {
         ReleaseInterpreterLock unlock;
         sampler.draw(counts, seed);
     }
-    return to_array(std::vector<std::int64_t>(counts.begin(), counts.end()));
+    return to_array(RowVector<std::int64_t>(counts.begin(), counts.end()));
 }
 
 }  // namespace

@@ -8,12 +8,14 @@
 #include <thread>
 
 #if !defined(_WIN32)
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #endif
 #if defined(__linux__)
 #include <sched.h>
-#include <sys/mman.h>
 #endif
 
 #include "core/thread_pool.hpp"
@@ -100,7 +102,37 @@ void raise_interrupt() { std::raise(SIGINT); }
 #if defined(_WIN32)
 void call_after_fork(void (*)()) {}
 void with_signals_blocked(const std::function<void()>& f) { f(); }
+void* map_temporary_file(Size) { return nullptr; }
+void unmap_file(void*, Size) {}
 #else
+namespace {
+
+/// Reserve the room of a file: writing to a mapping of a full disk would end the process.
+bool reserve(int file, Size bytes) {
+#if defined(__linux__)
+    return posix_fallocate(file, 0, static_cast<off_t>(bytes)) == 0;
+#else
+    return ftruncate(file, static_cast<off_t>(bytes)) == 0;
+#endif
+}
+
+}  // namespace
+
+void* map_temporary_file(Size bytes) {
+    const char* const directory = std::getenv("TMPDIR");
+    std::string path = std::string(directory ? directory : "/tmp") + "/spinney-XXXXXX";
+    const int file = mkstemp(path.data());
+    if (file < 0) return nullptr;
+    unlink(path.c_str());
+    fcntl(file, F_SETFD, FD_CLOEXEC);
+    void* const memory =
+        reserve(file, bytes) ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
+    close(file);
+    return memory == MAP_FAILED ? nullptr : memory;
+}
+
+void unmap_file(void* memory, Size bytes) { munmap(memory, bytes); }
+
 void call_after_fork(void (*f)()) { pthread_atfork(nullptr, nullptr, f); }
 
 void with_signals_blocked(const std::function<void()>& f) {

@@ -20,4 +20,9 @@ void with_signals_blocked(const std::function<void()>& f);
 /// Ask for large pages, where they have to be asked for.
 void prefer_large_pages(void* memory, Size bytes);
 
+/// Map a new temporary file of zeros, which has no name and ends with the mapping; null where there is no
+/// room for it, or files cannot be mapped. It is in the directory of $TMPDIR, or in /tmp.
+void* map_temporary_file(Size bytes);
+void unmap_file(void* memory, Size bytes);
+
 }  // namespace spinney

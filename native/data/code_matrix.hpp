@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "core/spill.hpp"
 #include "core/types.hpp"
 
 namespace spinney {
@@ -52,7 +53,7 @@ struct CodeColumn {
     std::uint8_t width = 1;
     bool has_missing = false;
     std::uint32_t n_bins = 0;
-    std::vector<std::uint8_t> bytes;  // n_rows * width
+    RowVector<std::uint8_t> bytes;  // n_rows * width
     // numeric: minimum and maximum value of each bin (n_bins); hi is empty where every bin has one value
     std::vector<double> lo, hi;
     // categorical: the category codes are 0..n_categories-1; bin_of_category[c] is the bin of category c.

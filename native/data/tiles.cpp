@@ -9,6 +9,15 @@
 
 namespace spinney {
 
+Size CodeTiles::rows_in_memory() const {
+    Size spilled = 0;
+    for (const Tile& tile : tiles) spilled += spilled_bytes(tile.codes.data());
+    if (spilled == 0) return n_rows;
+    // Beside its codes a row of a subtree has its statistics and places in lists of rows.
+    constexpr Size state = 32, arrays = 4;
+    return spill_threshold() / (first_bin.size() + state) * arrays;
+}
+
 CodeTiles make_tiles(const CodeMatrix& x, Size max_features, int n_threads) {
     CodeTiles out;
     const Size d = x.columns.size();
@@ -41,7 +50,7 @@ CodeTiles compact_tiles(const CodeTiles& all, std::span<const Row> rows) {
     out.n_rows = rows.size();
     out.first_bin = all.first_bin;
     for (const Tile& tile : all.tiles) {
-        Tile own{tile.first, tile.n, std::vector<std::uint8_t>(rows.size() * tile.n + kWideTileFeatures)};
+        Tile own{tile.first, tile.n, RowVector<std::uint8_t>(rows.size() * tile.n + kWideTileFeatures)};
         // A copy of fixed length is one instruction; the next row overwrites the excess.
         for (Size i = 0; i < rows.size(); ++i)
             std::memcpy(own.codes.data() + i * tile.n, tile.codes.data() + rows[i] * tile.n,

@@ -16,9 +16,9 @@ inline constexpr Size kTileFeatures = 16, kWideTileFeatures = 32;
 /// Neighbouring features with their codes row by row, so that the codes of a row share a cache line and the
 /// histogram of the tile stays in the L1 cache.
 struct Tile {
-    Size first = 0;                   // feature
-    Size n = 0;                       // features
-    std::vector<std::uint8_t> codes;  // (n_rows, n), padded by kWideTileFeatures
+    Size first = 0;                 // feature
+    Size n = 0;                     // features
+    RowVector<std::uint8_t> codes;  // (n_rows, n), padded by kWideTileFeatures
 };
 
 /// Bin codes of some rows as tiles; built once and shared by all trees.
@@ -29,6 +29,9 @@ struct CodeTiles {
     std::vector<Tile> tiles;
     std::vector<std::uint32_t> first_bin;  // (n_features + 1,)
     Size n_bins() const { return first_bin.back(); }
+
+    /// Rows whose codes may be copied to memory at once, all of them if the codes are in memory.
+    Size rows_in_memory() const;
 
     /// The codes of one feature: row r's is first[r * stride].
     struct FeatureCodes {

@@ -10,13 +10,13 @@
 
 namespace spinney {
 
-std::vector<std::int64_t> row_order(const CodeMatrix& x, const Target& target, const CodeKeys& code_keys,
-                                    int n_threads) {
+RowVector<std::int64_t> row_order(const CodeMatrix& x, const Target& target, const CodeKeys& code_keys,
+                                  int n_threads) {
     struct Key {
         std::uint64_t hash;
         std::int64_t row;
     };
-    std::vector<Key> keys(x.n_rows);
+    RowVector<Key> keys(x.n_rows);
     const auto m = static_cast<Size>(target.n_outputs);
     constexpr Size block = 4096;
     Pool::shared().parallel_for(n_threads, (x.n_rows + block - 1) / block, [&](Size b, int) {
@@ -38,7 +38,7 @@ std::vector<std::int64_t> row_order(const CodeMatrix& x, const Target& target, c
     });
     std::sort(keys.begin(), keys.end(),
               [](const Key& a, const Key& b) { return a.hash != b.hash ? a.hash < b.hash : a.row < b.row; });
-    std::vector<std::int64_t> out(x.n_rows);
+    RowVector<std::int64_t> out(x.n_rows);
     std::transform(keys.begin(), keys.end(), out.begin(), [](const Key& key) { return key.row; });
     return out;
 }
@@ -57,11 +57,11 @@ void BootstrapSampler::set_probabilities(std::span<const double> weights) {
     std::partial_sum(bounds_.begin(), bounds_.end(), bounds_.begin());
 }
 
-void BootstrapSampler::draw(std::vector<std::uint32_t>& counts, std::uint64_t seed) const {
+void BootstrapSampler::draw(RowVector<std::uint32_t>& counts, std::uint64_t seed) const {
     Draws draws(mix(seed, 0xBA6));
     counts.assign(n_rows_, 0);
     // Drawn in the canonical order, then mapped to the rows.
-    std::vector<std::uint32_t> drawn;
+    RowVector<std::uint32_t> drawn;
     if (!bounds_.empty())
         drawn = draw_weighted(draws);
     else if (!ends_.empty())
@@ -71,8 +71,8 @@ void BootstrapSampler::draw(std::vector<std::uint32_t>& counts, std::uint64_t se
     for (Size i = 0; i < n_rows_; ++i) counts[row_at(i)] = drawn[i];
 }
 
-std::vector<std::uint32_t> BootstrapSampler::draw_uniform(Draws& draws, Size n) const {
-    std::vector<std::uint32_t> out(n, 0);
+RowVector<std::uint32_t> BootstrapSampler::draw_uniform(Draws& draws, Size n) const {
+    RowVector<std::uint32_t> out(n, 0);
     if (replace_) {
         for (Size i = 0; i < n_draw_; ++i) ++out[draws.below(static_cast<std::uint32_t>(n))];
         return out;
@@ -88,16 +88,16 @@ std::vector<std::uint32_t> BootstrapSampler::draw_uniform(Draws& draws, Size n) 
 }
 
 /// Sum the draws of the repeats of each row.
-std::vector<std::uint32_t> BootstrapSampler::sum_repeats(const std::vector<std::uint32_t>& drawn) const {
-    std::vector<std::uint32_t> out(n_rows_, 0);
+RowVector<std::uint32_t> BootstrapSampler::sum_repeats(const RowVector<std::uint32_t>& drawn) const {
+    RowVector<std::uint32_t> out(n_rows_, 0);
     std::int64_t at = 0;
     for (Size i = 0; i < n_rows_; ++i)
         for (; at < ends_[i]; ++at) out[i] += drawn[static_cast<Size>(at)];
     return out;
 }
 
-std::vector<std::uint32_t> BootstrapSampler::draw_weighted(Draws& draws) const {
-    std::vector<std::uint32_t> out(n_rows_, 0);
+RowVector<std::uint32_t> BootstrapSampler::draw_weighted(Draws& draws) const {
+    RowVector<std::uint32_t> out(n_rows_, 0);
     const Size last =
         static_cast<Size>(std::lower_bound(bounds_.begin(), bounds_.end(), bounds_.back()) - bounds_.begin());
     for (Size i = 0; i < n_draw_; ++i) {

@@ -17,8 +17,8 @@ using CodeKeys = std::vector<std::vector<std::uint64_t>>;
 
 /// Order of the rows by a hash of their codes and targets: equal rows are neighbours, and shuffled rows have
 /// the same order.  -> (n_rows,)
-std::vector<std::int64_t> row_order(const CodeMatrix& x, const Target& target, const CodeKeys& code_keys,
-                                    int n_threads);
+RowVector<std::int64_t> row_order(const CodeMatrix& x, const Target& target, const CodeKeys& code_keys,
+                                  int n_threads);
 
 /// Draws bootstrap samples.
 ///
@@ -35,20 +35,20 @@ class BootstrapSampler {
     Size n_rows() const { return n_rows_; }
 
     /// Count how often each row is drawn.  counts (n_rows,)
-    void draw(std::vector<std::uint32_t>& counts, std::uint64_t seed) const;
+    void draw(RowVector<std::uint32_t>& counts, std::uint64_t seed) const;
 
   private:
     Size row_at(Size i) const { return order_.empty() ? i : static_cast<Size>(order_[i]); }
 
-    std::vector<std::uint32_t> draw_uniform(Draws& draws, Size n) const;
-    std::vector<std::uint32_t> sum_repeats(const std::vector<std::uint32_t>& drawn) const;
-    std::vector<std::uint32_t> draw_weighted(Draws& draws) const;
+    RowVector<std::uint32_t> draw_uniform(Draws& draws, Size n) const;
+    RowVector<std::uint32_t> sum_repeats(const RowVector<std::uint32_t>& drawn) const;
+    RowVector<std::uint32_t> draw_weighted(Draws& draws) const;
 
     Size n_rows_, n_draw_;
     bool replace_;
-    std::vector<std::int64_t> order_;  // empty: as stored
-    std::vector<std::int64_t> ends_;   // cumulative repeats, in this order
-    std::vector<double> bounds_;       // cumulative probabilities, in this order
+    RowVector<std::int64_t> order_;  // empty: as stored
+    RowVector<std::int64_t> ends_;   // cumulative repeats, in this order
+    RowVector<double> bounds_;       // cumulative probabilities, in this order
 };
 
 }  // namespace spinney

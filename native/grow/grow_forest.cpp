@@ -12,7 +12,7 @@ namespace {
 
 /// Multiply the weights so that the classes of each output weigh the same in this bootstrap sample, as
 /// scikit-learn's "balanced_subsample": n / (classes present × rows of the class), counting repeated rows.
-void balance_classes(std::vector<double>& weights, const std::vector<std::uint32_t>& counts,
+void balance_classes(RowVector<double>& weights, const RowVector<std::uint32_t>& counts,
                      const Target& target) {
     const auto m = static_cast<Size>(target.n_outputs);
     for (Size o = 0; o < m; ++o) {
@@ -31,10 +31,10 @@ void balance_classes(std::vector<double>& weights, const std::vector<std::uint32
 }
 
 /// Weights of the rows in the bootstrap sample of tree t.  (n_rows,)
-std::vector<double> sample_weights(const ForestPlan& plan, Size t, const Target& target) {
-    std::vector<std::uint32_t> counts;
+RowVector<double> sample_weights(const ForestPlan& plan, Size t, const Target& target) {
+    RowVector<std::uint32_t> counts;
     plan.sampler.draw(counts, plan.sample_seeds[t]);
-    std::vector<double> weights(counts.begin(), counts.end());
+    RowVector<double> weights(counts.begin(), counts.end());
     if (plan.factors)
         for (Size r = 0; r < weights.size(); ++r) weights[r] *= plan.factors[r];
     if (plan.balanced) balance_classes(weights, counts, target);
@@ -78,11 +78,16 @@ void grow_forest(const TreeGrower& grower, const Target& target, const GrowOptio
     const Size n_trees = plan.tree_seeds.size();
     InOrder out(n_trees, take);
     // With all threads, before each grows its own tree.
-    if (!exact && grower.has_byte_codes()) grower.tiles(options);
+    bool fits = true;
+    if (!exact && grower.has_byte_codes()) {
+        const CodeTiles& tiles = grower.tiles(options);
+        fits = tiles.rows_in_memory() >= tiles.n_rows;
+    }
+    // Where the codes are in files, all threads grow the same tree, whose subtrees are copied to memory.
     Pool::shared().parallel_for(
-        options.n_threads, n_trees,
+        fits ? options.n_threads : 1, n_trees,
         [&](Size t, int) {
-            const std::vector<double> weights = sample_weights(plan, t, target);
+            const RowVector<double> weights = sample_weights(plan, t, target);
             Target own = target;
             own.weights = weights.data();
             GrowOptions own_options = options;

@@ -1,5 +1,6 @@
 // The histogram grower: growth of a tree, or of a subtree, on bin codes.
 #include <array>
+#include <iterator>
 #include <memory>
 #include <numeric>
 #include <span>
@@ -41,7 +42,7 @@ class HistogramRun {
           pool_(histogram_size_),
           search_(make_search(c, data, pool_, n_threads)) {}
 
-    std::vector<Row> rows;  // nodes are ranges of it
+    RowVector<Row> rows;  // nodes are ranges of it
 
     /// Grow the subtree of `first` depth first; returns the nodes of fewer rows than `compact_below`.
     std::vector<HistogramNode> depth_first(Fragment& f, HistogramNode first, Size compact_below) {
@@ -213,9 +214,63 @@ class HistogramRun {
     Size histogram_size_;
     HistogramPool pool_;
     std::unique_ptr<NodeSearch> search_;
-    std::vector<Row> listed_, spare_;
+    RowVector<Row> listed_, spare_;
     NodeSplit split_;  // of the current node in depth-first growth
 };
+
+/// Number the rows from 0, as those of a copy are.
+void take_all(HistogramRun& run, HistogramNode& node) {
+    run.rows.resize(node.size());
+    std::iota(run.rows.begin(), run.rows.end(), Row{0});
+    node.end = node.size();
+    node.begin = 0;
+}
+
+/// Grow the subtree of `first`: large nodes by all threads, the others copied together and by one thread
+/// each. table_row: of the rows of `codes`; empty: the same
+std::vector<Fragment> grow_subtrees(const GrowContext& c, const CodeTiles& codes, HistogramRun& run,
+                                    std::span<const Row> table_row, HistogramNode first) {
+    std::vector<Fragment> fragments(1);
+    fragments[0].add(1, c.node_values.size());
+    first.state.id = 0;
+    auto deferred = run.depth_first(fragments[0], std::move(first), kCompact);
+    grow_deferred(c, fragments, std::move(deferred), [&](Fragment& f, HistogramNode node, int) {
+        const auto chosen = std::span<const Row>(run.rows).subspan(node.begin, node.size());
+        std::vector<Row> listed(table_row.empty() ? 0 : chosen.size());
+        for (Size i = 0; i < listed.size(); ++i) listed[i] = table_row[chosen[i]];
+        const std::span<const Row> own_rows = table_row.empty() ? chosen : std::span<const Row>(listed);
+        const CompactRows own(codes, chosen, own_rows, c.s);
+        HistogramRun subtree(c, own.view(), own_rows, 1);
+        take_all(subtree, node);
+        subtree.depth_first(f, std::move(node), 0);
+    });
+    return fragments;
+}
+
+/// Grow a tree on codes in files: nodes of at least so many rows read the files in the order of the rows, the
+/// subtrees of the others are copied to memory one after the other.
+std::vector<Fragment> grow_from_files(const GrowContext& c, const CodeTiles& codes, HistogramRun& run,
+                                      HistogramNode root, Size rows_in_memory) {
+    std::vector<Fragment> fragments(1);
+    fragments[0].add(1, c.node_values.size());
+    auto deferred = run.depth_first(fragments[0], std::move(root), std::max(rows_in_memory, kCompact));
+    fragments.resize(1 + deferred.size());
+    const SpillPause pause;
+    for (Size i = 0; i < deferred.size(); ++i) {
+        HistogramNode& node = deferred[i];
+        const auto table_row = std::span<const Row>(run.rows).subspan(node.begin, node.size());
+        const CompactRows own(codes, table_row, table_row, c.s);
+        HistogramRun subtree(c, own.view(), table_row, c.options.n_threads);
+        take_all(subtree, node);
+        auto grown = grow_subtrees(c, own.codes, subtree, table_row, std::move(node));
+        const auto offset = static_cast<std::int32_t>(fragments.size()) - 1;
+        for (GrownNode& one : grown[0].nodes)
+            if (one.fragment > 0) one.fragment += offset;
+        fragments[i + 1] = std::move(grown[0]);
+        std::move(grown.begin() + 1, grown.end(), std::back_inserter(fragments));
+    }
+    return fragments;
+}
 
 }  // namespace
 
@@ -229,8 +284,7 @@ bool histogram_grower_supports(const GrowContext& c) {
     return n_bins * static_cast<Size>(c.s.width) <= max_histogram && c.options.fit_histograms();
 }
 
-std::vector<Fragment> grow_histogram(const GrowContext& c, const CodeTiles& codes, std::vector<Row> rows) {
-    std::vector<Fragment> fragments(1);
+std::vector<Fragment> grow_histogram(const GrowContext& c, const CodeTiles& codes, RowVector<Row> rows) {
     const HistogramData data{codes, {c.s.stats.data(), c.s.class_code.data()}};
     HistogramRun run(c, data, {}, c.options.n_threads);
     run.rows = std::move(rows);
@@ -238,22 +292,14 @@ std::vector<Fragment> grow_histogram(const GrowContext& c, const CodeTiles& code
     root.end = run.rows.size();
     root.total = run.sum_of(0, root.end);
     root.state.address = mix(c.options.seed, 0);
-    fragments[0].add(1, c.node_values.size());
-    if (c.options.best_first()) {
-        run.best_first(fragments[0], std::move(root));
-        return fragments;
+    if (!c.options.best_first()) {
+        const Size fits = codes.rows_in_memory();
+        return fits < codes.n_rows ? grow_from_files(c, codes, run, std::move(root), fits)
+                                   : grow_subtrees(c, codes, run, {}, std::move(root));
     }
-    auto deferred = run.depth_first(fragments[0], std::move(root), kCompact);
-    grow_deferred(c, fragments, std::move(deferred), [&](Fragment& f, HistogramNode node, int) {
-        const auto table_row = std::span<const Row>(run.rows).subspan(node.begin, node.size());
-        const CompactRows own(codes, table_row, c.s);
-        HistogramRun subtree(c, own.view(), table_row, 1);
-        subtree.rows.resize(table_row.size());
-        std::iota(subtree.rows.begin(), subtree.rows.end(), Row{0});
-        node.begin = 0;
-        node.end = table_row.size();
-        subtree.depth_first(f, std::move(node), 0);
-    });
+    std::vector<Fragment> fragments(1);
+    fragments[0].add(1, c.node_values.size());
+    run.best_first(fragments[0], std::move(root));
     return fragments;
 }
 

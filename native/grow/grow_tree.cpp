@@ -129,7 +129,7 @@ FlatTree TreeGrower::grow(const Target& given, GrowOptions options, bool exact, 
     const Statistics s = make_statistics(target, options.min_samples_leaf > 1, options.fractional(),
                                          options.criterion != CriterionName::poisson);
     const NodeValues node_values(target, s, options.criterion);
-    std::vector<Row> rows;
+    RowVector<Row> rows;
     rows.reserve(x_.n_rows);
     double weight = 0;
     for (Size r = 0; r < x_.n_rows; ++r) {
@@ -141,7 +141,7 @@ FlatTree TreeGrower::grow(const Target& given, GrowOptions options, bool exact, 
     const bool histogram = !exact && histogram_grower_supports(context);
     if (histogram && options.random_splitter()) context.starts = shared_->starts(x_);
     FlatTree tree = flatten(histogram ? grow_histogram(context, tiles(options), std::move(rows))
-                                      : grow_exact(context, std::move(rows)),
+                                      : grow_exact(context, {rows.begin(), rows.end()}),
                             node_values, target, &interrupt);
     scaled.restore(tree);
     return tree;

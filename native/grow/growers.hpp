@@ -24,6 +24,6 @@ std::vector<Fragment> grow_exact(const GrowContext& c, std::vector<Row> rows);
 bool histogram_grower_supports(const GrowContext& c);
 
 /// The same by the histogram grower.
-std::vector<Fragment> grow_histogram(const GrowContext& c, const CodeTiles& codes, std::vector<Row> rows);
+std::vector<Fragment> grow_histogram(const GrowContext& c, const CodeTiles& codes, RowVector<Row> rows);
 
 }  // namespace spinney

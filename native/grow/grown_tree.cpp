@@ -85,8 +85,11 @@ void Fragment::set_split(Node node, const Candidate& c, const CodeMatrix& x, int
 
 std::vector<NodeRef> lay_out(FlatTree& out, const std::vector<Fragment>& fragments, Interrupt* interrupt) {
     const auto resolve = [&](NodeRef p) {
-        const auto f = fragments[static_cast<Size>(p.fragment)].nodes[static_cast<Size>(p.node)].fragment;
-        return f >= 0 ? NodeRef{f, 0} : p;
+        while (true) {  // the root of a fragment may be another fragment, too
+            const auto f = fragments[static_cast<Size>(p.fragment)].nodes[static_cast<Size>(p.node)].fragment;
+            if (f < 0) return p;
+            p = {f, 0};
+        }
     };
     Size n_nodes = 1;  // the root of each fragment is a node of another one
     for (const Fragment& f : fragments) n_nodes += f.nodes.size() - 1;

@@ -22,9 +22,11 @@ struct CompactRows {
     CodeTiles codes;
     CopiedRowStats rows;
 
-    CompactRows(const CodeTiles& all, std::span<const Row> chosen, const Statistics& s)
+    /// chosen: rows of the tiles; table_rows: the same rows of the table
+    CompactRows(const CodeTiles& all, std::span<const Row> chosen, std::span<const Row> table_rows,
+                const Statistics& s)
         : codes(compact_tiles(all, chosen)) {
-        rows.gather(s, {chosen, {}});
+        rows.gather(s, {table_rows, {}});
     }
     HistogramData view() const { return {codes, rows.view()}; }
 };

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/spill.hpp"
 #include "core/types.hpp"
 
 namespace spinney {
@@ -58,12 +59,12 @@ struct Statistics {
     int width = 1;         // statistics of a sum
     int count_index = -1;  // position of the row count among a row's statistics, −1 when it is not kept
     bool unit_weights = true;
-    double max_weight = 1.0;                // largest weight of a row
-    double weight_unit = 1.0;               // weight of one integer step
-    std::vector<double> value_unit;         // (n_outputs,) y of one integer step
-    std::vector<double> value_shift;        // (n_outputs,) subtracted from y before scaling
-    std::vector<std::uint16_t> class_code;  // (n_rows,) of layout by_class
-    std::vector<Stat> stats;                // (n_rows, row_width)
+    double max_weight = 1.0;              // largest weight of a row
+    double weight_unit = 1.0;             // weight of one integer step
+    std::vector<double> value_unit;       // (n_outputs,) y of one integer step
+    std::vector<double> value_shift;      // (n_outputs,) subtracted from y before scaling
+    RowVector<std::uint16_t> class_code;  // (n_rows,) of layout by_class
+    RowVector<Stat> stats;                // (n_rows, row_width)
 
     const Stat* row(Size r) const { return stats.data() + r * static_cast<Size>(row_width); }
 

@@ -35,7 +35,7 @@ TEST(blocks_have_the_codes_of_the_whole) {
     for (const Row row : sample_rows(n, edge_sample_rows)) sample.push_back(values[row]);
     const std::vector<InputColumn> sampled{column_of(sample)};
     BinCoder coder(learn_bins(sampled, sample.size(), nullptr, 100, 2, none), true);
-    std::vector<std::uint8_t> codes(n);
+    RowVector<std::uint8_t> codes(n);
     for (Size begin = 0; begin < n; begin += 3000) {
         const Size m = std::min<Size>(3000, n - begin);
         const std::vector<InputColumn> part{column_of(values, begin)};

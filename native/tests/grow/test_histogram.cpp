@@ -90,7 +90,7 @@ void check_layout(std::uint64_t seed, const CodeMatrix& x, const Statistics& s) 
     CHECK(rest == naive_histogram(x, s, others));
 
     // The chosen rows copied together, numbered from 0.
-    const CompactRows own(codes, some, s);
+    const CompactRows own(codes, some, some, s);
     CHECK_EQUAL(own.codes.n_rows, some.size());
     std::vector<Row> numbers(some.size());
     std::iota(numbers.begin(), numbers.end(), Row{0});

@@ -222,7 +222,7 @@ TEST(random_thresholds_of_a_tile_have_the_sums_of_single_ones) {
     for (const int max_weight : {1, 7, 255}) {
         const Size n = 700, n_features = 28;
         const Sample sample(g, n, 255, max_weight);
-        Tile tile{0, n_features, std::vector<std::uint8_t>(n * n_features + kWideTileFeatures)};
+        Tile tile{0, n_features, RowVector<std::uint8_t>(n * n_features + kWideTileFeatures)};
         for (auto& code : tile.codes) code = static_cast<std::uint8_t>(g());
         std::vector<TileThreshold> thresholds;
         TileLanes::Bytes last_left{}, smallest, largest;
@@ -262,7 +262,7 @@ TEST(random_thresholds_of_a_tile_have_the_sums_of_every_class) {
             classes[r] = static_cast<std::uint16_t>(g() % n_classes);
             if (r % 3 != 0) rows.push_back(static_cast<Row>(r));
         }
-        Tile tile{0, n_features, std::vector<std::uint8_t>(n * n_features + kWideTileFeatures)};
+        Tile tile{0, n_features, RowVector<std::uint8_t>(n * n_features + kWideTileFeatures)};
         for (auto& code : tile.codes) code = static_cast<std::uint8_t>(g());
         TileLanes::Bytes last_left{};
         for (Size f = 0; f < n_features; ++f) last_left[f] = static_cast<std::uint8_t>(g());

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NoReturn, TypeAlias, cast
 
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from spinney.core.arrays import Floats
 from spinney.core.cached_attribute import cached_attribute
 from spinney.core.errors import InputError, InputTypeError, show_value
+from spinney.core.memory import memory_limit
 from spinney.data.categories import chosen_columns, code_categories, learn_categories
 from spinney.data.columns import (
     Source,
@@ -271,6 +273,10 @@ class Schema:
         return cls(*features_from_state(state))
 
 
+_FILE_SHARE, _LEAST_FILE = 8, 1 << 16
+"""Arrays of more than this part of the memory for codes are files in fits of datasets larger than memory."""
+
+
 class CodedRows:
     """Base class of datasets whose rows are coded already, and have their own target and weights.
 
@@ -284,12 +290,26 @@ class CodedRows:
         Row weights.
     group : ndarray of shape (n_rows,) or None
         Groups of rows.
+    exceeds_memory : bool
+        Whether a fit has to leave the codes where they are.
+    memory_for_codes : int
+        Bytes that codes may take in memory.
     """
 
     schema: Schema
     target: NDArray[Any] | None
     weights: Floats | None
     group: NDArray[np.int64] | None
+
+    @property
+    def memory_for_codes(self) -> int:
+        """Bytes that codes may take in the memory of a fit."""
+        return memory_limit()
+
+    @property
+    def exceeds_memory(self) -> bool:
+        """Whether a fit has to leave the codes where they are."""
+        return False
 
     def table(self) -> Table:
         """Return the rows as a table."""
@@ -300,6 +320,26 @@ class CodedRows:
     ) -> core.CodeMatrix:
         """Return the codes of a table of these rows, some of whose columns may have been replaced."""
         raise NotImplementedError
+
+
+def memory_for(X: Any) -> AbstractContextManager[None]:
+    """Put large arrays that are made meanwhile into files if X is a dataset larger than memory.
+
+    Parameters
+    ----------
+    X : object
+        What is fitted.
+
+    Returns
+    -------
+    context manager
+        To be entered for the fit.
+    """
+    if not isinstance(X, CodedRows) or not X.exceeds_memory:
+        return nullcontext()
+    from spinney.data.spill import arrays_in_files
+
+    return arrays_in_files(max(_LEAST_FILE, X.memory_for_codes // _FILE_SHARE))
 
 
 def refuse_coded(X: Any) -> None:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spinney.core.errors import InputError, SpinneyError
+from spinney.distributed.calls import Failed, answer
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 NO_WORKER_SECONDS = 20.0
 """How long a fit waits for another worker when all are gone; those with a nanny are started again."""
@@ -31,6 +35,13 @@ class Lost:
 LOST = Lost()
 
 
+class Sent(NamedTuple):
+    """A call that was sent to a worker."""
+
+    worker: str
+    future: Future[dict[str, Any]]
+
+
 class Cluster:
     """A Dask client whose tasks prefer a worker, and run on another one if it is gone.
 
@@ -43,6 +54,7 @@ class Cluster:
     def __init__(self, client: Any) -> None:
         self.client = client
         self._empty_since: float | None = None
+        self._known: set[str] = set()
 
     @classmethod
     def of(cls, client: Any) -> Cluster:
@@ -82,7 +94,7 @@ class Cluster:
         if self.client.status in ("closed", "closing"):
             raise ClusterError("The Dask client is closed, or the scheduler is gone.")
         found: dict[str, int] = dict(sorted(self.client.nthreads().items()))
-        now = time.monotonic()
+        now, self._known = time.monotonic(), set(found)
         if found:
             self._empty_since = None
         elif self._empty_since is None:
@@ -141,7 +153,7 @@ class Cluster:
 
         from distributed import wait
 
-        known, changed = set(self._look()), None
+        known, changed = self._known, None
         while True:
             try:
                 wait(list(futures), timeout=_POLL_SECONDS)
@@ -176,6 +188,49 @@ class Cluster:
                     raise
                 self._look()
                 seconds *= 2
+
+    def send(self, worker: str, function: Callable[..., Any], *args: Any) -> Sent:
+        """Call a function on a worker at once: with a fifth of the latency of a task, but only there."""
+        import asyncio
+
+        call = self.client.run(answer, function, args, workers=[worker], on_error="return", asynchronous=True)
+        return Sent(worker, asyncio.run_coroutine_threadsafe(call, self.client.loop.asyncio_loop))
+
+    def receive(self, calls: Sequence[Sent]) -> list[Any]:
+        """Return the results of calls, `LOST` for those whose worker was lost.
+
+        Raises
+        ------
+        Exception
+            What a function has raised.
+        ClusterError
+            If there are no workers.
+        """
+        from concurrent.futures import wait
+
+        waiting = list(calls)
+        while True:
+            left = wait([one.future for one in waiting], timeout=_POLL_SECONDS).not_done
+            if not left:
+                return [self._answer(one) for one in calls]
+            alive = self._look()
+            for one in waiting:
+                if one.worker not in alive:
+                    one.future.cancel()
+            waiting = [one for one in waiting if one.future in left and one.worker in alive]
+
+    def _answer(self, call: Sent) -> Any:
+        """Return the result of a call that has ended, `LOST` if its worker was lost."""
+        from concurrent.futures import CancelledError
+
+        try:
+            (found,) = call.future.result().values()
+        except (CancelledError, OSError):
+            self._look()
+            return LOST
+        if isinstance(found, Failed):
+            raise found.error
+        return LOST if isinstance(found, Exception) else found  # the connection has failed
 
     def start(self, function: Callable[..., Any], *args: Any) -> None:
         """Start a task on every worker, and do not wait for it."""

@@ -31,7 +31,7 @@ from spinney.native import core
 _MAX_BLOCK_CHUNKS = 16
 _BLOCKS_PER_WORKER = 4
 FAN_IN = 4
-"""Answers of workers that are added by one task."""
+"""Answers of workers that are added by one task; as many workers are called without tasks."""
 
 
 class ClusterRows(StoredRows):
@@ -268,8 +268,12 @@ class ClusterRows(StoredRows):
             owned: dict[str, list[int]] = {}
             for block in todo:
                 owned.setdefault(self.owners[block], []).append(block)
-            futures = [self.cluster.submit(one, function, *args(own)) for one, own in owned.items()]
-            lost, found = self._gather(futures, list(owned.values()))
+            if len(owned) > FAN_IN:
+                futures = [self.cluster.submit(one, function, *args(own)) for one, own in owned.items()]
+                lost, found = self._gather(futures, list(owned.values()))
+            else:
+                calls = [self.cluster.send(one, function, *args(own)) for one, own in owned.items()]
+                lost, found = _sort_answers(self.cluster.receive(calls), list(owned.values()))
             if tally is not None:
                 for answer in found:
                     tally(answer)
@@ -289,15 +293,7 @@ class ClusterRows(StoredRows):
             joined = [level[i : i + FAN_IN] for i in range(0, len(level), FAN_IN)]
             groups = [list(chain(*groups[i : i + FAN_IN])) for i in range(0, len(level), FAN_IN)]
             level = [self.cluster.client.submit(worker.add_answers, *some, pure=False) for some in joined]
-        lost: list[int] = []
-        found = []
-        for own, answer in zip(groups, self.cluster.collect(level), strict=True):
-            if answer is LOST:
-                lost += own
-            else:
-                found.append(answer)
-                lost += answer.lost
-        return lost, found
+        return _sort_answers(self.cluster.collect(level), groups)
 
     def owned(self) -> dict[str, list[int]]:
         """Return the blocks of each worker."""
@@ -379,3 +375,18 @@ class ClusterRows(StoredRows):
         answer = self.ask(worker.read_codes, lambda own: (self.token, own, None), self.code_blocks)
         collected = CollectedRows(**self.description(), codes=in_order(answer.results))
         return collected.matrix(columns, exact=exact)
+
+
+def _sort_answers(
+    answers: Sequence[Any], blocks: Sequence[list[int]]
+) -> tuple[list[int], list[worker.Answer]]:
+    """Return the blocks that are lost, and the answers."""
+    lost: list[int] = []
+    found = []
+    for own, answer in zip(blocks, answers, strict=True):
+        if answer is LOST:
+            lost += own
+        else:
+            found.append(answer)
+            lost += answer.lost
+    return lost, found

@@ -25,6 +25,7 @@ from spinney.data.store.files import many_categories
 from spinney.data.store.manifest import Bins
 from spinney.data.store.survey import Counted, Surveyor, SurveyPart, WeightFacts, count_values
 from spinney.data.store.writer import RowCoder
+from spinney.distributed.calls import this_worker
 from spinney.distributed.partitions import Piece, read_piece
 from spinney.gradient_boosting.block_engine import (
     BlockWorker,
@@ -101,9 +102,7 @@ _lock = threading.RLock()
 
 def _here() -> tuple[str, int, int, Path | None]:
     """Return address, number of threads, memory limit and local directory of this worker."""
-    from distributed import get_worker
-
-    worker = get_worker()
+    worker = this_worker()
     limit = worker.memory_manager.memory_limit or memory_limit()
     return worker.address, worker.state.nthreads, int(limit), Path(worker.local_directory)
 

@@ -20,7 +20,7 @@ from spinney.base import TableEstimator, parameters
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Integer, Kind, OneOf, Rule, thread_count
 from spinney.core.progress import ProgressBar
-from spinney.data.schema import read_table
+from spinney.data.schema import memory_for, read_table
 from spinney.data.target import (
     by_output,
     class_attributes,
@@ -132,40 +132,41 @@ class BaseForest(
         """
         self._check_params()
         self._check_combinations()
-        training = TrainingSet.read(
-            read_table(X, self.categorical_features),
-            y,
-            sample_weight,
-            task=self._task,
-            non_negative=CRITERIA[self.criterion].non_negative_target,
-            n_threads=thread_count(self.n_jobs),
-        ).coded(None if self.n_directions else self.max_bins)
-        grower = Grower(training.codes)
-        schema = training.table.schema
-        order = grower.order_rows(training.target(None), category_keys(schema), training.n_threads)
-        samples = self._draw_samples(training.n_rows, schema.n_features, training.weights, order)
-        if self._has_all_members(samples, training.class_labels):
-            return self
-        continues = self._check_continues(samples, training.class_labels)
-        ensemble = self.ensemble_ if continues else None
-        factors, balanced = self._row_factors(training, samples)
-        plan = self._make_plan(training, samples, factors)
-        n_earlier = 0 if ensemble is None else ensemble.n_trees
-        if ensemble is None or n_earlier < self.n_estimators:
-            numbers = range(n_earlier, self.n_estimators)
-            grown = self._grow(grower, training, plan, samples, numbers, factors, balanced)
-            ensemble = grown if ensemble is None else ensemble.extend(grown)
-        return self._set_fitted(
-            schema_=schema,
-            ensemble_=ensemble,
-            max_features_=plan.max_features,
-            classes_=training.class_labels,
-            _samples=samples,
-            leaf_targets_=LeafTargets.collect(ensemble, training, samples, self.n_jobs)
-            if self.keep_targets
-            else None,
-            **(self._score_out_of_bag(ensemble, training, samples) if self.oob_score else {}),
-        )
+        with memory_for(X):
+            training = TrainingSet.read(
+                read_table(X, self.categorical_features),
+                y,
+                sample_weight,
+                task=self._task,
+                non_negative=CRITERIA[self.criterion].non_negative_target,
+                n_threads=thread_count(self.n_jobs),
+            ).coded(None if self.n_directions else self.max_bins)
+            grower = Grower(training.codes)
+            schema = training.table.schema
+            order = grower.order_rows(training.target(None), category_keys(schema), training.n_threads)
+            samples = self._draw_samples(training.n_rows, schema.n_features, training.weights, order)
+            if self._has_all_members(samples, training.class_labels):
+                return self
+            continues = self._check_continues(samples, training.class_labels)
+            ensemble = self.ensemble_ if continues else None
+            factors, balanced = self._row_factors(training, samples)
+            plan = self._make_plan(training, samples, factors)
+            n_earlier = 0 if ensemble is None else ensemble.n_trees
+            if ensemble is None or n_earlier < self.n_estimators:
+                numbers = range(n_earlier, self.n_estimators)
+                grown = self._grow(grower, training, plan, samples, numbers, factors, balanced)
+                ensemble = grown if ensemble is None else ensemble.extend(grown)
+            return self._set_fitted(
+                schema_=schema,
+                ensemble_=ensemble,
+                max_features_=plan.max_features,
+                classes_=training.class_labels,
+                _samples=samples,
+                leaf_targets_=LeafTargets.collect(ensemble, training, samples, self.n_jobs)
+                if self.keep_targets
+                else None,
+                **(self._score_out_of_bag(ensemble, training, samples) if self.oob_score else {}),
+            )
 
     def _check_combinations(self) -> None:
         """Raise InputError for parameters that cannot be combined."""

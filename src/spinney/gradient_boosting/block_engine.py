@@ -24,8 +24,6 @@ Codes = NDArray[np.uint8]
 
 _BLOCK_CHUNKS = 4
 """Chunks of a block, where those of the store are no whole chunks."""
-_MAX_CODES = 0.25
-"""Part of the memory that codes may take; more of them are read block by block."""
 _MAX_STATE = 0.25
 """Part of the memory that the state of the rows may take; a larger one is in a temporary file."""
 _N_BINS = 256
@@ -113,12 +111,9 @@ def block_codes(table: Table, max_bins: int) -> CodeSource | None:
     if not isinstance(dataset, BinnedDataset):
         source: CodeSource | None = dataset.code_source()
         return source
-    if not dataset.is_whole or dataset.wide:
+    if not dataset.is_whole or dataset.wide or not dataset.exceeds_memory:
         return None
-    limit = dataset.max_memory
-    limit = int(_MAX_CODES * memory_limit()) if limit is None else limit
-    # In memory there are the codes by column, and once more by row.
-    return DatasetCodes(dataset) if 2 * dataset.n_rows * dataset.n_features > limit else None
+    return DatasetCodes(dataset)
 
 
 class DatasetCodes:

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
+from spinney.data.schema import memory_for
 from spinney.gradient_boosting.base import _BaseGradientBoosting
 from spinney.gradient_boosting.callbacks import Callback
 from spinney.gradient_boosting.evaluation import EvalArguments, EvalMetric, EvalSet
@@ -79,7 +80,8 @@ class FitMethods(_BaseGradientBoosting, persistent_name=""):
         warm = self.warm_start and hasattr(self, "ensemble_")
         given = eval_set, eval_names, eval_metric, eval_sample_weight
         evals = EvalArguments.read(*given) if any(one is not None for one in given) else None
-        return self._fit(X, y, sample_weight, init_score, evals, callbacks, warm)
+        with memory_for(X):
+            return self._fit(X, y, sample_weight, init_score, evals, callbacks, warm)
 
     @classmethod
     def resume(
@@ -133,4 +135,5 @@ class FitMethods(_BaseGradientBoosting, persistent_name=""):
         given = eval_set, eval_names, eval_metric, eval_sample_weight
         evals = EvalArguments.read(*given) if any(one is not None for one in given) else None
         model = cls._load_checkpoint(path)
-        return cls._fit(model, X, y, sample_weight, init_score, evals, callbacks, True, path)
+        with memory_for(X):
+            return cls._fit(model, X, y, sample_weight, init_score, evals, callbacks, True, path)

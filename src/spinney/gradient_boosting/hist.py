@@ -17,7 +17,7 @@ from spinney.core.parameters import NONE, Integer, Kind, OneOf, Real, Rule, chec
 from spinney.core.parameters import ArrayLike as ArrayRule
 from spinney.data.categories import chosen_columns
 from spinney.data.columns import open_source
-from spinney.data.schema import Table
+from spinney.data.schema import Table, memory_for
 from spinney.gradient_boosting.base import _BaseGradientBoosting
 from spinney.gradient_boosting.callbacks import Round
 from spinney.gradient_boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
@@ -177,7 +177,8 @@ class _HistGradientBoosting(HistParameters, _BaseGradientBoosting):
             )
         stop = _StopByLastScores(self.n_iter_no_change, self.tol)
         warm = self.warm_start and hasattr(self, "ensemble_")
-        return self._fit(with_finite_numbers(X), y, sample_weight, None, eval_set, [stop], warm)
+        with memory_for(X):
+            return self._fit(with_finite_numbers(X), y, sample_weight, None, eval_set, [stop], warm)
 
     def _learn_table(self, X: Any) -> Table:
         table = super()._learn_table(X)

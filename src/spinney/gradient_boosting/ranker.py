@@ -14,6 +14,7 @@ from spinney.base import parameters
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Integer, OneOf, Real, Rule
 from spinney.data.queries import Queries
+from spinney.data.schema import memory_for
 from spinney.data.training_set import Task
 from spinney.gradient_boosting.base import _BaseGradientBoosting
 from spinney.gradient_boosting.callbacks import Callback
@@ -315,7 +316,8 @@ class GradientBoostingRanker(_BaseGradientBoosting):
         """
         warm = self.warm_start and hasattr(self, "ensemble_")
         queries = QueryArguments(group, qid, eval_group, eval_qid)
-        return self._fit(X, y, sample_weight, init_score, eval_set, callbacks, warm, queries=queries)
+        with memory_for(X):
+            return self._fit(X, y, sample_weight, init_score, eval_set, callbacks, warm, queries=queries)
 
     @classmethod
     def resume(
@@ -371,7 +373,8 @@ class GradientBoostingRanker(_BaseGradientBoosting):
         """
         queries = QueryArguments(group, qid, eval_group, eval_qid)
         model = cls._load_checkpoint(path)
-        return cls._fit(model, X, y, sample_weight, init_score, eval_set, callbacks, True, path, queries)
+        with memory_for(X):
+            return cls._fit(model, X, y, sample_weight, init_score, eval_set, callbacks, True, path, queries)
 
     def _make_loss(self, training: BoostingSet) -> Loss:
         n_top = self.truncation_level

@@ -337,6 +337,21 @@ def build_codes(
     n_threads: int,
 ) -> CodeMatrix: ...
 def available_cpus() -> int: ...
+
+NO_SPILL: int
+
+def set_spill_threshold(bytes: int) -> int:
+    """Put arrays of at least so many bytes into temporary files; return the threshold before."""
+
+def spilling_handler() -> object:
+    """Return the memory handler of NumPy arrays that puts large ones into temporary files."""
+
+def set_array_handler(api: object, handler: object) -> object:
+    """Choose the memory handler of NumPy arrays in this context, None is NumPy's; return the one before."""
+
+def is_spilled(array: NDArray[Any]) -> bool:
+    """Whether an array is in a temporary file."""
+
 def interrupt_at_poll(n: int) -> None:
     """Raise SIGINT at the n-th poll for interrupts from now, counted from 1; 0: off. A test hook."""
 

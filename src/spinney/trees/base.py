@@ -17,7 +17,7 @@ from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
 from spinney.core.ledger import CandidateLedger
 from spinney.core.parameters import Rule, draw_seed, thread_count
-from spinney.data.schema import Schema, Table, read_table
+from spinney.data.schema import Schema, Table, memory_for, read_table
 from spinney.data.target import by_output, class_attributes, read_target
 from spinney.data.training_set import Task, TrainingSet
 from spinney.data.weights import check_total, check_weights, class_weights_like
@@ -107,12 +107,13 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
         >>> DecisionTreeClassifier().fit([[0.0], [1.0]], ["a", "b"]).predict([[0.2]]).tolist()
         ['a']
         """
-        training = self.read_training_set(
-            X, y, sample_weight, class_weight=self.class_weight,
-            n_threads=thread_count(self.n_jobs), seed=draw_seed(self.random_state),
-        )  # fmt: skip
-        validation = None if eval_set is None else self._read_eval_set(eval_set, training)
-        return self.fit_training_set(training, validation)
+        with memory_for(X):
+            training = self.read_training_set(
+                X, y, sample_weight, class_weight=self.class_weight,
+                n_threads=thread_count(self.n_jobs), seed=draw_seed(self.random_state),
+            )  # fmt: skip
+            validation = None if eval_set is None else self._read_eval_set(eval_set, training)
+            return self.fit_training_set(training, validation)
 
     def read_training_set(
         self,

@@ -92,3 +92,58 @@ def test_a_store_four_times_the_memory_that_a_fit_may_take(tmp_path):
         assert out.returncode == 0, out.stderr[-2000:]
         outputs.append(out.stdout)
     assert outputs[1].split("\n")[:2] == ["2", "not in memory"]
+
+
+NARROW = textwrap.dedent("""
+    import resource, sys
+    import numpy as np
+    from spinney import *
+    from spinney.data import BinnedDataset
+    n_rows, n_columns = 6_000_000, 28
+
+    def frames():
+        rng = np.random.default_rng(0)
+        for begin in range(0, n_rows, 200_000):
+            X = rng.random((200_000, n_columns), dtype=np.float32)
+            yield X, (X[:, 0] + X[:, 1] > 1).astype(np.int8)
+
+    def data_bytes():
+        with open("/proc/self/status") as file:
+            return next(int(line.split()[1]) << 10 for line in file if line.startswith("VmData"))
+
+    small = BinnedDataset.build(np.random.rand(500, 3), sys.argv[1] + "-warm", target=np.arange(500) % 2)
+    small.max_memory = 0
+    BinnedDataset.build(frames, sys.argv[1], n_jobs=1)
+    store = BinnedDataset.open(sys.argv[1])
+    allowed = store.n_rows * store.n_features // 4
+    store.max_memory = allowed // 4
+    models = [
+        GradientBoostingClassifier(n_estimators=2, early_stopping=False, preset="classic", n_jobs=1),
+        DecisionTreeClassifier(max_bins=255, max_depth=10, n_jobs=1),
+        RandomForestClassifier(2, max_depth=10, n_jobs=1),
+        ExtraTreesClassifier(2, max_depth=10, n_jobs=1),
+    ]
+    for model in models:
+        model.fit(small)
+    limit = data_bytes() + allowed
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    for model in models:
+        model.fit(store)
+        print(type(model).__name__, flush=True)
+    store.max_memory = 1 << 40
+    try:
+        models[1].fit(store)
+    except MemoryError:
+        print("limited")
+""")
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="RLIMIT_DATA counts private memory on Linux")
+def test_a_narrow_table_four_times_the_memory(tmp_path):
+    """Targets, samples and scores of 28 columns' rows take more than their codes: they are in files, too."""
+    command = [sys.executable, "-c", NARROW, str(tmp_path / "store")]
+    out = subprocess.run(command, capture_output=True, text=True, check=False, timeout=800)
+    assert out.returncode == 0, out.stderr[-2000:]
+    assert len(out.stdout.split()) == 5, out.stdout

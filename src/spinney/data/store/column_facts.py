@@ -18,6 +18,8 @@ from spinney.data.target import encode_classes
 
 _MAX_CLASSES = 1 << 16
 """Number of distinct targets up to which they are taken for classes."""
+_MANY_VALUES = 4096
+"""Values that are looked at first: most columns have more distinct ones among them than there are bins."""
 _MAX_SAMPLED_VALUES = 256
 """Number of distinct values of a sample that are told apart: one more than there are bins."""
 
@@ -36,11 +38,11 @@ class NumberFacts:
 
     size: int
     allocate: Callable[[int], Floats]
-    _values: Floats | None = None
+    _values: NDArray[np.floating[Any]] | None = None
     _distinct: set[float] = field(default_factory=set)
 
     @property
-    def sample(self) -> Floats:
+    def sample(self) -> NDArray[np.floating[Any]]:
         """The values of the sampled rows, NaN if missing.  (size,)"""
         if self._values is None:
             self._values = self.allocate(self.size)
@@ -55,14 +57,26 @@ class NumberFacts:
     def add(self, values: NDArray[np.floating[Any]], begin: int) -> None:
         """Add the values of further sampled rows, from a position on."""
         self.sample[begin : begin + len(values)] = values
-        if len(self._distinct) < _MAX_SAMPLED_VALUES:
-            known = values[~np.isnan(values)]
-            self._distinct.update(np.unique(known)[:_MAX_SAMPLED_VALUES].tolist())
+        for few in (values[:_MANY_VALUES], values[_MANY_VALUES:]):  # mostly the first ones tell
+            if len(self._distinct) < _MAX_SAMPLED_VALUES:
+                known = few[~np.isnan(few)]
+                self._distinct.update(np.unique(known)[:_MAX_SAMPLED_VALUES].tolist())
 
     def merge(self, other: NumberFacts, begin: int) -> None:
         """Add the sample of later rows, from a position on."""
         if other.size:
-            self.add(other.sample, begin)
+            self.sample[begin : begin + other.size] = other.sample
+            self._distinct |= other._distinct
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Send values in four bytes where that loses nothing: samples are most of what a survey moves."""
+        state = dict(vars(self))
+        if self._values is not None:
+            with np.errstate(over="ignore"):
+                short = self._values.astype(np.float32)
+            if np.array_equal(short, self._values, equal_nan=True):
+                state["_values"] = short
+        return state
 
 
 @dataclass(eq=False)

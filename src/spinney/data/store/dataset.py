@@ -42,6 +42,7 @@ from numpy.typing import NDArray
 from spinney.core.arrays import Floats
 from spinney.core.cached_attribute import cached_attribute
 from spinney.core.errors import InputError
+from spinney.core.memory import memory_limit
 from spinney.core.parameters import thread_count
 from spinney.data.schema import Column, Schema
 from spinney.data.store.block import Block, as_target
@@ -50,6 +51,9 @@ from spinney.data.store.files import GROUP, TARGET, WEIGHTS, StoreFiles, wide_co
 from spinney.data.store.manifest import count_bins, read_manifest
 from spinney.data.store.table import BinnedTable, StoredRows, decode
 from spinney.native import core
+
+_MAX_CODES = 0.25
+"""Part of the memory that codes may take."""
 
 
 class BinnedDataset(StoredRows):
@@ -73,8 +77,8 @@ class BinnedDataset(StoredRows):
     manifest : Manifest
         What the store holds.
     max_memory : int or None
-        Bytes of codes that a fit may copy to memory; gradient boosting reads larger datasets block by block.
-        None is a quarter of the memory of this process. The model is the same.
+        Bytes of codes that a fit may copy to memory; fits read larger datasets from disk. None is a quarter
+        of the memory of this process. The model is the same.
     max_bins : int
         Number of bins of a numeric column at most.
     wide : tuple of int
@@ -288,6 +292,16 @@ class BinnedDataset(StoredRows):
     def n_blocks(self) -> int:
         """Number of blocks."""
         return -(-self.n_rows // self.block_rows)
+
+    @property
+    def memory_for_codes(self) -> int:
+        """Bytes that codes may take in the memory of a fit: `max_memory`, or a part of all memory."""
+        return int(_MAX_CODES * memory_limit()) if self.max_memory is None else self.max_memory
+
+    @property
+    def exceeds_memory(self) -> bool:
+        """Whether fits leave the codes on disk: in memory there were two copies, by column and by row."""
+        return 2 * self.n_rows * self.n_features > self.memory_for_codes
 
     @cached_attribute
     def n_bins(self) -> NDArray[np.int64]:
