@@ -42,17 +42,12 @@ MARGIN = 0.01
 def choose_tables(folder: Path) -> list[str]:
     """Return the names of the tables by the rule of this module."""
     tables = list_tables(folder, "development")
-    sizes = {name: _n_rows(folder, name) for name in tables if name not in USED_BEFORE}
-    fitting = [name for name, n in sizes.items() if N_ROWS[0] <= n <= N_ROWS[1]]
+    fitting = [
+        name
+        for name, table in tables.items()
+        if name not in USED_BEFORE and N_ROWS[0] <= table.n_rows <= N_ROWS[1]
+    ]
     return sorted(fitting, key=lambda name: hashlib.sha256(f"compare {name}".encode()).digest())[:N_TABLES]
-
-
-def _n_rows(folder: Path, name: str) -> int:
-    """Return the number of rows that the index of the folder states."""
-    for line in (folder / "INDEX.md").read_text().splitlines():
-        if line.startswith(f"| {name} |"):
-            return int(line.split("|")[2])
-    raise KeyError(name)
 
 
 def run_table(folder: Path, name: str, seconds: float) -> dict[str, Any]:
@@ -61,7 +56,7 @@ def run_table(folder: Path, name: str, seconds: float) -> dict[str, Any]:
     from spinney.model_selection.learners import find_learner
     from spinney.model_selection.metrics import default_metric, find_metric
 
-    path, kind = list_tables(folder, "development")[name]
+    path, kind, _ = list_tables(folder, "development")[name]
     task: Any = "regression" if kind.startswith("reg") else "classification"
     X, y = read_table(path, task == "classification")
     order = np.random.default_rng(0).permutation(len(X))

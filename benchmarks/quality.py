@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import numpy as np
@@ -38,6 +38,9 @@ from threadpoolctl import threadpool_limits
 from benchmarks.worker_processes import import_all, run_tasks
 
 MAX_ROWS = 20_000
+# Splits per table: pairs of a number of rows and the splits below it, else 1. One split of a small table has
+# some dozens of test rows, and which library wins on them is partly chance.
+N_SPLITS = ((2_000, 5), (10_000, 2))
 Floats = NDArray[np.float64]
 
 
@@ -64,8 +67,16 @@ def half_of(name: str) -> str:
     return "sealed" if hashlib.sha256(name.encode()).digest()[0] % 2 else "development"
 
 
-def list_tables(folder: Path, half: str) -> dict[str, tuple[Path, str]]:
-    """Return file and task of each table of one half, by name."""
+class Listed(NamedTuple):
+    """A table of the index: its file, task and number of rows."""
+
+    path: Path
+    task: str
+    n_rows: int
+
+
+def list_tables(folder: Path, half: str) -> dict[str, Listed]:
+    """Return the tables of one half by name."""
     rows = re.findall(r"^\| (\w+) \|(.*)\|$", (folder / "INDEX.md").read_text(), re.MULTILINE)
     tables = {}
     for name, rest in rows:
@@ -75,7 +86,7 @@ def list_tables(folder: Path, half: str) -> dict[str, tuple[Path, str]]:
             and cells[5].startswith(("binary", "multi", "reg"))
             and half in (half_of(name), "all")
         ):
-            tables[name] = (folder / cells[7], cells[5])
+            tables[name] = Listed(folder / cells[7], cells[5], int(cells[0]))
     return tables
 
 
@@ -282,8 +293,10 @@ class Plan:
     ----------
     libraries : dict
         Libraries by name.
-    n_splits, max_rows : int
-        Number of splits per table, and of training rows at most.
+    n_splits : int or None
+        Number of splits per table; None for several on small tables, see `N_SPLITS`.
+    max_rows : int
+        Number of training rows at most.
     n_threads, jobs : int
         Number of threads of each fit, and of fits at a time.
     limit : float or None
@@ -291,11 +304,17 @@ class Plan:
     """
 
     libraries: dict[str, Library]
-    n_splits: int = 1
+    n_splits: int | None = 1
     max_rows: int = MAX_ROWS
     n_threads: int = 1
     jobs: int = 1
     limit: float | None = None
+
+    def splits_of(self, table: Listed) -> int:
+        """Return the number of splits of a table."""
+        if self.n_splits is not None:
+            return self.n_splits
+        return next((n for limit, n in N_SPLITS if table.n_rows < limit), 1)
 
 
 def append_row(out: Path, row: dict[str, Any]) -> None:
@@ -332,17 +351,17 @@ class Fit:
         append_row(self.out, row)
 
 
-def run_all(tables: dict[str, tuple[Path, str]], plan: Plan, out: Path) -> None:
+def run_all(tables: dict[str, Listed], plan: Plan, out: Path) -> None:
     """Measure what is not in the file yet.
 
     Small tables come first, or last where several fits run at a time; libraries alternate on each split.
     """
     done = {(row["table"], row["seed"], row["library"]) for row in read_rows([out])}
-    ordered = sorted(tables.items(), key=lambda item: item[1][0].stat().st_size, reverse=plan.jobs > 1)
+    ordered = sorted(tables.items(), key=lambda item: item[1].path.stat().st_size, reverse=plan.jobs > 1)
     fits = [
-        Fit(name, path, task, seed, library, plan, out)
-        for name, (path, task) in ordered
-        for seed in range(plan.n_splits)
+        Fit(name, table.path, table.task, seed, library, plan, out)
+        for name, table in ordered
+        for seed in range(plan.splits_of(table))
         for library in plan.libraries
         if (name, seed, library) not in done
     ]
@@ -381,7 +400,7 @@ def main() -> None:
 @click.argument("out", type=click.Path(path_type=Path))
 @click.option("--half", default="development", type=click.Choice(["development", "sealed", "all"]))
 @click.option("--libraries", "names", default=";".join(AT_DEFAULTS), help="Names, separated by semicolons.")
-@click.option("--splits", default=3)
+@click.option("--splits", default=None, type=int, help="Per table; by its number of rows if not given.")
 @click.option("--tables", "chosen", default="", help="Names, separated by commas; all where empty.")
 @click.option("--max-rows", default=MAX_ROWS, help="Number of training rows at most.")
 @click.option("--threads", default=1, help="Threads of each fit.")
@@ -392,7 +411,7 @@ def run_command(
     out: Path,
     half: str,
     names: str,
-    splits: int,
+    splits: int | None,
     chosen: str,
     max_rows: int,
     threads: int,

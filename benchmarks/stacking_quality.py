@@ -32,8 +32,8 @@ TEST_SHARE = 0.25
 def chosen_tables(folder: Path, half: str) -> list[str]:
     """Return the names of the tables that are measured, where none are given."""
     names = []
-    for name, (path, task) in sorted(list_tables(folder, half).items()):
-        n_rows = len(read_table(path, not task.startswith("reg"))[0])
+    for name, table in sorted(list_tables(folder, half).items()):
+        n_rows = len(read_table(table.path, not table.task.startswith("reg"))[0])
         if ROWS[0] <= n_rows <= ROWS[1]:
             names.append(name)
         if len(names) == N_TABLES:
@@ -124,7 +124,7 @@ def main(folder: Path, names: tuple[str, ...], splits: int, half: str, out: Path
     console = Console(width=160)
     ratios = []
     for name in names or chosen_tables(folder, half):
-        found = measure(name, *tables[name], splits)
+        found = measure(name, tables[name].path, tables[name].task, splits)
         if out is not None:
             with out.open("a") as file:
                 file.writelines(json.dumps(row) + "\n" for row in found.to_dict("records"))

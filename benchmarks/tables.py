@@ -16,7 +16,6 @@ from __future__ import annotations
 import gc
 import json
 import os
-import re
 import statistics
 import subprocess
 import sys
@@ -38,7 +37,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from benchmarks.drawn_tables import draw_specs, draw_table
-from benchmarks.quality import half_of, list_tables, read_table
+from benchmarks.quality import Listed, half_of, list_tables, read_table
 
 N_DRAWN, N_REAL, MIN_REAL_ROWS = 18, 32, 300
 MAX_TRAIN, MAX_TEST = 60_000, 20_000
@@ -108,21 +107,19 @@ def cases(folder: Path | None, n_drawn: int, n_real: int, seed: int, names: str)
                 X[spec.n_rows :], y[spec.n_rows :],
             )  # fmt: skip
     if folder is not None:
-        for name, (path, task) in _choose_real(folder, n_real, wanted).items():
-            yield _real_case(name, path, task)
+        for name, table in _choose_real(folder, n_real, wanted).items():
+            yield _real_case(name, table.path, table.task)
 
 
-def _choose_real(folder: Path, n_real: int, wanted: set[str]) -> dict[str, tuple[Path, str]]:
+def _choose_real(folder: Path, n_real: int, wanted: set[str]) -> dict[str, Listed]:
     """Choose as many of either half, by another hash of their names than the one that divides them."""
     tables = list_tables(folder, "all")
-    index = (folder / "INDEX.md").read_text()
-    n_rows = {name: int(n) for name, n in re.findall(r"^\| (\w+) \| *(\d+) \|", index, re.MULTILINE)}
     if wanted:
         return {name: tables[name] for name in tables if name in wanted}
     out = {}
     for half in ("development", "sealed"):
         names = sorted(
-            (name for name in tables if half_of(name) == half and n_rows[name] >= MIN_REAL_ROWS),
+            (name for name in tables if half_of(name) == half and tables[name].n_rows >= MIN_REAL_ROWS),
             key=lambda name: sha256(f"speed {name}".encode()).digest(),
         )
         out |= {name: tables[name] for name in names[: n_real // 2]}

@@ -301,7 +301,7 @@ def test_strong_has_members_of_different_settings(n_classes):
     )
     n_members, kind = model.chosen_["n_members"], ("regression", "", "binary", "multiclass")[n_classes]
     variants = member_variants(model.get_params() | model.chosen_, kind, 120)
-    assert len(variants) > 2 and n_members >= 3 * len(variants)
+    assert len(variants) > 1 and n_members >= 3 * len(variants)
     assert set(range(len(variants))) <= {member for member, _ in seen} <= set(range(n_members))
     names = model.chosen_["members"]
     assert len(names) == len(model.chosen_["refit_rounds"]) <= n_members
@@ -376,7 +376,7 @@ def test_small_noisy_tables_of_two_classes_have_settings_of_their_own():
     assert set(noisy.chosen_["members"]) == {"leaf-wise", "symmetric"}
     X = rng.integers(0, 2, size=(300, 6))
     rules = GradientBoostingClassifier(n_estimators=150, random_state=0).fit(X, X[:, 0] ^ X[:, 1])
-    assert any("max_features=0.5" in name for name in rules.chosen_["members"])
+    assert any("l2_regularization=0.1" in name for name in rules.chosen_["members"])
     for more in ({"growth": "leaf-wise"}, {"n_members": 2}, {"early_stopping": False}):
         chosen = choose(GradientBoostingClassifier(**more).get_params(), Facts(300, "binary"))
         assert chosen["max_features"] == defaults.MAX_FEATURES
@@ -387,28 +387,57 @@ def test_small_noisy_tables_of_two_classes_have_settings_of_their_own():
 def test_strong_keeps_to_what_was_set():
     X, y = rows(120)
     growth = {"growth": "leaf-wise", "n_estimators": 5, "random_state": 0}
-    model = GradientBoostingClassifier(preset="strong", **growth).fit(X, y)
+    model = GradientBoostingClassifier(preset="strong", **growth).fit(*rows(120, 3))
     assert all(name.startswith("leaf-wise") for name in model.chosen_["members"])
     level = GradientBoostingClassifier(preset="strong", **growth | {"growth": "level-wise"}).fit(X, y)
-    assert level.chosen_["n_members"] == 3 and "members" not in level.chosen_
+    assert level.chosen_["n_members"] == 5 and "members" not in level.chosen_
     few = GradientBoostingClassifier(preset="strong", n_members=2, n_estimators=5, random_state=0).fit(X, y)
     assert len(few.chosen_["refit_rounds"]) <= 2
     deep = GradientBoostingClassifier(preset="strong", max_depth=2, n_estimators=5, random_state=0).fit(X, y)
     assert not any("max_depth" in name for name in deep.chosen_["members"])
     large = choose(GradientBoostingClassifier(preset="strong").get_params(), Facts(3000, "binary"))
-    assert (large["n_members"], large["n_estimators"]) == (6, defaults.MAX_ROUNDS_STRONG)
+    assert (large["n_members"], large["n_estimators"]) == (8, defaults.MAX_ROUNDS_STRONG)
     constrained = GradientBoostingClassifier(preset="strong", monotonic_cst=[1, 0, 0, 0], n_estimators=5)
     assert constrained.fit(X, y).chosen_["growth"] == "leaf-wise"
 
 
-@pytest.mark.parametrize("n_rows, n_turns", [(49, 1), (50, 3), (1000, 2), (2000, 1)])
+@pytest.mark.parametrize("n_rows, n_turns", [(49, 1), (50, 2), (1999, 2), (2000, 1)])
 def test_small_tables_have_more_turns(n_rows, n_turns):
-    for make, kind, n in (
-        (GradientBoostingClassifier, "multiclass", 1),
-        (GradientBoostingRegressor, "regression", 2),
-    ):
-        chosen = choose(make().get_params(), Facts(n_rows, kind))
-        assert chosen["n_members"] == (n_turns * n if n_rows >= 50 else 1)
+    for kind in ("binary", "multiclass", "regression"):
+        params = GradientBoostingClassifier().get_params()
+        chosen = choose(params, Facts(n_rows, kind))
+        n_variants = len(member_variants(params | chosen, kind, n_rows))
+        assert chosen["n_members"] == n_turns * n_variants
+        assert n_variants == (1 if n_rows < 50 else 2 if n_rows >= 2000 or kind == "regression" else 3)
+
+
+def test_more_classes_have_members_for_noise_and_for_rules():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, size=(300, 6))
+    rules = GradientBoostingClassifier(n_estimators=60, random_state=0).fit(X, X[:, 0] + (X[:, 1] ^ X[:, 2]))
+    assert "symmetric" in rules.chosen_["members"]
+    noisy = GradientBoostingClassifier(n_estimators=60, random_state=0).fit(*rows(300, 3))
+    assert any("max_features=0.1" in name for name in noisy.chosen_["members"])
+    assert "symmetric" not in noisy.chosen_["members"]
+    for more in ({"growth": "symmetric"}, {"n_members": 1}, {"early_stopping": False}):
+        params = GradientBoostingClassifier(**more).get_params()
+        params |= choose(params, Facts(300, "multiclass"))
+        variants = member_variants(params, "multiclass", 300)
+        assert [one.settings.get("growth", params["growth"]) for one in variants] == ["symmetric"]
+        assert params["n_members"] == 1
+
+
+def test_leaves_of_squared_errors_are_small():
+    params = GradientBoostingRegressor().get_params()
+    leaves = [
+        choose(params, Facts(n, "regression", is_squared=squared))["min_samples_leaf"]
+        for n, squared in ((100, True), (300, True), (5000, True), (5000, False))
+    ]
+    assert leaves == [1, 3, 3, 20]
+    X, y = rows(500)
+    for loss, leaf in (("squared_error", 3), ("poisson", 5)):
+        model = GradientBoostingRegressor(loss, n_estimators=2, random_state=0).fit(X, y * 1.0)
+        assert model.chosen_["min_samples_leaf"] == leaf
 
 
 @pytest.mark.parametrize("refit", [True, False])

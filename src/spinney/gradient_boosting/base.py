@@ -204,6 +204,7 @@ class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
             has_score,
             constrained or self.warm_start,
             training.loss.core_name in ROBUST_LOSSES,
+            training.loss.core_name == "squared",
         )
         chosen = choose(self._booster_params(), facts)
         if warm:

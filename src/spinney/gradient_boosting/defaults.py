@@ -39,8 +39,9 @@ MAX_LEAF_NODES = 31
 L2_REGULARIZATION = 1.0
 SAMPLING, SUBSAMPLE = "mvs", 0.7
 MAX_FEATURES = 0.5
-# min_samples_leaf is the number of rows divided by the first, between the other two.
-ROWS_PER_LEAF_ROW, MIN_LEAF, MAX_LEAF = 100, 1, 20
+# min_samples_leaf is the number of rows divided by the first, between the other two. Squared errors need
+# smaller leaves: their trees are averages of few targets, which later rounds correct.
+ROWS_PER_LEAF_ROW, MIN_LEAF, MAX_LEAF, MAX_LEAF_SQUARED = 100, 1, 20, 3
 # Losses that bound the effect of outliers need leaves with more rows than a few outliers: at least the number
 # of rows divided by the first, between the other two.
 ROBUST_LOSSES = ("absolute", "huber", "quantile")
@@ -60,22 +61,21 @@ SMALL_FEATURES: dict[Kind, float] = {"binary": 0.1, "multiclass": 0.1, "regressi
 SYMMETRIC_DEPTH = {"classification": 6, "regression": 7}
 # Noise on the scores of symmetric splits.
 RANDOM_STRENGTH = 1.0
-# Leaf-wise and symmetric trees win on different tables, and their mean is better than either. With more than
-# two classes symmetric trees alone are as good, in half the time.
-GROWTH: dict[Kind, str] = {"binary": "mixed", "multiclass": "symmetric", "regression": "mixed"}
+# Leaf-wise and symmetric trees win on different tables, and their mean is better than either.
+GROWTH = "mixed"
 SYMMETRIC_GROWTH = ("symmetric", "mixed")
 # Members take turns, every time on other validation rows. Small tables have more turns: there, which rows are
 # held out decides more than anything else. Pairs of a number of rows and the turns below it, else 1.
-N_TURNS = ((1000, 3), (2000, 2))
+N_TURNS = ((2000, 2),)
 # A member is left out where its validation loss exceeds the least of its turn by more than this fraction, and
 # its settings are not tried in later turns if it does so by more than the second.
 MAX_MEMBER_LOSS, MAX_LOSS_TO_TRY_AGAIN = 0.1, 0.3
 # The same for squared errors of small tables, where averaging is worth more than choosing.
 MAX_MEMBER_LOSS_SMALL_REGRESSION = 0.2
 
-# Small tables of two classes are noisy: few features per node, few rows per tree and a larger λ are better
-# there by 6 %. Rules without noise need all that a tree can do: a
-# member with the ordinary settings is kept where its loss is less by an eighth.
+# Small tables with classes are noisy: few features per node, few rows per tree and a larger λ are better
+# there. Rules without noise need all that a tree can do, and a small λ, since their hessians vanish: a
+# member with the ordinary settings, or with these, is kept where its loss is less by an eighth.
 SMALL_ROWS = 2000
 NOISY: dict[str, Value] = {
     "max_features": 0.1,
@@ -83,21 +83,20 @@ NOISY: dict[str, Value] = {
     "l2_regularization": 3.0,
     "random_strength": 2.0,
 }
-ORDINARY: dict[str, Value] = {
-    "max_features": MAX_FEATURES,
-    "subsample": SUBSAMPLE,
-    "l2_regularization": L2_REGULARIZATION,
-}
-HANDICAP = 1.25
-
-# The preset "strong" has members of more settings, and more turns.
+RULES: dict[str, Value] = {"max_features": MAX_FEATURES, "subsample": SUBSAMPLE, "l2_regularization": 0.1}
+SHARP: dict[str, Value] = {"max_features": 1.0, "l2_regularization": 0.1, "random_strength": 0.0}
+HANDICAP, SMALL_HANDICAP = 1.25, 1.1
 DEEP: dict[str, Value] = {"max_depth": 8, "max_features": 0.3, "random_strength": 2.0}
-N_TURNS_STRONG = ((2000, 3), (5000, 2))
-N_TURNS_STRONG_NOISY = 5
-MAX_ROUNDS_STRONG = 5000
-
+DEEPER: dict[str, Value] = {"max_depth": 9}
 FEW_LEAVES: dict[str, Value] = {"max_leaf_nodes": 8, "max_features": 0.3, "l2_regularization": 3.0}
-SHALLOW: dict[str, Value] = {"max_depth": 4, "max_features": 0.8, "l2_regularization": 3.0}
+
+# The preset "strong" has more turns. Those of more classes take the longest.
+N_TURNS_STRONG: dict[Kind, tuple[tuple[int, int], ...]] = {
+    "binary": ((2000, 5), (5000, 2)),
+    "multiclass": ((2000, 3), (5000, 2)),
+    "regression": ((2000, 5), (5000, 2)),
+}
+MAX_ROUNDS_STRONG = 5000
 
 # ---- numbers of the preset "classic": the defaults of scikit-learn's HistGradientBoosting ----
 
@@ -143,6 +142,8 @@ class Facts:
     is_robust : bool
         Whether the loss bounds the effect of outliers. Symmetric trees, whose leaves may be of single rows,
         are ruled out then too.
+    is_squared : bool
+        Whether the loss is the squared error.
     """
 
     n_rows: int
@@ -151,6 +152,7 @@ class Facts:
     has_score: bool = True
     leaf_wise_only: bool = False
     is_robust: bool = False
+    is_squared: bool = False
 
 
 def is_auto(value: object) -> bool:
@@ -237,24 +239,54 @@ def member_variants(params: Mapping[str, Any], kind: Kind, n_rows: int) -> tuple
     >>> member_variants(params | {"growth": "symmetric"}, "multiclass", 1000)
     (Variant(settings={}, handicap=1.0),)
     """
-    growth = params["growth"]
-    leaf_wise: dict[str, Value] = {"growth": "leaf-wise"}
-    symmetric: dict[str, Value] = {"growth": "symmetric"}
-    settings: tuple[dict[str, Value], ...] = ({},)
-    is_strong = params["preset"] == "strong" and n_rows >= MIN_ROWS
-    if is_noisy(params, kind, n_rows):
-        ordinary = (
-            (leaf_wise | ORDINARY, symmetric | ORDINARY | DEEP) if is_strong else (leaf_wise | ORDINARY,)
-        )
-        return Variant(leaf_wise), Variant(symmetric), *(Variant(one, HANDICAP) for one in ordinary)
-    if is_strong:
-        settings = (leaf_wise, symmetric, symmetric | DEEP)
-        if n_rows < SMALL_ROWS:
-            settings += (leaf_wise | FEW_LEAVES, symmetric | SHALLOW)
-    elif growth == "mixed":
-        settings = leaf_wise, symmetric
-    fitting = [one for one in settings if growth in ("mixed", one.get("growth", growth))]
-    return tuple(Variant(one) for one in fitting or [{}])
+    growth, is_strong = params["growth"], params["preset"] == "strong" and n_rows >= MIN_ROWS
+    variants: tuple[Variant, ...] = (Variant({}),)
+    if growth == "mixed" and kind == "multiclass" and not _has_choice(params):
+        variants = (Variant({"growth": "symmetric"}),)
+    elif is_strong or growth == "mixed":
+        small = MIN_ROWS <= n_rows < SMALL_ROWS
+        variants = _small_variants(params, kind, is_strong) if small else _large_variants(kind, is_strong)
+    fitting = tuple(one for one in variants if growth in ("mixed", one.settings.get("growth", growth)))
+    return fitting or (Variant({}),)
+
+
+def _small_variants(params: Mapping[str, Any], kind: Kind, is_strong: bool) -> tuple[Variant, ...]:
+    """Return the variants of fewer than `SMALL_ROWS` rows."""
+    leaf_wise, symmetric = _growing("leaf-wise"), _growing("symmetric")
+    if kind == "multiclass":
+        variants = symmetric(NOISY), leaf_wise(FEW_LEAVES), symmetric({}, HANDICAP)
+        return (*variants, leaf_wise(NOISY)) if is_strong else variants
+    if is_noisy(params, kind, SMALL_ROWS - 1):
+        return leaf_wise({}), symmetric({}), leaf_wise(RULES, HANDICAP)
+    return leaf_wise({}), symmetric({})
+
+
+def _large_variants(kind: Kind, is_strong: bool) -> tuple[Variant, ...]:
+    """Return the variants of `SMALL_ROWS` rows or more."""
+    leaf_wise, symmetric = _growing("leaf-wise"), _growing("symmetric")
+    if kind == "multiclass":
+        variants = symmetric(DEEP), symmetric(SHARP)
+        return (*variants, symmetric({})) if is_strong else variants
+    variants = leaf_wise({}), symmetric({})
+    if not is_strong:
+        return variants
+    last = symmetric(DEEPER) if kind == "regression" else leaf_wise(SHARP, SMALL_HANDICAP)
+    return (*variants, symmetric(DEEP), last)
+
+
+def _growing(growth: str) -> Callable[..., Variant]:
+    """Return a function that makes variants of one way to grow trees."""
+
+    def variant(settings: Mapping[str, Value], handicap: float = 1.0) -> Variant:
+        used = {k: v for k, v in settings.items() if growth == "symmetric" or k != "random_strength"}
+        return Variant({"growth": growth, **used}, handicap)
+
+    return variant
+
+
+def _has_choice(params: Mapping[str, Any]) -> bool:
+    """Return whether members can be compared: by validation rows, and there are several."""
+    return bool(params["early_stopping"]) and (is_auto(params["n_members"]) or params["n_members"] > 1)
 
 
 def is_noisy(params: Mapping[str, Any], kind: Kind, n_rows: int) -> bool:
@@ -263,11 +295,8 @@ def is_noisy(params: Mapping[str, Any], kind: Kind, n_rows: int) -> bool:
     Whether a table is noisy is then seen by the losses of validation rows.
     """
     n_members = params["n_members"]
-    has_choice = params["growth"] == "mixed" and params["early_stopping"]
-    has_choice = has_choice and (is_auto(n_members) or n_members > 2)
-    return bool(
-        has_choice and params["preset"] != "classic" and kind == "binary" and MIN_ROWS <= n_rows < SMALL_ROWS
-    )
+    is_free = params["growth"] == "mixed" and _has_choice(params) and (is_auto(n_members) or n_members > 2)
+    return is_free and params["preset"] != "classic" and kind == "binary" and MIN_ROWS <= n_rows < SMALL_ROWS
 
 
 @dataclass(frozen=True)
@@ -432,7 +461,7 @@ def _auto(given: Mapping[str, Any], facts: Facts) -> dict[str, Value]:
     if MIN_ROWS_TO_DRAW <= facts.n_rows < MIN_ROWS:
         values |= {"l2_regularization": SMALL_L2, "max_features": SMALL_FEATURES[facts.kind]}
     is_leaf_wise = is_small or facts.leaf_wise_only or facts.is_robust
-    growth: str = "leaf-wise" if is_leaf_wise else GROWTH[facts.kind]
+    growth: str = "leaf-wise" if is_leaf_wise else GROWTH
     growth = values["growth"] = growth if is_auto(given["growth"]) else given["growth"]
     values["random_strength"] = RANDOM_STRENGTH if growth in SYMMETRIC_GROWTH and not is_small else 0.0
     values |= _members(given, facts, growth, stops)
@@ -443,14 +472,12 @@ def _members(given: Mapping[str, Any], facts: Facts, growth: str, stops: bool) -
     """Return the number of members, and what they have in common."""
     params = {**given, "growth": growth, "early_stopping": stops}
     is_strong = given["preset"] == "strong" and facts.n_rows >= MIN_ROWS
-    noisy = is_noisy(params, facts.kind, facts.n_rows)
     is_free = is_auto(given["growth"]) and stops and not facts.leaf_wise_only and facts.n_rows >= MIN_ROWS
-    by_rows = N_TURNS_STRONG if is_strong else N_TURNS if is_free else ()
+    by_rows = N_TURNS_STRONG[facts.kind] if is_strong else N_TURNS if is_free else ()
     n_turns = next((turns for limit, turns in by_rows if facts.n_rows < limit), 1)
-    if is_strong and noisy:
-        n_turns = N_TURNS_STRONG_NOISY
     n_variants = len(member_variants(params, facts.kind, facts.n_rows))
-    values: dict[str, Value] = {"n_members": n_turns * n_variants, **(NOISY if noisy else {})}
+    noisy = NOISY if is_noisy(params, facts.kind, facts.n_rows) else {}
+    values: dict[str, Value] = {"n_members": n_turns * n_variants, **noisy}
     return values | ({"n_estimators": MAX_ROUNDS_STRONG} if is_strong and stops else {})
 
 
@@ -459,7 +486,8 @@ def _min_leaf(facts: Facts) -> int:
     least = MIN_LEAF
     if facts.is_robust:
         least = min(max(facts.n_rows // ROWS_PER_ROBUST_LEAF_ROW, MIN_ROBUST_LEAF), ENOUGH_ROBUST_LEAF)
-    return min(max(facts.n_rows // ROWS_PER_LEAF_ROW, least), MAX_LEAF)
+    most = MAX_LEAF_SQUARED if facts.is_squared else MAX_LEAF
+    return min(max(facts.n_rows // ROWS_PER_LEAF_ROW, least), most)
 
 
 def _rate(n_rounds: Any, facts: Facts) -> float:

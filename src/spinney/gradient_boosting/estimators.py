@@ -108,11 +108,10 @@ class GradientBoostingClassifier(ProbabilisticClassifier, FitMethods):
         Number of models whose raw scores are averaged. Members of different settings, such as leaf-wise and
         symmetric trees of ``growth="mixed"``, take turns. Those of one turn share seed and validation rows,
         and a member whose validation loss exceeds the least one of its turn by more than 10 % is left out
-        (by more than 30 %, its settings are not tried again). For two classes and fewer than 2,000 rows, a
-        third member of each turn has the `max_features`, `subsample` and `l2_regularization` of large
-        tables; it is kept only where its loss is less by an eighth, as on rules without noise. "auto" is
-        three turns below 1,000 rows, two below 2,000 and one above; one turn where `growth` is set.
-        With ``preset="strong"`` there are more settings and turns.
+        (by more than 30 %, its settings are not tried again). For fewer than 2,000 rows, members
+        have settings for noisy tables, and the third of each turn others, for rules without noise; it is
+        kept only where its loss is less by an eighth. "auto" is two turns below 2,000 rows and one above;
+        one turn where `growth` is set. With ``preset="strong"`` there are more settings and turns.
     verbose : int, default=0
         Above 0, show a progress bar, or messages of the logger ``spinney`` where INFO messages are enabled;
         a number k above 1 logs one message every k rounds.
@@ -120,11 +119,11 @@ class GradientBoostingClassifier(ProbabilisticClassifier, FitMethods):
         Seed of all random draws: rows, columns, rows held out, and the order of target statistics.
     growth : {"auto", "leaf-wise", "level-wise", "symmetric", "mixed"}, default="auto"
         Split the leaf with the largest gain first; grow level by level; grow symmetric (oblivious) trees, in
-        which all nodes of a level share one split, as in CatBoost; or "mixed": members alternate between
-        leaf-wise and symmetric trees. Symmetric trees have depth 6 if `max_depth` is None; `max_leaf_nodes`,
-        `min_samples_leaf` and `min_hessian` do not apply to them, and they support no constraints. "auto" is
-        "mixed" for two classes and "symmetric" for more; "leaf-wise" with constraints, with `warm_start`, or
-        below 50 rows. Classic: "leaf-wise".
+        which all nodes of a level share one split, as in CatBoost; or "mixed": members of several
+        settings, leaf-wise or symmetric. Symmetric trees have depth 6 if `max_depth` is None;
+        `max_leaf_nodes`, `min_samples_leaf` and `min_hessian` do not apply to them, and they support no
+        constraints. "auto" is "mixed"; "leaf-wise" with constraints, with `warm_start`, or below 50 rows.
+        Classic: "leaf-wise".
     random_strength : float or "auto", default="auto"
         Noise on the scores of symmetric splits, as in CatBoost. A score is the root of the sum of G²/H over
         the children, and the deviation of the noise is this value times that of the gradients; it fades when
@@ -437,8 +436,9 @@ class GradientBoostingRegressor(RegressorMixin, FitMethods):  # type: ignore[mis
     min_samples_leaf : int, float or "auto", default="auto"
         Minimum number of rows in a leaf, or a fraction of the rows. Rows count by weight: a row of weight 2
         is two rows. Weights with a mean below 1 are divided by their mean. "auto" is a hundredth of the rows,
-        between 1 and 20; at least a twentieth, between 5 and 10, for losses that bound the effect of
-        outliers: "absolute_error", "huber" and "quantile". Classic: 20.
+        between 1 and 3 for the squared error and between 1 and 20 for other losses; at least a twentieth,
+        between 5 and 10, for losses that bound the effect of outliers: "absolute_error", "huber" and
+        "quantile". Classic: 20.
     l2_regularization : float or "auto", default="auto"
         λ, added to the sum of hessians of a leaf; shrinks leaf values towards 0. "auto" is 1, or
         3 for 20 to 49 rows. Classic: 0.
@@ -480,9 +480,9 @@ class GradientBoostingRegressor(RegressorMixin, FitMethods):  # type: ignore[mis
         Number of models whose raw scores are averaged. Members of different settings, such as leaf-wise and
         symmetric trees of ``growth="mixed"``, take turns. Those of one turn share seed and validation rows,
         and a member whose validation loss exceeds the least one of its turn by more than 10 % is left out
-        (by more than 30 %, its settings are not tried again); 20 % below 2,000 rows. "auto" is three
-        turns below 1,000 rows, two below 2,000 and one above; one turn where `growth` is set.
-        With ``preset="strong"`` there are more settings and turns.
+        (by more than 30 %, its settings are not tried again); 20 % below 2,000 rows. "auto" is two
+        turns below 2,000 rows and one above; one turn where `growth` is set. With ``preset="strong"`` there
+        are more settings and turns.
     verbose : int, default=0
         Above 0, show a progress bar, or messages of the logger ``spinney`` where INFO messages are enabled;
         a number k above 1 logs one message every k rounds.
