@@ -37,6 +37,8 @@ N_TABLES = 10
 N_ROWS = (3_000, 50_000)
 MAX_TRAIN, MAX_TEST = 3_000, 20_000
 MARGIN = 0.01
+FLOOR = 0.001
+"""Log-losses below this count as this: tables that are predicted without error have no best learner."""
 
 
 def choose_tables(folder: Path) -> list[str]:
@@ -112,9 +114,11 @@ def judge(run: dict[str, Any]) -> dict[str, Any]:
     sign = -1 if metric == "rmse" else 1
     second = {name: values[1] for name, values in run["test"].items() if np.isfinite(values[1])}
     top = max(second.values(), key=lambda value: sign * value)
+    floor = 0.0 if metric == "rmse" else FLOOR
+    behind = max(losses[winner], floor) / max(losses[best], floor) - 1
     return {
         "table": run["table"], "winner": winner, "best": best, "loss": losses[winner],
-        "best_loss": losses[best], "behind": losses[winner] / losses[best] - 1, "metric": metric,
+        "best_loss": losses[best], "behind": behind, "metric": metric,
         "behind_metric": sign * (top - second[winner]) / abs(top), "seconds": run["seconds"],
         "budget": run["budget"], "skipped": [k for k, why in run["skipped"].items() if why == "no time left"],
     }  # fmt: skip
@@ -131,7 +135,7 @@ def page(runs: list[dict[str, Any]]) -> str:
         f"hash of their names, at most {n_train:,} rows to compare on within {budget:g} seconds, and "
         f"the other rows (at most {MAX_TEST:,}) to judge. Every learner that was considered and the ensemble "
         "of the best are then fitted to the same rows, and their losses on the test rows are compared with "
-        "that of the winner."
+        f"that of the winner; log-losses below {FLOOR:g} count as {FLOOR:g}."
     )
     verdict = (
         f"**The winner's loss is within {MARGIN:.0%} of that of the best learner on {n_within} of "

@@ -29,6 +29,8 @@ endif()
 add_objects(spinney_bindings "" ${binding_sources})
 target_compile_definitions(spinney_bindings PRIVATE SPINNEY_NO_VECTORS)
 set_target_properties(spinney_bindings PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+precompile(spinney_bindings <memory> <nanobind/stl/optional.h> <nanobind/stl/vector.h> <optional> <string> <utility> <vector>
+           ${CMAKE_SOURCE_DIR}/native/bindings/arrays.hpp ${CMAKE_SOURCE_DIR}/native/bindings/interrupt.hpp)
 compile_together(blocks "register_(blocks|ranking)" ${binding_sources})
 compile_together(boost "register_(boost|grow|tree)" ${binding_sources})
 compile_together(store "register_(matrix|store)" ${binding_sources})

@@ -3,9 +3,11 @@
 Needs the Python package playwright and Chromium, on the path or in the variable SPINNEY_CHROMIUM.
 """
 
+import csv
 import os
 import shutil
 from urllib.parse import urlparse
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -267,6 +269,42 @@ def test_tables_are_sorted_by_their_headings(visit):
     assert page.evaluate(distinct) == sorted(page.evaluate(distinct), reverse=True)
     heading.press("Enter")
     assert page.evaluate(distinct) == sorted(page.evaluate(distinct))
+
+
+def saved(page, selector):
+    """Click a button and return the name and the text of the file that is saved."""
+    with page.expect_download() as waiting:
+        page.query_selector(selector).click()
+    return waiting.value.suggested_filename, waiting.value.path().read_text(encoding="utf-8")
+
+
+def test_figures_are_saved_as_svg_and_tables_as_csv(browser, folder, pages):
+    page = Visit(browser, folder).open("boosted", "performance", scheme="dark")
+    name, svg = saved(page, "figure:has(#roc) .save")
+    drawn = ElementTree.fromstring(svg)
+    assert name == "roc-curve.svg" and drawn.tag == "{http://www.w3.org/2000/svg}svg"
+    assert drawn.get("width") == str(page.evaluate("document.querySelector('#roc').viewBox.baseVal.width"))
+    lines = [one for one in drawn.iter() if "line" in one.get("class", "").split()]
+    assert lines and all(one.get("stroke") == "rgb(110, 164, 245)" for one in lines)  # as in the dark scheme
+    page.click("#tab-trees")
+    assert saved(page, "#panel-trees .buttons .save")[1].count("data-node") > 3
+    page.click("#tab-overview")
+    name, content = saved(page, "#panel-overview table .save")
+    rows = list(csv.reader(content.splitlines()))
+    assert name == "metrics-with-95-bootstrap-intervals.csv"
+    assert rows[0] == ["Metric", "this model", "constant", "stump", "linear model"]
+    assert rows[1][0].startswith("ROC AUC") and 0.5 < float(rows[1][1].split()[0]) <= 1
+    page.close()
+
+
+def test_saved_tables_have_no_formulas(browser, folder):
+    X = pd.DataFrame({"=1+1": [0.0, 1.0] * 20, "-x": np.arange(40.0)})
+    model = sp.DecisionTreeClassifier().fit(X, [0, 1] * 20)
+    sp.report(model, X, [0, 1] * 20).save(folder / "formulas.html")
+    page = Visit(browser, folder).open("formulas", "data")
+    _, content = saved(page, "#panel-data .sortable .save")
+    assert {row[0] for row in csv.reader(content.splitlines())} == {"Column", "'=1+1", "'-x"}
+    page.close()
 
 
 def test_print_shows_all_tabs_and_no_controls(visit):

@@ -35,6 +35,11 @@ _OVERALL = {
     "generalized_diversity": "higher",
     "coincident_failure": "higher",
 }
+_NAMES = {
+    "q_statistic": "Q statistic",
+    "kohavi_wolpert": "Kohavi–Wolpert variance",
+    "interrater": "interrater κ",
+}
 _VARIANCE = ("squared_bias", "variance", "covariance", "error_variance")
 
 
@@ -116,6 +121,9 @@ def _measures(found: Diagnosis | RegressionDiagnosis) -> tuple[tuple[str, float,
         return (mean, ambiguity, *parts)
     pairwise = [(name, float(pair_mean(getattr(found, name))), better) for name, better in _PAIRWISE.items()]
     overall = [(name, float(getattr(found, name)), better) for name, better in _OVERALL.items()]
-    names = [(name.replace("_", " "), value, better) for name, value, better in (*pairwise, *overall)]
+    names = [
+        (_NAMES.get(name, name.replace("_", " ")), value, better)
+        for name, value, better in (*pairwise, *overall)
+    ]
     expected = ("error of independent voters", float(found.independent_error), "")
     return (mean, expected, ambiguity, *names)

@@ -57,8 +57,9 @@ class Report:
     def _repr_html_(self) -> str:
         # A document inside another one would share its styles and ids.
         return (
-            f'<iframe srcdoc="{escape(self.html)}" sandbox="allow-scripts" title="Spinney report" '
-            'width="100%" height="720" style="border:1px solid #ccc;border-radius:8px"></iframe>'
+            f'<iframe srcdoc="{escape(self.html)}" sandbox="allow-scripts allow-downloads" '
+            'title="Spinney report" width="100%" height="720" '
+            'style="border:1px solid #ccc;border-radius:8px"></iframe>'
         )
 
     def save(self, path: str | os.PathLike[str]) -> Path:

@@ -57,6 +57,18 @@ def metric(value: float | None) -> str:
     return f"{value:.3f}".replace("-", "−")
 
 
+def metrics_alike(values: Sequence[float]) -> list[str]:
+    """Return metrics as text with the same number of digits after the point, as the largest one needs.
+
+    >>> metrics_alike([0.024, -0.002294, 0.05])
+    ['0.024', '−0.002', '0.050']
+    """
+    largest = max(map(abs, values), default=0.0)
+    if not 0.01 <= largest < 10:
+        return [metric(value) for value in values]
+    return [f"{value:.3f}".replace("-", "−") for value in values]
+
+
 def percent(share: float | None) -> str:
     """Return a share as text.
 

@@ -7,7 +7,16 @@ from collections.abc import Sequence
 from spinney.plotting.picture import shorten
 from spinney.reporting.data_card import DataCard
 from spinney.reporting.drawing.charts import Chart, Scale, sparkline
-from spinney.reporting.drawing.markup import details, figure, metric, number, percent, table, text
+from spinney.reporting.drawing.markup import (
+    details,
+    figure,
+    metric,
+    metrics_alike,
+    number,
+    percent,
+    table,
+    text,
+)
 from spinney.reporting.record import ReportRecord
 from spinney.reporting.scored import HIGHER_IS_BETTER
 from spinney.reporting.verdict import ModelMetrics, Verdict
@@ -52,10 +61,10 @@ def _verdict(verdict: Verdict) -> str:
         gain, gain_low, gain_high = verdict.gain
         word = "ahead of" if gain >= 0 else "behind"
         bounds = sorted((gain_low, gain_high)) if gain >= 0 else sorted((-gain_low, -gain_high))
+        size, least, most = metrics_alike([abs(gain), *bounds])
         sentence += (
-            f". That is {metric(abs(gain))} {word} the best baseline, the {text(best.name)} "
-            f"({metric(best.values[name])}); 95&nbsp;% interval of the difference "
-            f"{metric(bounds[0])} to {metric(bounds[1])}"
+            f". That is {size} {word} the best baseline, the {text(best.name)} "
+            f"({metric(best.values[name])}); 95&nbsp;% interval of the difference {least} to {most}"
         )
     direction = "higher is better" if verdict.higher_is_better else "lower is better"
     return (

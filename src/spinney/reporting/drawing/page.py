@@ -43,7 +43,8 @@ def draw_page(record: ReportRecord) -> str:
         tabs.append(("mistakes", "Mistakes", lambda: draw_mistakes(mistakes)))
     tabs.append(("origin", "Reproduce", lambda: draw_provenance(record.provenance)))
     sections = [(name, title, make()) for name, title, make in tabs]
-    return assemble(record.title, f"{record.provenance.class_name} · {record.provenance.created}", sections)
+    name, created = record.provenance.class_name, record.provenance.created
+    return assemble(record.title, created if name in record.title else f"{name} · {created}", sections)
 
 
 def assemble(title: str, subtitle: str, sections: list[tuple[str, str, str]]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from spinney.plotting.picture import shorten
 from spinney.reporting.drawing.charts import Chart, Scale
-from spinney.reporting.drawing.markup import clean, data, figure, number, text
+from spinney.reporting.drawing.markup import clean, data, figure, gallery, number, text
 from spinney.reporting.replay import BOUND_NAMES, Axis, Frame, Replay
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -39,7 +39,7 @@ def draw_replay(found: Replay) -> str:
     shown = (
         f"{len(found.frames)} of {found.n_rounds} rounds"
         if len(found.frames) < found.n_rounds
-        else f"all {found.n_rounds} rounds"
+        else f"All {found.n_rounds} rounds"
     )
     return (
         f'<div class="controls"><button type="button" id="play" aria-pressed="false">Play</button>'
@@ -47,8 +47,7 @@ def draw_replay(found: Replay) -> str:
         f"{found.n_rounds}"
         f'<input type="range" id="rounds" min="0" max="{last}" step="1" value="{last}" '
         'aria-label="round"></label></div>'
-        f'<dl class="facts small" id="round-facts">{facts}</dl>{note}<div '
-        f'class="grid">{"".join(figures)}</div>'
+        f'<dl class="facts small" id="round-facts">{facts}</dl>{note}{gallery(figures)}'
         f"<p class=faint>{shown}. Rows are those that the model was fitted to, if they were passed, else "
         "the reported ones.</p>" + data("replay-data", frames)
     )

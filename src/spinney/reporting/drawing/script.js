@@ -74,6 +74,54 @@
     }
   }
 
+  // Figures can be saved as SVG, tables as CSV.
+  const offer = (place, kind, name, content) => {
+    const button = make("button", "↓ " + kind, "save"), type = { SVG: "image/svg+xml", CSV: "text/csv" }[kind];
+    button.type = "button";
+    button.setAttribute("aria-label", `save ${name || "this"} as ${kind}`);
+    button.addEventListener("click", () => {
+      const link = make("a"), stem = name.toLowerCase().replace(/[^a-z0-9]+/g, "-").slice(0, 40).replace(/^-|-$/g, "");
+      link.href = URL.createObjectURL(new Blob([content()], { type: type + ";charset=utf-8" }));
+      link.download = `${stem || "report"}.${kind.toLowerCase()}`;
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    });
+    place.append(" ", button);
+  };
+  // The style sheet is not in the file that is saved: what it says becomes attributes.
+  const painted = ["fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap", "stroke-linejoin", "opacity", "display",
+    "paint-order", "font-family", "font-size", "font-weight", "text-anchor"];
+  const vector = svg => {
+    const copy = svg.cloneNode(true), { x, y, width, height } = svg.viewBox.baseVal, from = [svg, ...all("*", svg)];
+    [copy, ...all("*", copy)].forEach((element, k) => {
+      const style = getComputedStyle(from[k]);
+      for (const name of painted) element.setAttribute(name, style.getPropertyValue(name));
+    });
+    const paper = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+    Object.entries({ x, y, width, height, fill: getComputedStyle(root).getPropertyValue("--card") })
+      .forEach(([name, value]) => paper.setAttribute(name, value));
+    copy.prepend(paper);
+    Object.entries({ width, height }).forEach(([name, value]) => copy.setAttribute(name, value));
+    return new XMLSerializer().serializeToString(copy);
+  };
+  const cellText = cell => {
+    const parts = [], walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) parts.push(walker.currentNode.textContent.trim());
+    const content = parts.filter(Boolean).join(" ");
+    if (cell.classList.contains("n")) return content.replace(/(\d),(?=\d{3})/g, "$1").replaceAll("−", "-").replace(/^–$/, "");
+    return /^[=+@\t-]/.test(content) ? "'" + content : content; // a spreadsheet would take it for a formula
+  };
+  const values = table => [...table.rows].map(row => [...row.cells]
+    .map(cell => `"${cellText(cell).replaceAll('"', '""')}"`).join(",")).join("\r\n") + "\r\n";
+  for (const chart of all("figure > svg.chart")) {
+    const caption = one("figcaption", chart.parentElement);
+    offer(caption, "SVG", caption.textContent.split(/[.:(]/)[0].trim(), () => vector(chart));
+  }
+  for (const table of all("table")) {
+    const caption = table.caption || table.createCaption();
+    offer(caption, "CSV", caption.textContent.trim() || one("h1").textContent, () => values(table));
+  }
+
   // Threshold of the confusion matrix.
   const steps = json("threshold-data");
   if (steps) {
@@ -250,6 +298,7 @@
       fitTree();
     });
     if (follow) follow.addEventListener("change", path);
+    offer(one(".controls .buttons"), "SVG", "tree", () => vector(picture()));
     all("[data-zoom]").forEach(button => button.addEventListener("click", () => {
       const kind = button.dataset.zoom;
       kind === "fit" ? fit(picture()) : zoom(picture(), kind === "in" ? 1.25 : 0.8);
