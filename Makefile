@@ -92,7 +92,7 @@ endif
 CLANG ?= clang++
 clang: $(VENV)/.build
 	$(CONFIGURE) clang -DCMAKE_CXX_COMPILER=$(CLANG) -DCMAKE_CXX_FLAGS=-Wno-deprecated-declarations > build/clang.log
-	$(BIN)/cmake --build build/clang --parallel $(JOBS) --target native_tests
+	$(BIN)/cmake --build build/clang --parallel $(JOBS) --target native_tests -- -k 0
 	$(BIN)/ctest --test-dir build/clang --output-on-failure --parallel $(JOBS)
 
 # Damaged model files against a core built with the address and undefined-behaviour sanitizers.
@@ -101,7 +101,7 @@ fuzz: $(VENV)/.dev
 	$(BIN)/cmake --build build/sanitized-module
 	rm -rf build/sanitized && mkdir build/sanitized && cp -r src/spinney build/sanitized/
 	$(BIN)/cmake --install build/sanitized-module --prefix build/sanitized > build/sanitized.log
-	$(SANITIZED) tests/fuzz/fuzz_model_files.py --n $(FILES) --core-in build/sanitized
+	$(SANITIZED) tests/fuzz/fuzz_model_files.py --n $(FILES) --processes $(JOBS) --core-in build/sanitized
 
 # The site in build/site: pages of docs/, API reference, gallery (whose examples are run). A warning or a broken link is an error.
 docs: core $(VENV)/.dev $(VENV)/.docs

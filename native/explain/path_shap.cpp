@@ -9,7 +9,7 @@ namespace {
 
 constexpr StatRegister none{};
 
-StatRegister all() { return none == none; }
+StatRegister all() { return ~none; }
 
 /// Which rows of a register go left.  known: cleared for missing values of a fractional split
 StatRegister goes_left(const ExplainedTree& tree, const ExplainedSplit& split, const double* x,

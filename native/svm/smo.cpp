@@ -161,7 +161,8 @@ class Solver {
             number += 8;
         }
         highest_ = best_of<false>(most, most_at);
-        lowest_ = *std::min_element(&least[0], &least[0] + kLanes);
+        lowest_ = least[0];
+        for (Size lane = 1; lane < kLanes; ++lane) lowest_ = std::min(lowest_, least[lane]);
         for (; p < active_; ++p) {
             if constexpr (Update)
                 gradient_[p] += static_cast<double>(row_i[p]) * a + static_cast<double>(row_j[p]) * b;

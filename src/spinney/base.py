@@ -6,10 +6,10 @@ import inspect
 import sys
 import threading
 from abc import ABCMeta
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from types import SimpleNamespace
+from functools import cache, wraps
+from types import FunctionType, SimpleNamespace
 from typing import Any, ClassVar, Literal, Self, TypeVar, dataclass_transform
 from weakref import WeakKeyDictionary
 
@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from spinney.core.errors import InputError, InputTypeError
 from spinney.core.fitted_rules import broken_rule
 from spinney.core.parameter_help import LINK, with_help
-from spinney.core.parameter_names import suggest_parameter
+from spinney.core.parameter_names import suggest_argument, suggest_parameter
 from spinney.core.parameters import Rule, check_parameters, thread_count
 from spinney.data.coding import ColumnCoding, learn_coding
 from spinney.data.matrix import Matrix, coded_matrix, read_matrix, read_training_matrix
@@ -74,9 +74,31 @@ class _EstimatorType(ABCMeta):
             unknown = next((name for name in params if name not in known), None)
             if unknown is None:
                 raise
-            raise InputTypeError(
-                f"{cls.__name__} has no parameter {unknown!r}", fix=suggest_parameter(unknown, known)
-            ) from None
+            if unknown in inspect.signature(cls.fit).parameters:  # type: ignore[attr-defined]
+                fix = f"It is an argument of fit: fit(X, y, {unknown}=...)."
+            else:
+                fix = suggest_parameter(unknown, known)
+            raise InputTypeError(f"{cls.__name__} has no parameter {unknown!r}", fix=fix) from None
+
+
+def _naming_unknown_arguments(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method of an estimator that names the argument that was meant where one does not exist."""
+    arguments = inspect.signature(method).parameters
+    if any(argument.kind is argument.VAR_KEYWORD for argument in arguments.values()):
+        return method
+
+    @wraps(method)
+    def checked(self: Any, *args: Any, **given: Any) -> Any:
+        unknown = next((name for name in given if name not in arguments), None)
+        if unknown is None:
+            return method(self, *args, **given)
+        owner, known = type(self).__name__, self.get_params(deep=False)
+        raise InputTypeError(
+            f"{owner}.{method.__name__}() got an unexpected keyword argument {unknown!r}",
+            fix=suggest_argument(unknown, list(arguments)[1:], owner, known),
+        )
+
+    return checked
 
 
 class Estimator(BaseEstimator, Persistent, metaclass=_EstimatorType, persistent_name=""):  # type: ignore[misc]
@@ -104,6 +126,12 @@ class Estimator(BaseEstimator, Persistent, metaclass=_EstimatorType, persistent_
             names = super()._get_param_names()
             _PARAMETER_NAMES[cls] = cls.__init__, names
         return list(names)
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        fit = vars(cls).get("fit")
+        if isinstance(fit, FunctionType) and cls.__module__.startswith("spinney."):
+            cls.fit = _naming_unknown_arguments(fit)
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters.

@@ -117,10 +117,31 @@ def test_no_training_error_is_left_after_the_rounds_that_the_edge_allows(seed):
     assert model.ledger_.train_error[-1] == 0
 
 
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_the_decision_function_of_samme_is_that_of_scikit_learn(n_classes):
+    X, y = noisy(2, 80, n_classes)
+    model = sp.AdaBoostClassifier(n_estimators=6).fit(X, y)
+    votes, total, stages = np.zeros((80, n_classes)), 0.0, model.staged_decision_function(X)
+    for member, alpha, stage in zip(model.estimators_, model.estimator_weights_, stages, strict=True):
+        votes += np.where(member.predict(X)[:, None] == model.classes_, alpha, -alpha / (n_classes - 1))
+        total += alpha
+        expected = votes / total if n_classes > 2 else (votes[:, 1] - votes[:, 0]) / total
+        assert_allclose(stage, expected, rtol=1e-12, atol=1e-12)
+    assert_array_equal(model.decision_function(X), stage)
+
+    class Reversed(sp.AdaBoostClassifier):
+        def decision_function(self, X):
+            return -super().decision_function(X)
+
+    opposite = Reversed(n_estimators=6).fit(X, y)
+    if n_classes == 2:
+        assert_allclose(opposite.predict_proba(X), model.predict_proba(X)[:, ::-1], rtol=1e-9)
+
+
 def test_probabilities_are_those_of_the_score():
     X, y = noisy(1)
     model = sp.AdaBoostClassifier(n_estimators=20).fit(X, y)
-    F = model.decision_function(X)
+    F = model.decision_function(X) * model.estimator_weights_.sum() / 4
     assert_allclose(model.predict_proba(X)[:, 1], 1 / (1 + np.exp(-2 * F)), rtol=1e-12)
     assert_allclose(model.predict_log_proba(X), np.log(model.predict_proba(X)))
     # With one feature of two values the score is half the log-odds of the class shares.

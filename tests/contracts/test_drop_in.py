@@ -31,6 +31,12 @@ CLASSIFIERS = [
     sp.StackingClassifier([("tree", TREE)]),
     sp.LogisticRegression(),
     sp.CategoricalNB(),
+    sp.BernoulliNB(),
+    sp.GaussianNB(),
+    sp.LinearDiscriminantAnalysis(),
+    sp.Perceptron(),
+    sp.PassiveAggressiveClassifier(random_state=0),
+    sp.SVC(),
 ]
 
 

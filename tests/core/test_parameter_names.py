@@ -1,5 +1,6 @@
 """A parameter that does not exist is answered with the one that was meant."""
 
+import inspect
 import re
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,28 @@ def test_the_parameter_that_was_meant_is_named(make: Any, name: str, meant: str)
         make(**{name: 1})
 
 
+@pytest.mark.parametrize(
+    ("model", "name", "answer"),
+    [
+        (sp.GradientBoostingClassifier(), "early_stopping_rounds", "the parameter 'n_iter_no_change'?"),
+        (sp.GradientBoostingRegressor(), "eval_metrics", "Did you mean 'eval_metric'?"),
+        (sp.GradientBoostingRegressor(), "base_margin", "Did you mean 'init_score'?"),
+        (sp.HistGradientBoostingClassifier(), "categorical_feature", "the parameter 'categorical_features'?"),
+        (sp.RandomForestClassifier(), "verbose", r"It is a parameter: RandomForestClassifier\(verbose="),
+        (sp.LogisticRegression(), "sample_weights", "Did you mean 'sample_weight'?"),
+        (sp.SVC(), "eval_set", "Its arguments are X, y, sample_weight"),
+    ],
+)
+def test_an_unknown_argument_of_fit_is_answered_with_the_one_that_was_meant(model, name, answer) -> None:
+    with pytest.raises(TypeError, match=rf"fit\(\) got an unexpected keyword argument '{name}'.*{answer}"):
+        model.fit([[0.0], [1.0]], [0, 1], **{name: 1})
+
+
+def test_an_argument_of_fit_is_no_parameter() -> None:
+    with pytest.raises(TypeError, match=r"has no parameter 'eval_metric'. It is an argument of fit: fit"):
+        sp.GradientBoostingClassifier(eval_metric="auc")
+
+
 def test_set_params_names_it_too() -> None:
     with pytest.raises(ValueError, match=r"Invalid parameter 'num_leaves'.* Did you mean 'max_leaf_nodes'?"):
         sp.DecisionTreeClassifier().set_params(num_leaves=3)
@@ -41,6 +64,9 @@ def test_every_name_of_the_table_belongs_to_some_estimator() -> None:
     classes = [value for value in vars(sp).values() if hasattr(value, "_get_param_names")]
     classes += [getattr(sp, name) for name in sp.__all__ if hasattr(getattr(sp, name), "_get_param_names")]
     known = {name for cls in classes for name in cls._get_param_names()}
+    known |= {
+        name for cls in classes if hasattr(cls, "fit") for name in inspect.signature(cls.fit).parameters
+    }
     assert {here for names in PEER_NAMES.values() for here in names} <= known
 
 

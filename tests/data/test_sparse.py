@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
 import spinney as sp
 from spinney.core.errors import InputError
 from spinney.data.sparse import checked_sparse
+from spinney.io import dumps
 
 DENSE = np.array([[1.0, 0, 2], [0, 3, 0], [4, 0, 5], [0, 0, 6]])
 Y = [0, 1, 0, 1]
@@ -103,3 +105,14 @@ def test_damaged_labels_are_refused() -> None:
     ):
         with pytest.raises(InputError, match="sparse matrix y is not valid"):
             model.fit(DENSE, labels)
+
+
+@pytest.mark.parametrize("learner", [sp.LogisticRegression(), sp.LinearSVC(), sp.SVC(), sp.Perceptron()])
+def test_zeros_that_are_stored_change_nothing(learner: Any) -> None:
+    rng = np.random.default_rng(0)
+    dense = rng.random((60, 5)) * (rng.random((60, 5)) < 0.4)
+    y = (dense[:, 0] > dense[:, 1]).astype(int)
+    plain, stored = sparse.csr_matrix(dense), sparse.csr_matrix(np.where(dense == 0, -1.0, dense))
+    stored.data[stored.data == -1.0] = 0.0
+    assert dumps(clone(learner).fit(stored, y)) == dumps(clone(learner).fit(plain, y))
+    assert stored.nnz == dense.size

@@ -1,12 +1,14 @@
 """Damage saved models at random and load them: a ModelFileError may come of it, or a model that predicts.
 
-    python tests/fuzz/fuzz_model_files.py --n 100000
+    python tests/fuzz/fuzz_model_files.py --n 100000 --processes 2
 
-Case i is a function of (seed, i) alone; `--only i` runs that case by itself.
+Case i is a function of (seed, i) alone; `--only i` runs that case by itself. Models are fitted once; then
+processes are forked, which share the cases.
 """
 
 import argparse
 import faulthandler
+import multiprocessing
 import random
 import sys
 import time
@@ -249,14 +251,19 @@ def outcome(victim: Saved, data: bytes, watch: Watch) -> str:
     return "loaded and predicted"
 
 
-def fuzz(subjects: list[Subject], cases: range, seed: int, watch: Watch) -> Counter[str]:
-    """Run the cases; raise at the first that breaks a promise."""
+def save_subjects(subjects: list[Subject], watch: Watch) -> list[Saved]:
+    """Fit the subjects, save them, and load each undamaged; raise if that imports something."""
     saved = [Saved(subject.name, dumps(subject.fit()), subject.rows()) for subject in subjects]
     repr(DecisionTreeClassifier())  # imports what scikit-learn needs to write a model, as messages do
     for one in saved:  # once undamaged, so that what is imported on first use is there
         outcome(one, one.data, watch)
         if watch.seen:
             raise AssertionError(f"Loading {one.name} raised the audit events {watch.seen}.")
+    return saved
+
+
+def fuzz(saved: list[Saved], cases: range, seed: int, watch: Watch) -> Counter[str]:
+    """Run the cases; raise at the first that breaks a promise."""
     results: Counter[str] = Counter()
     for case in cases:
         victim, how, data = mutant(saved, seed, case)
@@ -279,10 +286,35 @@ def fuzz(subjects: list[Subject], cases: range, seed: int, watch: Watch) -> Coun
     return results
 
 
+def fuzz_in_processes(
+    saved: list[Saved], cases: range, seed: int, watch: Watch, n_processes: int
+) -> Counter[str]:
+    """Run the cases in forked processes; raise if one of them fails or dies, which then has said why."""
+    context = multiprocessing.get_context("fork")
+    results: Any = context.SimpleQueue()
+
+    def run(share: range) -> None:
+        results.put(fuzz(saved, share, seed, watch))
+
+    # An even number of processes must not give one of them all even cases, so shares are blocks.
+    size = -(-len(cases) // n_processes)
+    shares = [cases[begin : begin + size] for begin in range(0, len(cases), size)]
+    processes = [context.Process(target=run, args=(share,)) for share in shares]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    broken = [share for share, process in zip(shares, processes, strict=True) if process.exitcode != 0]
+    if broken:
+        raise SystemExit(f"A process failed or died among the cases {broken} of seed {seed}.")
+    return sum((results.get() for _ in processes), Counter[str]())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--n", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=20250101)
+    parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--only", type=int, help="run this case alone")
     parser.add_argument("--core-in", type=Path, help="refuse to run if the compiled core lies elsewhere")
     options = parser.parse_args()
@@ -293,7 +325,9 @@ def main() -> None:
     cases = range(options.n) if options.only is None else range(options.only, options.only + 1)
     subjects = [*toys(), *learners()]
     begin = time.perf_counter()
-    results = fuzz(subjects, cases, options.seed, Watch())
+    watch = Watch()
+    saved = save_subjects(subjects, watch)
+    results = fuzz_in_processes(saved, cases, options.seed, watch, options.processes)
     seconds = time.perf_counter() - begin
     counts = ", ".join(f"{count} {result}" for result, count in results.most_common())
     print(f"{len(cases)} damaged files of {len(subjects)} models in {seconds:.0f} s, no crash: {counts}")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fuzz.fuzz_model_files import Saved, Watch, fuzz, mutant
+from fuzz.fuzz_model_files import Saved, Watch, fuzz, fuzz_in_processes, mutant, save_subjects
 from fuzz.subjects import Subject, learners, toys
 from persistence.toys import Free, ToyClassifier, toy_data
 from spinney.io import CorruptModelFile, Persistent, dumps
@@ -11,7 +11,7 @@ WATCH = Watch()
 
 
 def test_damaged_files_are_refused_or_predict() -> None:
-    results = fuzz([*toys(), *learners()], range(400), seed=1, watch=WATCH)
+    results = fuzz(save_subjects([*toys(), *learners()], WATCH), range(400), 1, WATCH)
     assert sum(results.values()) == 400
     # Enough of each kind, or the damage has become too coarse to reach the validators.
     assert results["CorruptModelFile"] + results["ModelFileError"] > 133
@@ -39,9 +39,18 @@ class Careless(ToyClassifier):
 def test_the_driver_notices_a_learner_without_validation() -> None:
     subject = Subject("careless", lambda: Careless().fit(*toy_data()), lambda: toy_data()[0])
     with pytest.raises(Exception) as caught:
-        fuzz([subject], range(3000), seed=1, watch=WATCH)
+        fuzz(save_subjects([subject], WATCH), range(3000), 1, WATCH)
     assert not isinstance(caught.value, CorruptModelFile)
     assert "--only" in caught.value.__notes__[0]
+
+
+def test_processes_run_the_cases_of_one_and_report_a_failure(capfd: pytest.CaptureFixture[str]) -> None:
+    saved = save_subjects(toys(), WATCH)
+    assert fuzz_in_processes(saved, range(30), 1, WATCH, 3) == fuzz(saved, range(30), 1, WATCH)
+    subject = Subject("careless", lambda: Careless().fit(*toy_data()), lambda: toy_data()[0])
+    with pytest.raises(SystemExit, match="failed or died among the cases"):
+        fuzz_in_processes(save_subjects([subject], WATCH), range(3000), 1, WATCH, 2)
+    assert "--only" in capfd.readouterr().err
 
 
 class Importing(Free):
@@ -54,6 +63,6 @@ class Importing(Free):
 def test_the_driver_notices_an_import() -> None:
     assert issubclass(Importing, Persistent)
     with pytest.raises((AssertionError, ImportError)):
-        fuzz([Subject("importing", Importing, lambda: None)], range(1), seed=1, watch=WATCH)
+        save_subjects([Subject("importing", Importing, lambda: None)], WATCH)
     assert "import" in WATCH.seen
     WATCH.seen.clear()

@@ -80,7 +80,7 @@ def gini(y, probability):
 
 
 def test_every_metric_of_every_set_is_recorded_after_every_round():
-    metrics = ["loss", "logloss", "auc", "accuracy", gini, log_loss]
+    metrics = ["loss", "logloss", "auc", "accuracy", "error", gini, log_loss]
     model = boosted(early_stopping=False).fit(
         *TRAIN, eval_set=[TRAIN, LAST], eval_names=["train", "test"], eval_metric=metrics,
         eval_sample_weight=[None, W],
@@ -88,16 +88,17 @@ def test_every_metric_of_every_set_is_recorded_after_every_round():
     assert list(model.evals_result_) == ["train", "test"]
     for name, (rows, y), weights in (("train", TRAIN, None), ("test", LAST, W)):
         recorded = model.evals_result_[name]
-        assert list(recorded) == ["loss", "logloss", "auc", "accuracy", "gini", "log_loss"]
+        assert list(recorded) == ["loss", "logloss", "auc", "accuracy", "error", "gini", "log_loss"]
         staged = [p[:, 1] for p in model.staged_predict_proba(rows)]
         losses = [log_loss(y, p, sample_weight=weights) for p in staged]
         areas = [roc_auc_score(y, p, sample_weight=weights) for p in staged]
         for metric in ("loss", "logloss", "log_loss"):
             assert_allclose(recorded[metric], losses, rtol=1e-9)
         assert_allclose(recorded["auc"], areas, rtol=1e-9)
+        assert_allclose(recorded["error"], 1 - np.array(recorded["accuracy"]), atol=1e-12)
         assert_allclose(recorded["gini"], [2 * roc_auc_score(y, p) - 1 for p in staged], rtol=1e-9)
     frame = model.evals_frame()
-    assert frame["round"].tolist() == list(range(1, 16)) and frame.shape == (15, 13)
+    assert frame["round"].tolist() == list(range(1, 16)) and frame.shape == (15, 15)
     assert frame["test-auc"].tolist() == model.evals_result_["test"]["auc"]
     assert loads(dumps(model)).evals_result_ == model.evals_result_
     assert boosted().fit(*TRAIN).evals_result_ == {}

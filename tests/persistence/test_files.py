@@ -260,3 +260,16 @@ def test_a_save_under_way_is_not_disturbed_by_another(
     save(Free(value="outer"), path)
     assert load(path).value == "outer"
     assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
+    model, pipe = fitted_toy(), tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = subprocess.Popen(
+        [sys.executable, "-c", "import sys; print(len(open(sys.argv[1], 'rb').read()))", pipe],
+        stdout=subprocess.PIPE,
+    )
+    save(model, pipe)
+    assert int(reader.communicate(timeout=60)[0]) == len(dumps(model))
+    assert stat.S_ISFIFO(pipe.stat().st_mode)

@@ -164,6 +164,14 @@ class Algorithm:
         """Return True if a member is no better than chance."""
         return error >= self.chance - _MIN_EDGE
 
+    def decision_scale(self, weights: NDArray[np.float64]) -> float:
+        """Return what ``decision_function`` is divided by centred scores, given the members' weights."""
+        return 1.0
+
+    def decisions(self, scores: Scores, weights: NDArray[np.float64]) -> Scores:
+        """Return ``decision_function`` for scores, the sums of members with these weights."""
+        return scores if scores.ndim == 1 else scores - scores.mean(axis=1, keepdims=True)
+
     @abstractmethod
     def contribution(self, output: NDArray[Any], weight: float) -> Scores:
         """Return what a member with this output adds to the score of each row."""
@@ -225,6 +233,22 @@ class Samme(Vote):
     def weight(self, error: float) -> float:
         """Return α."""
         return float(on_grid(log_odds(error, self.n_classes, self.learning_rate)))
+
+    def decision_scale(self, weights: NDArray[np.float64]) -> float:
+        """Return 4/Σα, or K/((K − 1) Σα) with more than two classes."""
+        total = self.total_vote(weights)
+        return 4.0 / total if self.n_classes <= 2 else self.n_classes / (self.n_classes - 1) / total
+
+    def decisions(self, scores: Scores, weights: NDArray[np.float64]) -> Scores:
+        """Return scikit-learn's decision function: a class gets α or −α/(K − 1), divided by Σα."""
+        total = self.total_vote(weights)
+        if self.n_classes <= 2:
+            return scores * 4.0 / total
+        return np.asarray((scores * self.n_classes - total) / ((self.n_classes - 1) * total))
+
+    def total_vote(self, weights: NDArray[np.float64]) -> float:
+        """Return Σα; 1 if all members have weight 0."""
+        return float(weights.sum()) or 1.0
 
 
 class Discrete(Vote):

@@ -288,14 +288,16 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
         labels: NDArray[Any] = self.classes_.take(algorithms.choose_class(scores))
         return labels
 
-    def _decisions(self, scores: Floats) -> Floats:
-        return scores if scores.ndim == 1 else scores - scores.mean(axis=1, keepdims=True)
+    def _decisions(self, scores: Floats, n_rounds: int | None = None) -> Floats:
+        return self._fitted_algorithm().decisions(scores, self.estimator_weights_[:n_rounds])
 
     def _decisive_scores(self, X: Any) -> Floats:
         """Return the scores that decide on classes: those of a subclass's own ``decision_function``."""
         owner = next(cls for cls in type(self).__mro__ if "decision_function" in vars(cls))
-        scores: Floats = self._scores(X) if owner is AdaBoostClassifier else self.decision_function(X)
-        return scores
+        if owner is AdaBoostClassifier:
+            return self._scores(X)
+        scale = self._fitted_algorithm().decision_scale(self.estimator_weights_)
+        return np.asarray(self.decision_function(X) / scale)
 
     def _probabilities(self, scores: Floats) -> Floats:
         return algorithms.probabilities(scores, len(self.classes_))
@@ -328,8 +330,10 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
         Returns
         -------
         ndarray of shape (n_rows,) or (n_rows, n_classes)
-            F, half the log-odds of the second class; with more than two classes centred scores per class.
-            Models of several outputs do not have this method.
+            With ``algorithm="samme"`` scikit-learn's: the difference of the votes' shares of the second and
+            the first class, times 2, from −2 to 2; with more than two classes one score per class, from
+            −1/(K − 1) to 1. With the other algorithms F, half the log-odds of the second class, or centred
+            scores per class. Models of several outputs do not have this method.
         """
         return self._decisions(self._scores(X))
 
@@ -379,7 +383,8 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
         ndarray of shape (n_rows,) or (n_rows, n_classes)
             Scores, as from `decision_function`.
         """
-        return map(self._decisions, self._staged_scores(X))
+        for n_rounds, scores in enumerate(self._staged_scores(X), start=1):
+            yield self._decisions(scores, n_rounds)
 
     @per_output(in_stages(list))
     def staged_predict_proba(self, X: Any) -> Iterator[Floats]:

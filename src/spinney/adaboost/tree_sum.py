@@ -45,7 +45,7 @@ def score_sum(
         schema,
         read,
         "raw",
-        1.0,
+        algorithm.decision_scale(weights),
         np.zeros(trees.width),
         np.arange(trees.width),
         () if trees.width == 1 else tuple(map(str, classes.tolist())),

@@ -42,6 +42,7 @@ PEERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "verbosity": ("verbose",),
     },
     "XGBoost": {
+        "base_margin": ("init_score",),
         "colsample_bynode": ("max_features",),
         "early_stopping_rounds": ("n_iter_no_change",),
         "eta": ("learning_rate",),
@@ -57,11 +58,13 @@ PEERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "num_boost_round": ("n_estimators",),
         "objective": ("loss",),
         "reg_lambda": ("l2_regularization",),
+        "sample_weight_eval_set": ("eval_sample_weight",),
         "sampling_method": ("sampling",),
         "seed": ("random_state",),
         "verbosity": ("verbose",),
     },
     "CatBoost": {
+        "baseline": ("init_score",),
         "bootstrap_type": ("sampling",),
         "border_count": ("max_bins",),
         "cat_features": ("categorical_features",),
@@ -95,7 +98,7 @@ PEERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "xval": ("pruning_cv",),
     },
 }
-"""Library: name of a parameter there: names here, of which an estimator has one at most."""
+"""Library: parameter or argument of ``fit`` there: names here, of which an estimator has one at most."""
 
 PEER_NAMES: Mapping[str, tuple[str, ...]] = {
     name: tuple(dict.fromkeys(here for names in PEERS.values() for here in names.get(name, ())))
@@ -126,8 +129,53 @@ def suggest_parameter(name: str, known: Collection[str]) -> str:
     >>> suggest_parameter("max_dept", ["max_depth", "max_leaf_nodes"])
     "Did you mean 'max_depth'?"
     """
+    meant = _meant(name, known)
+    if meant is not None:
+        return f"Did you mean {meant!r}?"
+    return f"Its parameters are {', '.join(sorted(known))}."
+
+
+def suggest_argument(name: str, arguments: Collection[str], owner: str, known: Collection[str]) -> str:
+    """Return what to write instead of an argument that a method such as ``fit`` does not have.
+
+    Parameters
+    ----------
+    name : str
+        The name that was given.
+    arguments : collection of str
+        Arguments of the method.
+    owner : str
+        Class of the estimator.
+    known : collection of str
+        Parameters of the estimator, which its constructor takes.
+
+    Returns
+    -------
+    str
+        A sentence.
+
+    Examples
+    --------
+    >>> suggest_argument("sample_weights", ["X", "y", "sample_weight"], "SVC", ["C"])
+    "Did you mean 'sample_weight'?"
+    >>> suggest_argument("verbose", ["X", "y"], "SVC", ["C", "verbose"])
+    "It is a parameter: SVC(verbose=...)."
+    >>> suggest_argument("seed", ["X", "y"], "SVC", ["C", "random_state"])
+    "Did you mean the parameter 'random_state'? Write SVC(random_state=...)."
+    """
+    if name in known:
+        return f"It is a parameter: {owner}({name}=...)."
+    argument = _meant(name, arguments)
+    if argument is not None:
+        return f"Did you mean {argument!r}?"
+    parameter = _meant(name, known)
+    if parameter is not None:
+        return f"Did you mean the parameter {parameter!r}? Write {owner}({parameter}=...)."
+    return f"Its arguments are {', '.join(arguments)}."
+
+
+def _meant(name: str, known: Collection[str]) -> str | None:
+    """Return the known name that other libraries call by a name, or that it is a typo of."""
     peers = [peer for peer in PEER_NAMES.get(name, ()) if peer in known]
     near = peers or difflib.get_close_matches(name, known, n=1, cutoff=0.7)
-    if near:
-        return f"Did you mean {near[0]!r}?"
-    return f"Its parameters are {', '.join(sorted(known))}."
+    return near[0] if near else None

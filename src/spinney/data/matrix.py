@@ -14,7 +14,7 @@ from spinney.core.errors import InputError
 from spinney.data.coding import ColumnCoding
 from spinney.data.columns import column_label, open_source
 from spinney.data.schema import Table
-from spinney.data.sparse import checked_sparse
+from spinney.data.sparse import canonical, checked_sparse
 
 Matrix: TypeAlias = Floats | sparse.csr_matrix
 """Rows × features: a C-contiguous float64 array, or a CSR matrix of float64."""
@@ -80,16 +80,14 @@ def read_matrix(
             dtype=np.float64,
             order="C",
             ensure_all_finite="allow-nan" if allow_nan else True,
+            ensure_min_samples=1 if reset else 0,
         )
     except (TypeError, ValueError) as error:
         _explain(type(estimator).__name__, X, error, allow_nan, has_options)
         raise
     if sparse.issparse(matrix):
         matrix = matrix if isinstance(matrix, sparse.csr_matrix) else cast("Any", sparse.csr_matrix)(matrix)
-        if not matrix.has_canonical_format:
-            matrix = matrix.copy()  # the user's own matrix stays as it is
-            matrix.sum_duplicates()
-        return cast("Matrix", matrix)
+        return cast("Matrix", canonical(matrix))
     return np.asarray(matrix)
 
 

@@ -46,6 +46,23 @@ def checked_sparse(X: Any, name: str = "X") -> Any:
         raise InputError(f"The sparse matrix {name} is not valid{error}", fix=_FIX) from None
 
 
+def canonical(matrix: Any) -> Any:
+    """Return a CSR or CSC matrix whose entries are stored once, in order, and are not 0.
+
+    The matrix itself is not changed. Entries that are stored twice count as their sum.
+
+    >>> matrix = sparse.csr_array((np.array([1.0, 2.0, 0.0]), np.array([1, 1, 0]), np.array([0, 3])), (1, 2))
+    >>> canonical(matrix).data.tolist(), matrix.data.tolist()
+    ([3.0], [1.0, 2.0, 0.0])
+    """
+    if matrix.has_canonical_format and matrix.data.all():
+        return matrix
+    matrix = matrix.copy()
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    return matrix
+
+
 class _InvalidMatrixError(ValueError):
     """What is wrong with a matrix."""
 

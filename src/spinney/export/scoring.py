@@ -12,7 +12,7 @@ from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from spinney.adaboost import AdaBoostClassifier
-from spinney.adaboost.algorithms import Logit, find_algorithm
+from spinney.adaboost.algorithms import Algorithm, Logit, Samme, find_algorithm
 from spinney.adaboost.members import flatten, read_values
 from spinney.bagging import BaggingClassifier, BaggingRegressor
 from spinney.bagging.trees import merge_trees
@@ -205,15 +205,25 @@ def _adaboost(model: Any) -> Scoring:
         trees.append(replace(tree, value=added))
     ensemble = TreeEnsemble.from_trees(trees)
     scores = Trees(own_columns(schema), ensemble, zeros(ensemble.width))
-    name = type(model).__name__
+    name, decisions = type(model).__name__, _adaboost_decisions(model, algorithm, scores)
     if len(classes) > 2:
-        centred = Apply("center", scores)
-        return Scoring(name, schema, Apply("softmax", scores), centred, Decision(scores), classes)
+        return Scoring(name, schema, Apply("softmax", scores), decisions, Decision(scores), classes)
     if len(classes) == 1:
         ones = Constant(np.ones(1))
         return Scoring(name, schema, ones, scores, Decision(ones), classes)
     response = Apply("complement", Apply("sigmoid", scores, factor=2.0))
-    return Scoring(name, schema, response, scores, Decision(scores, above=0.0), classes)
+    return Scoring(name, schema, response, decisions, Decision(scores, above=0.0), classes)
+
+
+def _adaboost_decisions(model: Any, algorithm: Algorithm, scores: Expression) -> Expression:
+    """Describe the decision function of AdaBoost, a function of its scores."""
+    k = algorithm.n_classes
+    if isinstance(algorithm, Samme):
+        total = algorithm.total_vote(model.estimator_weights_)
+        if k <= 2:
+            return WeightedSum((scores,), (4.0,), total)
+        return WeightedSum((scores, Constant(np.full(k, total))), (float(k), -1.0), (k - 1) * total)
+    return scores if k <= 2 else Apply("center", scores)
 
 
 def _imported(model: Any) -> Scoring:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import check_scoring, get_scorer_names
+from sklearn.metrics import check_scoring, get_scorer_names, make_scorer, zero_one_loss
 
 from spinney.core.errors import InputError, show_value
 from spinney.core.frames import to_frame
@@ -26,11 +26,16 @@ EvalMetric: TypeAlias = str | Callable[[Any, Any], Any]
 
 _FORMS = "(X, y), (X, y, sample_weight) or (X, y, sample_weight, init_score)"
 # Names of LightGBM and XGBoost: the scorer of scikit-learn, and whether its sign is turned.
-_PEER_METRICS: Mapping[str, tuple[str, bool]] = {
+_ERROR = make_scorer(zero_one_loss, greater_is_better=False)
+_PEER_METRICS: Mapping[str, tuple[Any, bool]] = {
     "auc": ("roc_auc", False),
     "aucpr": ("average_precision", False),
     "average_precision": ("average_precision", False),
     "accuracy": ("accuracy", False),
+    "error": (_ERROR, True),
+    "binary_error": (_ERROR, True),
+    "merror": (_ERROR, True),
+    "multi_error": (_ERROR, True),
     "logloss": ("neg_log_loss", True),
     "binary_logloss": ("neg_log_loss", True),
     "mlogloss": ("neg_log_loss", True),
@@ -225,7 +230,7 @@ def make_metric(
             )
         return Metric("loss", LossScorer(loss), -1.0)
     name, turned = _PEER_METRICS.get(given, (given, False))
-    if name not in get_scorer_names():
+    if isinstance(name, str) and name not in get_scorer_names():
         raise InputError(
             f"There is no eval_metric {given!r}",
             fix=f"Names: loss, {', '.join(_PEER_METRICS)}, and scikit-learn's scorers.",

@@ -297,7 +297,7 @@ def _read_up_to(stream: BinaryIO, n: int) -> bytes:
 def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
     """Write a file that is complete or not there: under a temporary name in the same directory, then renamed.
 
-    A file that was at the path before stays until then.
+    A file that was at the path before stays until then. A device or a pipe is written to.
 
     Parameters
     ----------
@@ -320,6 +320,10 @@ def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
         raise FileNotFoundError(f"Cannot save to {path}: there is no directory {directory}. Create it first.")
     if path.is_dir():
         raise IsADirectoryError(f"Cannot save to {path}: it is a directory. Add a file name to it.")
+    if path.exists() and not path.is_file():
+        with path.open("wb", buffering=0) as stream:
+            _write(stream, data)
+        return
     prefix = f".spinney-{blake2b(os.fsencode(path.name), digest_size=8).hexdigest()}-"
     _remove_stale(directory, prefix)
     mode = path.stat().st_mode & 0o777 if path.exists() else None

@@ -23,7 +23,7 @@ from spinney.data.coding import (
 from spinney.data.columns import default_names
 from spinney.data.features import Feature
 from spinney.data.schema import Schema, Table, read_table
-from spinney.data.sparse import checked_sparse
+from spinney.data.sparse import canonical, checked_sparse
 from spinney.native import core
 
 # Rows whose mean the Gram matrix is computed around, which avoids cancellation without a pass for the mean.
@@ -324,10 +324,7 @@ def check_complete(table: Table, owner: str) -> None:
 
 
 def _sparse_values(X: Any, schema: Schema, owner: str) -> sparse.csr_array:
-    csr = sparse.csr_array(X, dtype=np.float64)
-    if not csr.has_canonical_format:
-        csr = csr.copy()
-        csr.sum_duplicates()
+    csr: sparse.csr_array = canonical(sparse.csr_array(X, dtype=np.float64))
     gaps = np.isnan(csr.data)
     if gaps.any():
         position = int(np.argmax(gaps))

@@ -241,11 +241,12 @@ class OneVsRestClassifier(BinaryMembers):
         Returns
         -------
         ndarray of shape (n_rows, n_classes)
-            Probabilities, in the order of ``classes_``.
+            Probabilities, in the order of ``classes_``. If there was a single class, a column of zeros
+            follows its column of ones, as in scikit-learn.
         """
         check_input(self, X)
         if not self.estimators_:
-            return np.ones((count_rows(X), 1))
+            return np.tile([1.0, 0.0], (count_rows(X), 1))
         calls = [(member, X) for member in self.estimators_]
         found = np.stack(run_jobs(second_probability, calls, self.n_jobs), axis=1)
         if self.multilabel_:
