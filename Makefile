@@ -67,14 +67,14 @@ drop-in: $(VENV)/.dev core
 sanitize: $(VENV)/.build
 	$(CONFIGURE) sanitize > build/sanitize.log
 	$(BIN)/cmake --build build/sanitize --parallel $(JOBS) --target native_tests
-	$(BIN)/ctest --test-dir build/sanitize --output-on-failure
+	$(BIN)/ctest --test-dir build/sanitize --output-on-failure --parallel $(JOBS)
 
 sanitize-threads: $(VENV)/.build
 	$(CONFIGURE) sanitize-threads > build/sanitize-threads.log
 	$(BIN)/cmake --build build/sanitize-threads --parallel $(JOBS) --target native_tests
-	TSAN_OPTIONS=die_after_fork=0 $(BIN)/ctest --test-dir build/sanitize-threads --output-on-failure
+	TSAN_OPTIONS=die_after_fork=0 $(BIN)/ctest --test-dir build/sanitize-threads --output-on-failure --parallel $(JOBS)
 
-# The kernel tests under emulation, and the hashes of models and predictions: those of ARM, and of every vector level here.
+# The kernel tests under emulation, among them the hashes of models and predictions, which `make test` and `make clang` compare, too.
 arm: $(VENV)/.build
 ifeq ($(and $(shell command -v aarch64-linux-gnu-g++),$(shell command -v qemu-aarch64)),)
 	@echo "skipped: needs aarch64-linux-gnu-g++ and qemu-aarch64 (Debian: g++-aarch64-linux-gnu qemu-user)"
@@ -83,11 +83,8 @@ else
 	$(BIN)/cmake --build build/arm --parallel $(JOBS) --target native_tests
 	$(BIN)/ctest --test-dir build/arm --output-on-failure --parallel $(JOBS)
 endif
-	$(CONFIGURE) native-tests > build/native-tests.log
-	$(BIN)/cmake --build build/native-tests --parallel $(JOBS) --target same_bits
-	$(BIN)/ctest --test-dir build/native-tests --output-on-failure -R same_bits
 
-# The kernels with Clang, warnings are errors: make clang CLANG=clang++-19. Clang reports that std::stable_sort of libstdc++ 12 itself
+# The kernels of every vector level with Clang, warnings are errors: make clang CLANG=clang++-19. Clang reports that std::stable_sort of libstdc++ 12 itself
 # calls a deprecated function.
 CLANG ?= clang++
 clang: $(VENV)/.build
@@ -110,7 +107,7 @@ docs: core $(VENV)/.dev $(VENV)/.docs
 
 # Every long proof, one after the other, and a table of the results.
 prove: $(VENV)/.build
-	$(BIN)/python tests/prove.py sanitize sanitize-threads arm fuzz agreement drop-in
+	$(BIN)/python tests/prove.py sanitize sanitize-threads clang arm fuzz agreement drop-in
 
 # Lists of requirements in pyproject.toml: the package's own, its extras and the groups of tools. pip's option --group is too new for the
 # pip of a fresh environment.
