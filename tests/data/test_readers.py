@@ -215,26 +215,35 @@ def test_objects_that_are_no_values_are_type_errors():
 # --- scipy sparse ------------------------------------------------------------------------------------------
 
 
+@pytest.fixture(params=[0, 1 << 23], ids=["by column", "as dense"])
+def max_dense_cells(request, monkeypatch):
+    """Read sparse matrices column by column, as large ones, or as dense ones."""
+    monkeypatch.setattr("spinney.data.readers._MAX_DENSE_CELLS", request.param)
+    return request.param
+
+
 @pytest.mark.parametrize("form", ["csr", "csc", "coo", "dok", "lil", "bsr", "dia"])
 @for_each("make", ["array", "matrix"])
 @for_each("dtype", [np.float32, np.float64, np.int32])
-def test_sparse_of_every_form_is_as_its_dense_twin(form, make, dtype):
+def test_sparse_of_every_form_is_as_its_dense_twin(form, make, dtype, max_dense_cells):
     dense = np.array([[0, 2, 0], [3, 0, 0], [0, 0, 0], [5, 6, 0]], dtype)
     X = getattr(sparse, f"{form}_{make}")(dense)
     table = read_table(X)
-    assert table.block is None and len(table.columns) == 3
+    assert (table.block is None) == (max_dense_cells == 0) and len(table.columns) == 3
     for j, column in enumerate(table.columns):
         assert column.dtype == (np.float32 if dtype == np.float32 else np.float64)
         np.testing.assert_array_equal(column, dense[:, j])
     assert table.schema == read_table(dense).schema
 
 
+@pytest.mark.usefixtures("max_dense_cells")
 def test_sparse_duplicates_add_up_and_the_input_stays_as_it_is():
     X = sparse.csc_array((np.array([1.0, 2.0]), np.array([0, 0]), np.array([0, 2])), shape=(2, 1))
     assert read_table(X).column(0).tolist() == [3.0, 0.0]
     assert X.nnz == 2
 
 
+@pytest.mark.usefixtures("max_dense_cells")
 def test_sparse_columns_may_be_categorical_and_missing():
     X = sparse.csr_array(np.array([[0.0, 7.0], [np.nan, 0.0], [2.0, 7.0]]))
     table = read_table(X, categorical_features=[1])
@@ -243,6 +252,7 @@ def test_sparse_columns_may_be_categorical_and_missing():
     assert decoded(read_table(sparse.csr_array(np.eye(2, dtype=bool)))) == [[True, False], [False, True]]
 
 
+@pytest.mark.usefixtures("max_dense_cells")
 def test_sparse_unseen_categories_are_found_at_once():
     X = sparse.csr_array(np.array([[1], [2]]))
     schema = read_table(X, categorical_features=[0]).schema

@@ -34,7 +34,7 @@ from spinney.data.columns import (
     raise_temporal,
     to_native_floats,
 )
-from spinney.data.sparse import canonical, checked_sparse
+from spinney.data.sparse import checked_sparse
 
 
 def open_other(X: Any, known: bool) -> Source:
@@ -65,13 +65,23 @@ def open_other(X: Any, known: bool) -> Source:
 # --- scipy sparse ------------------------------------------------------------------------------------------
 
 
+# Up to so many cells, 64 MiB, a sparse matrix is read as a dense one: that is faster than column by column.
+_MAX_DENSE_CELLS = 1 << 23
+
+
 def _open_sparse(X: Any) -> Source:
     if X.ndim != 2:
         raise InputError(f"Expected 2D array, got {X.ndim}D array instead: a sparse array", fix=RESHAPE)
     check_kind(X.dtype)
     if X.dtype.kind not in "fiub":
         raise InputError(f"A sparse matrix must hold numbers, not {X.dtype}")
-    csc = canonical(checked_sparse(X).tocsc())
+    if X.shape[0] * X.shape[1] <= _MAX_DENSE_CELLS:
+        return open_array(checked_sparse(X).toarray())
+    csc = checked_sparse(X).tocsc()
+    if not csc.has_canonical_format:
+        # Entries may be stored twice and then count as their sum; the user's own matrix stays as it is.
+        csc = csc.copy() if csc is X else csc
+        csc.sum_duplicates()
     data = to_native_floats(csc.data) if csc.dtype.kind == "f" else csc.data
     if data.dtype.kind == "f" and has_infinity(data):
         position = int(np.argmax(np.isinf(data)))
