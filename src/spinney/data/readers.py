@@ -34,7 +34,7 @@ from spinney.data.columns import (
     raise_temporal,
     to_native_floats,
 )
-from spinney.data.sparse import checked_sparse
+from spinney.data.sparse import canonical, checked_sparse
 
 
 def open_other(X: Any, known: bool) -> Source:
@@ -76,12 +76,8 @@ def _open_sparse(X: Any) -> Source:
     if X.dtype.kind not in "fiub":
         raise InputError(f"A sparse matrix must hold numbers, not {X.dtype}")
     if X.shape[0] * X.shape[1] <= _MAX_DENSE_CELLS:
-        return open_array(checked_sparse(X).toarray())
-    csc = checked_sparse(X).tocsc()
-    if not csc.has_canonical_format:
-        # Entries may be stored twice and then count as their sum; the user's own matrix stays as it is.
-        csc = csc.copy() if csc is X else csc
-        csc.sum_duplicates()
+        return open_array(canonical(checked_sparse(X).tocsr()).toarray())
+    csc = canonical(checked_sparse(X).tocsc())
     data = to_native_floats(csc.data) if csc.dtype.kind == "f" else csc.data
     if data.dtype.kind == "f" and has_infinity(data):
         position = int(np.argmax(np.isinf(data)))
