@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -180,7 +181,12 @@ class Cluster:
             self._wait([future])
             try:
                 return future.result(timeout=seconds)
-            except (KilledWorker, CancelledError):
+            except KilledWorker:
+                # Dask blames the partition that was being read; it would fail in every later task, too.
+                with suppress(KeyError):  # the scheduler has forgotten it already
+                    self.client.retry([future])
+                return LOST
+            except CancelledError:
                 self._look()
                 return LOST
             except TimeoutError:
