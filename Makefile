@@ -64,8 +64,9 @@ agreement: $(VENV)/.dev $(VENV)/.exports core
 drop-in: $(VENV)/.dev core
 	PYTHONPATH=tests $(BIN)/pytest -c tests/drop_in/pytest.ini -n 2
 
+# Kernel tests, and the Python core that `make fuzz` tests, with the address and undefined-behaviour sanitizers.
 sanitize: $(VENV)/.build
-	$(CONFIGURE) sanitize > build/sanitize.log
+	$(CONFIGURE) sanitize -DPython_EXECUTABLE=$(abspath $(BIN)/python) > build/sanitize.log
 	$(BIN)/cmake --build build/sanitize --parallel $(JOBS) --target native_tests
 	$(BIN)/ctest --test-dir build/sanitize --output-on-failure --parallel $(JOBS)
 
@@ -94,10 +95,10 @@ clang: $(VENV)/.build
 
 # Damaged model files against a core built with the address and undefined-behaviour sanitizers.
 fuzz: $(VENV)/.dev
-	$(CONFIGURE) sanitized-module -DPython_EXECUTABLE=$(abspath $(BIN)/python) > build/sanitized-module.log
-	$(BIN)/cmake --build build/sanitized-module
+	$(CONFIGURE) sanitize -DPython_EXECUTABLE=$(abspath $(BIN)/python) > build/sanitize.log
+	$(BIN)/cmake --build build/sanitize --parallel $(JOBS)
 	rm -rf build/sanitized && mkdir build/sanitized && cp -r src/spinney build/sanitized/
-	$(BIN)/cmake --install build/sanitized-module --prefix build/sanitized > build/sanitized.log
+	$(BIN)/cmake --install build/sanitize --prefix build/sanitized > build/sanitized.log
 	$(SANITIZED) tests/fuzz/fuzz_model_files.py --n $(FILES) --processes $(JOBS) --core-in build/sanitized
 
 # The site in build/site: pages of docs/, API reference, gallery (whose examples are run). A warning or a broken link is an error.
