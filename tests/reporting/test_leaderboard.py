@@ -1,5 +1,6 @@
 """The page of a comparison, from the attributes that `spinney.compare` gives it."""
 
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -56,6 +57,14 @@ def test_a_comparison_has_a_page():
     assert page.record.entries[0].low is None
     clear = sp.report(comparison([np.nan, 0.001, 0.01]))
     assert "Better than every other learner" in clear.html
+
+
+def test_names_of_learners_with_the_same_score_do_not_overlap():
+    found = comparison([np.nan, 0.4, 0.01])
+    for entry in found.entries:
+        entry.score, entry.fit_seconds = 0.9, 0.1
+    heights = re.findall(r'class="note" x="[\d.]+" y="([\d.]+)"', sp.report(found).html)
+    assert len(heights) == 3 and np.diff(np.array(heights, float)).min() >= 12
 
 
 @pytest.mark.skipif(not hasattr(sp, "compare"), reason="there is no spinney.compare yet")

@@ -7,6 +7,8 @@ from spinney.reporting.drawing.markup import details, figure, gallery, metric, n
 from spinney.reporting.drawing.page import assemble
 from spinney.reporting.leaderboard import Leaderboard
 
+_LINE = 13.0
+"""Height of a line of names in a chart."""
 _MAX_NAMES = 4
 
 
@@ -91,11 +93,15 @@ def _time_chart(found: Leaderboard) -> str:
         label=f"{found.metric} by time of a fit", x_label="seconds per fit (logarithmic)",
         y_label=found.metric, width=560, height=340,
     )  # fmt: skip
+    taken: list[tuple[bool, float]] = []
     for k, (one, seconds) in enumerate(zip(found.entries, times, strict=True)):
         chart.points([(seconds, one.score)], "c0" if k == 0 else "c7", 5)
-        right = chart.px(seconds) < chart.width * 0.7
-        place = f'x="{chart.px(seconds) + (8 if right else -8):.1f}" y="{chart.py(one.score) + 4:.1f}"'
+        right, height = chart.px(seconds) < chart.width * 0.7, chart.py(one.score) + 4
         if k < _MAX_NAMES:
+            while any(side == right and abs(height - other) < _LINE for side, other in taken):
+                height += _LINE  # below a name at the same height
+            taken.append((right, height))
+            place = f'x="{chart.px(seconds) + (8 if right else -8):.1f}" y="{height:.1f}"'
             anchor = "start" if right else "end"
             chart.raw(f'<text class="note" {place} text-anchor="{anchor}">{text(one.name, 30)}</text>')
     return figure(chart.svg(), "Quality against time; the best four are named")
