@@ -1,5 +1,6 @@
 // The histogram grower: growth of a tree, or of a subtree, on bin codes.
 #include <array>
+#include <cfloat>
 #include <iterator>
 #include <memory>
 #include <numeric>
@@ -133,14 +134,24 @@ class HistogramRun {
 
     /// Stable partition of the node's range of the row list.
     Partition partition(const HistogramNode& node, const Candidate& b) {
+        const std::uint32_t n_bins = c_.x.columns[static_cast<Size>(b.feature)].n_bins;
+        if (b.kind == SplitKind::numeric) {
+            const std::uint32_t last = b.threshold_bin, also = b.missing == 0 ? n_bins : last;
+            return partition(node, b, [=](std::uint32_t code) -> std::uint32_t {
+                return static_cast<std::uint32_t>(code <= last) | static_cast<std::uint32_t>(code == also);
+            });
+        }
+        std::array<std::uint8_t, 256> goes_left{};
+        for (Code member : b.bins) goes_left[member] = 1;
+        goes_left[n_bins] = b.missing == 0;
+        return partition(node, b, [&](std::uint32_t code) -> std::uint32_t { return goes_left[code]; });
+    }
+
+    /// The same by a function of the code: 1 if it goes left, else 0.
+    template <class GoesLeft>
+    Partition partition(const HistogramNode& node, const Candidate& b, GoesLeft&& goes_left) {
         const auto feature = static_cast<Size>(b.feature);
         const CodeColumn& column = c_.x.columns[feature];
-        std::array<std::uint8_t, 256> goes_left{};
-        if (b.kind == SplitKind::numeric)
-            std::fill_n(goes_left.begin(), b.threshold_bin + 1, 1);
-        else
-            for (Code member : b.bins) goes_left[member] = 1;
-        goes_left[column.n_bins] = b.missing == 0;
         const CodeTiles::FeatureCodes codes = table_row_.empty()
                                                   ? CodeTiles::FeatureCodes{column.as<std::uint8_t>(), 1}
                                                   : data_.codes.feature_codes(feature);
@@ -150,7 +161,7 @@ class HistogramRun {
         std::uint32_t bin_used = 0, after = column.n_bins;
         for (Size i = 0; i < node.size(); ++i) {
             const Row row = list[i];
-            const std::uint32_t code = codes.at(row), left = goes_left[code];
+            const std::uint32_t code = codes.at(row), left = goes_left(code);
             list[n_left] = row;
             right[n_right] = row;
             n_left += left;
@@ -162,13 +173,13 @@ class HistogramRun {
         return {node.begin + n_left, bin_used != 0, after};
     }
 
-    /// Threshold of a split: the midpoint of the neighbouring values, or the random threshold unless the node
-    /// has values of the bin it falls into.
+    /// Threshold of a split: the midpoint of the neighbouring values, the largest number for known against
+    /// missing values, or the random threshold unless the node has values of the bin it falls into.
     double threshold_of(const NodeSplit& by, const Partition& part) const {
         const CodeColumn& column = c_.x.columns[static_cast<Size>(by.best.feature)];
         const double below = column.max_of(by.best.threshold_bin);
         if (by.drawn != kUnset && (by.drawn >= below || !part.bin_used)) return by.drawn;
-        return midpoint(below, column.min_of(part.after));
+        return part.after == column.n_bins ? DBL_MAX : midpoint(below, column.min_of(part.after));
     }
 
     std::array<HistogramNode, 2> split(Fragment& f, HistogramNode& node, NodeSplit& by, Size compact_below) {
@@ -182,9 +193,11 @@ class HistogramRun {
         right.end = node.end;
         HistogramNode& small = left.size() < right.size() ? left : right;
         HistogramNode& large = left.size() < right.size() ? right : left;
-        left.total = by.left.size() ? std::move(by.left) : sum_of(left.begin, left.end);
-        right.total = std::move(node.total);
-        subtract(right.total.data(), left.total.data(), right.total.size());
+        const bool known = by.left.size() > 0;
+        HistogramNode &summed = known ? left : small, &rest = known ? right : large;
+        summed.total = known ? std::move(by.left) : sum_of(small.begin, small.end);
+        rest.total = std::move(node.total);
+        subtract(rest.total.data(), summed.total.data(), rest.total.size());
         assign_unseen(by.best, left.size(), right.size(), false);
         f.set_split(node.state.id, by.best, c_.x, c_.node_values.size());
         const GrownNode& record = f.nodes[static_cast<Size>(node.state.id)];

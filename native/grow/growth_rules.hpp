@@ -47,7 +47,7 @@ bool pure_values(const GrowContext& c, Size n, RowAt&& row_at) {
 inline bool must_stop(const GrowContext& c, const NodeState& node, const Stat* total, Size n) {
     const GrowOptions& o = c.options;
     return node.depth >= o.max_depth || n < o.min_samples_split || n < 2 * o.min_samples_leaf ||
-           weight_of(c, total) < 2 * o.min_weight_leaf;
+           (o.min_weight_leaf > 0 && weight_of(c, total) < 2 * o.min_weight_leaf);
 }
 
 /// Search features until max_features have been searched and at least one of them was not constant.

@@ -57,6 +57,11 @@ class HistogramSearch final : public NodeSearch {
                                   column.kind == ColumnKind::numeric && column.n_bins <= kFewBins);
             n_few_valued_ += few_valued_.back();
         }
+        for (const Tile& tile : data.codes.tiles) {
+            missing_codes_.emplace_back();
+            for (Size j = 0; j < tile.n; ++j)
+                missing_codes_.back()[j] = static_cast<std::uint8_t>(c.x.columns[tile.first + j].n_bins);
+        }
         if constexpr (L == Layout::by_class) {
             // Histograms of many classes take longer to search than the rows of a small node to sort.
             const Size bins_each = data.codes.n_bins() * width_ / std::max<Size>(1, d);
@@ -97,10 +102,11 @@ class HistogramSearch final : public NodeSearch {
     using SmallSearch = std::conditional_t<L == Layout::packed, SmallNodeSearch, SortedNodeSearch<L>>;
 
     static SmallSearch make_small(const GrowContext& c) {
+        using Splits = SplitScorer<L, Criterion>;
         if constexpr (L == Layout::packed)
             return {};
         else
-            return {c.s, SplitScorer<L, Criterion>::of_squares && c.options.monotonic_cst.empty()};
+            return {c.s, (Splits::of_squares || Splits::of_values) && c.options.monotonic_cst.empty()};
     }
 
     Stat* bins_of(Stat* histogram, Size feature) const {
@@ -161,7 +167,7 @@ class HistogramSearch final : public NodeSearch {
     /// Search features (ascending) by the method that suits the node. True: some feature was not constant.
     bool search_some(std::span<const std::uint32_t> features) {
         bool varied = false;
-        left_out_.clear();  // categorical features, and most of those with missing values
+        left_out_.clear();  // categorical features, and those of few values with missing ones
         if (rows_.size() == 2 && interchangeable_) features = first_of_two_rows(features);
         if (n_few_valued_ > 0) {
             rest_.clear();
@@ -176,13 +182,6 @@ class HistogramSearch final : public NodeSearch {
             varied = search_small(features) || varied;
         else
             varied = search_marked(features) || varied;
-        if (c_.options.random_splitter() && !left_out_.empty()) {  // those of two rows
-            const auto numeric = [&](std::uint32_t f) { return c_.x.columns[f].kind == ColumnKind::numeric; };
-            rest_.clear();
-            std::copy_if(left_out_.begin(), left_out_.end(), std::back_inserter(rest_), numeric);
-            std::erase_if(left_out_, numeric);
-            varied = search_random(rest_) || varied;
-        }
         if (!left_out_.empty()) {
             std::sort(left_out_.begin(), left_out_.end());  // those of few values came first
             varied = search_marked(left_out_) || varied;
@@ -199,7 +198,7 @@ class HistogramSearch final : public NodeSearch {
         for (const std::uint32_t& f : features) {
             const CodeColumn& column = c_.x.columns[f];
             const Code a = codes_[f].at(rows_[0]), b = codes_[f].at(rows_[1]);
-            if (column.kind != ColumnKind::numeric || std::max(a, b) == column.n_bins) {
+            if (column.kind != ColumnKind::numeric) {
                 left_out_.push_back(f);
             } else if (a != b) {
                 const std::uint64_t order =
@@ -212,21 +211,21 @@ class HistogramSearch final : public NodeSearch {
         return {first, n};
     }
 
-    /// Search features of a small node; categorical features and those with missing values go to left_out_.
+    /// Search features of a small node; categorical features go to left_out_.
     bool search_small(std::span<const std::uint32_t> features) {
         bool varied = false;
         small_.load(rows_, data_.rows, c_.s);
         for (const std::uint32_t f : features) {
             const CodeColumn& column = c_.x.columns[f];
-            if (column.kind != ColumnKind::numeric || prefers_histogram(column.n_bins) ||
-                !small_.read(rows_, codes_[f], column.n_bins)) {
+            if (column.kind != ColumnKind::numeric || prefers_histogram(column.n_bins)) {
                 left_out_.push_back(f);
                 continue;
             }
+            small_.read(rows_, codes_[f], column.n_bins);
             s_.limits.set_direction(c_.options.monotonic_cst, static_cast<std::int32_t>(f));
             const BinSplit split = small_.search(s_.scorer);
             varied = varied || !split.constant;
-            if (split.found() && keep_if_better(f, split)) small_.left_of(new_left(), split.last_left);
+            if (split.found() && keep_if_better(f, split)) out_->left = {};  // summed when the node is split
         }
         return varied;
     }
@@ -254,9 +253,9 @@ class HistogramSearch final : public NodeSearch {
     bool search_random(std::span<const std::uint32_t> features) {
         bool varied = false;
         by_tile(features, [&](const Tile& tile, std::span<const std::uint32_t> chosen) {
-            TileLanes::Bytes smallest, largest, known_largest, missing{};
-            for (const std::uint32_t j : chosen)
-                missing[j] = static_cast<std::uint8_t>(c_.x.columns[tile.first + j].n_bins);
+            TileLanes::Bytes smallest, largest, known_largest;
+            const TileLanes::Bytes& missing =
+                missing_codes_[static_cast<Size>(&tile - data_.codes.tiles.data())];
             TileLanes::ranges(smallest, largest, known_largest, tile, rows_, missing);
             thresholds_.clear();
             for (const std::uint32_t j : chosen) {
@@ -337,7 +336,10 @@ class HistogramSearch final : public NodeSearch {
         out_->drawn = t.drawn;
         out_->best.missing = t.missing;
         if (t.missing == 1 && t.drawn == kUnset) out_->best.threshold = DBL_MAX;  // known against missing
-        thresholds_.left_of(new_left(), i);
+        if (thresholds_.has_sums())
+            thresholds_.left_of(new_left(), i);
+        else
+            out_->left = {};
     }
 
     /// Search features (ascending) through a scratch histogram that is cleared after use. True: some feature
@@ -371,7 +373,7 @@ class HistogramSearch final : public NodeSearch {
         const CodeColumn& column = c_.x.columns[f];
         const Stat* missing = bins + column.n_bins * width_;
         const bool known = std::all_of(missing, missing + width_, [](Stat w) { return w == 0; });
-        if (!known || column.kind != ColumnKind::numeric || c_.options.random_splitter()) {
+        if (column.kind != ColumnKind::numeric || c_.options.random_splitter()) {
             SmallSum left(width_);
             Candidate c = sweep_bins(s_, f, bins, used ? *used : used_bins_of(bins, f), groups_, left.data());
             const bool varied = !c.constant;
@@ -379,7 +381,14 @@ class HistogramSearch final : public NodeSearch {
             return varied;
         }
         s_.limits.set_direction(c_.options.monotonic_cst, static_cast<std::int32_t>(f));
-        const BinSplit split = bin_search_.search(s_.scorer, bins, column.n_bins, used, left_.data());
+        CodeSet used_known;
+        if (used) {
+            used_known = *used;
+            used_known.bits[column.n_bins / 64] &= ~(std::uint64_t{1} << (column.n_bins % 64));
+        }
+        const BinSplit split =
+            bin_search_.search(s_.scorer, bins, column.n_bins, used ? &used_known : nullptr,
+                               known ? nullptr : missing, left_.data());
         if (split.found() && keep_if_better(static_cast<std::uint32_t>(f), split))
             std::copy_n(left_.data(), width_, new_left());
         return !split.constant;
@@ -435,7 +444,7 @@ class HistogramSearch final : public NodeSearch {
         best.kind = SplitKind::numeric;
         best.threshold_bin = split.last_left;
         best.threshold = kUnset;
-        best.missing = -1;
+        best.missing = split.missing;
         best.constant = false;
         best.bins.clear();
         best.seen.clear();
@@ -465,7 +474,8 @@ class HistogramSearch final : public NodeSearch {
     std::vector<std::uint32_t> swaps_, drawn_, left_out_, few_, rest_;
     std::vector<std::uint8_t> few_valued_;  // (n_features,) whether search_few_valued searches it
     Size n_few_valued_ = 0;
-    Size dense_rows_ = kDense;  // rows from which a node has a histogram of all features
+    std::vector<TileLanes::Bytes> missing_codes_;  // (n_tiles,) codes of missing values, per column of a tile
+    Size dense_rows_ = kDense;                     // rows from which a node has a histogram of all features
     SmallSearch small_;
     BinSearch bin_search_;
     std::vector<Stat> left_;  // of a split just found

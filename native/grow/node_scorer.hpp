@@ -20,7 +20,7 @@ struct NodeScorer {
         limits.lower = state.lower;
         limits.upper = state.upper;
         scorer.set_total(total);
-        base = scorer.quality(total);
+        base = scorer.node_quality();
         weight = scorer.weight(total);
         weight_fraction = weight / c.all_weight;
     }

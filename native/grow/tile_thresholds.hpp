@@ -44,6 +44,10 @@ class TileThresholds {
 
     /// Compute the left sums and qualities of all thresholds.
     void score(NodeScorer<L, Criterion>& s, const Tile& tile, std::span<const Row> rows) {
+        if constexpr (SplitScorer<L, Criterion>::of_squares) {
+            by_squares_ = suits_squares(s, tile, rows.size());
+            if (by_squares_) return score_squares(s, tile, rows);
+        }
         sum_left(sums_, tile, rows, [](const TileThreshold& t) { return t.last_left; });
         if (n_missing_ > 0) add_missing(s, tile, rows);
         for (Size begin = 0; begin < n_; begin += kRegister) {
@@ -62,6 +66,9 @@ class TileThresholds {
         }
     }
 
+    /// Whether the last scores come from left sums, not only from their squares.
+    bool has_sums() const { return !by_squares_; }
+
     /// Left sum of a threshold.  left (width,)
     void left_of(Stat* left, Size i) const {
         const Stat* from = sums_.data() + place(i);
@@ -70,6 +77,60 @@ class TileThresholds {
 
   private:
     static constexpr Size max_size = 2 * kWideTileFeatures;
+    static constexpr Size kFewFeatures = 16;
+
+    /// Whether sums of squares, updated row by row, take less time than sums of every class.
+    bool suits_squares(const NodeScorer<L, Criterion>& s, const Tile& tile, Size n_rows) const {
+        const Size lanes = tile.n <= kFewFeatures ? kFewFeatures : kWideTileFeatures;
+        return in_lanes_ && c_.options.monotonic_cst.empty() && s.weight < 256.0 &&
+               n_rows * lanes < 32 * width_;
+    }
+
+    /// Qualities of all thresholds from sums of squares.
+    void score_squares(NodeScorer<L, Criterion>& s, const Tile& tile, std::span<const Row> rows) {
+        TileLanes::Bytes last_left{}, also;
+        for (const TileThreshold& t : thresholds())
+            last_left[t.column] = static_cast<std::uint8_t>(t.last_left);
+        also = last_left;
+        score_squares(s, tile, rows, last_left, also, [](const TileThreshold& t) { return t.missing != 0; });
+        if (n_missing_ == 0) return;
+        for (const TileThreshold& t : thresholds())
+            also[t.column] = static_cast<std::uint8_t>(c_.x.columns[tile.first + t.column].n_bins);
+        score_squares(s, tile, rows, last_left, also, [](const TileThreshold& t) { return t.missing == 0; });
+    }
+
+    /// The same of some thresholds.
+    template <class Chosen>
+    void score_squares(NodeScorer<L, Criterion>& s, const Tile& tile, std::span<const Row> rows,
+                       const TileLanes::Bytes& last_left, const TileLanes::Bytes& also, Chosen&& chosen) {
+        const Stat* total = s.scorer.total();
+        TileLanes::Squares of;
+        if (tile.n <= kFewFeatures)
+            TileLanes::left_squares<kFewFeatures>(of, counts_, tile, rows, last_left, also, data_.rows,
+                                                  total);
+        else
+            TileLanes::left_squares<kWideTileFeatures>(of, counts_, tile, rows, last_left, also, data_.rows,
+                                                       total);
+        Stat all = 0, all_squares = 0;
+        for (const Row row : rows) {
+            all += data_.rows.stats[row];
+            all_squares += data_.rows.stats[row] * total[data_.rows.class_code[row]];
+        }
+        for (Size begin = 0; begin < n_; begin += kRegister) {
+            StatRegister left{}, right{}, weight{};
+            for (Size i = begin; i < std::min(n_, begin + kRegister); ++i) {
+                const Size column = thresholds_[i].column;
+                left[i - begin] = of.left[column];
+                right[i - begin] = all_squares - 2 * of.products[column] + of.left[column];
+                weight[i - begin] = of.weight[column];
+            }
+            const Register qualities = s.scorer.score_squares(left, right, weight, all);
+            for (Size i = begin; i < std::min(n_, begin + kRegister); ++i)
+                if (chosen(thresholds_[i])) qualities_[i] = qualities[i - begin];
+        }
+    }
+
+    std::span<const TileThreshold> thresholds() const { return {thresholds_.data(), n_}; }
 
     static bool sums_in_lanes(const Statistics& s) {
         if constexpr (L == Layout::packed) return s.max_weight < 256;
@@ -96,7 +157,7 @@ class TileThresholds {
     template <class LastLeft>
     void sum_left(std::vector<Stat>& sums, const Tile& tile, std::span<const Row> rows,
                   LastLeft&& last_left) {
-        const std::span<const TileThreshold> all(thresholds_.data(), n_);
+        const std::span<const TileThreshold> all = thresholds();
         if constexpr (L != Layout::dense) {
             if (in_lanes_) {
                 TileLanes::Bytes bytes{};
@@ -117,7 +178,7 @@ class TileThresholds {
 
     void sum_in_bytes(std::vector<Stat>& sums, const Tile& tile, std::span<const Row> rows,
                       const TileLanes::Bytes& last_left) {
-        const std::span<const TileThreshold> all(thresholds_.data(), n_);
+        const std::span<const TileThreshold> all = thresholds();
         const auto max_weight = static_cast<Stat>(c_.s.max_weight);
         if constexpr (L == Layout::packed)
             TileLanes::left_sums(sums.data(), all, tile, rows, last_left, data_.rows.stats, max_weight);
@@ -167,7 +228,8 @@ class TileThresholds {
     std::array<double, max_size> qualities_;
     std::vector<Stat> sums_, known_;
     std::vector<Stat> left_;                // of one threshold
-    std::vector<TileLanes::Bytes> counts_;  // (n_classes,)
+    std::vector<TileLanes::Bytes> counts_;  // (n_classes,), all zero between uses
+    bool by_squares_ = false;
 };
 
 }  // namespace spinney::detail

@@ -28,6 +28,16 @@ struct BestLanes {
         index = better ? offered_index : index;
     }
 
+    /// Where indices are offered in ascending order.
+    [[gnu::always_inline]] void keep_first(Register offered, StatRegister offered_index) {
+        keep(offered > value, offered, offered_index);
+    }
+
+    /// Where indices are offered in any order: the smallest one of equal values.
+    [[gnu::always_inline]] void keep_smallest(Register offered, StatRegister offered_index) {
+        keep((offered > value) | ((offered == value) & (offered_index < index)), offered, offered_index);
+    }
+
     /// The largest value of all lanes and the smallest index among equal ones.
     std::pair<double, Size> first() const {
         double largest = value[0];

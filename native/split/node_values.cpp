@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -61,8 +62,18 @@ void NodeValues::merge(double* out, const double* child) const {
 
 double NodeValues::weight(const double* m) const {
     if (target_.task == Task::regression) return m[0];
+    const int classes = target_.n_classes[0];
     double w = 0;
-    for (int k = 0; k < target_.n_classes[0]; ++k) w += m[k];
+    int k = 0;
+    if (exact()) {  // the sum of whole numbers is the same in any order
+        Lanes sums{}, own;
+        for (; k + static_cast<int>(kLanes) <= classes; k += static_cast<int>(kLanes)) {
+            std::memcpy(&own, m + k, sizeof own);
+            sums += own;
+        }
+        for (Size i = 0; i < kLanes; ++i) w += sums[i];
+    }
+    for (; k < classes; ++k) w += m[k];
     return w;
 }
 
@@ -116,6 +127,11 @@ void NodeValues::class_weights(double* out, const NodeRows& node) const {
 }
 
 void NodeValues::means(double* out, const NodeRows& node) const {
+    if (node.rows.size() == 1 && criterion_ != CriterionName::poisson) {  // as the sums below give it
+        out[0] = 0.0 + row_weight(node, 0);
+        for (int o = 0; o < target_.n_outputs; ++o) out[1 + 3 * o] = 0.0 + y(node, 0, o);
+        return;
+    }
     const auto sum = [&](auto&& term) {
         ChunkSum out;
         for (Size i = 0; i < node.rows.size(); ++i) out.add(node.rows[i], term(i));
@@ -164,7 +180,8 @@ double NodeValues::class_impurity(const double* m, int classes, double w) const 
         return sum;
     }
     if (criterion_ == CriterionName::error) return 1.0 - *std::max_element(m, m + classes) / w;
-    for (int k = 0; k < classes; ++k) sum += (m[k] / w) * (m[k] / w);
+    for (int k = 0; k < classes; ++k)
+        if (m[k] != 0.0) sum += (m[k] / w) * (m[k] / w);  // most nodes have few of many classes
     return 1.0 - sum;
 }
 

@@ -1,5 +1,4 @@
-// Searches of one numeric feature in one node without missing values: in small nodes, in histograms, and for
-// random thresholds.
+// Searches of one numeric feature in one node: in small nodes, in histograms, and for random thresholds.
 #pragma once
 
 #include <algorithm>
@@ -21,11 +20,22 @@ namespace spinney {
 struct BinSplit {
     double quality = kImpossible;  // by SplitScorer
     Code last_left = 0;
-    bool constant = true;  // the node has one value only
+    std::int32_t missing = -1;  // child of missing values; −1: the node has none
+    bool constant = true;       // the node has one value only, where missing is a value
     bool found() const { return quality > kImpossible; }
     void set(const std::pair<double, Size>& best) {
         quality = best.first;
         last_left = static_cast<Code>(best.second);
+    }
+
+    /// The better of the best splits with missing values on the right and on the left; the smaller threshold
+    /// of equal ones, and then on the right.
+    void set(const BestLanes& missing_right, const BestLanes& missing_left) {
+        const auto right = missing_right.first(), left = missing_left.first();
+        const bool is_left =
+            left.first > right.first || (left.first == right.first && left.second < right.second);
+        set(is_left ? left : right);
+        missing = is_left ? 0 : 1;
     }
 };
 
@@ -57,9 +67,9 @@ class SmallNodeSearch {
         }
     }
 
-    /// Load the codes of the rows. Returns false if a value is missing.
+    /// Load the codes of the rows.
     template <class Codes>
-    bool read(std::span<const Row> rows, const Codes& codes, Code missing) {
+    void read(std::span<const Row> rows, const Codes& codes, Code missing) {
         for (Size i = 0; i < n_; ++i) code_[i] = codes.at(rows[i]);
         const Size end = (n_ + lanes - 1) / lanes * lanes;
         std::fill(code_.data() + n_, code_.data() + end, code_[0]);
@@ -72,33 +82,34 @@ class SmallNodeSearch {
         constant_ = !any(other);
         // Unused lanes: a threshold above all codes leaves nothing on the right.
         std::fill(code_.data() + n_, code_.data() + end, kAboveAll);
-        return !any(absent);
+        n_bins_ = missing;
+        missing_ = 0;
+        if (!any(absent)) return;
+        for (Size i = 0; i < n_; ++i)
+            if (code_[i] == missing) missing_ += stats_[0][i] + stats_[1][i] + (Stat{stats_[1][i]} << 32);
     }
 
-    /// Best split on the loaded codes. `left_of` computes its left sum.
+    /// Best split on the loaded codes.
     template <class Scorer>
     BinSplit search(Scorer& scorer) {
         BinSplit out;
         out.constant = constant_;
         if (constant_) return out;
         accumulate();
-        BestLanes best;
+        BestLanes best, best_left;
         for (Size begin = 0; begin < n_; begin += kRegister) {
-            const StatRegister sums = read_sums(begin);
-            const Register value = scorer.score_lanes(reinterpret_cast<const Stat*>(&sums));
-            const StatRegister code = widened(code_.data() + begin);
-            // The smallest code among equal splits; the rows are in any order.
-            best.keep((value > best.value) | ((value == best.value) & (code < best.index)), value, code);
+            const StatRegister sums = read_sums(begin), code = widened(code_.data() + begin);
+            best.keep_smallest(scorer.score_lanes(reinterpret_cast<const Stat*>(&sums)), code);
+            if (missing_ == 0) continue;
+            const StatRegister with_missing = sums + missing_;
+            const Register value = scorer.score_lanes(reinterpret_cast<const Stat*>(&with_missing));
+            best_left.keep_smallest(where(code < n_bins_, value, Register{} + kImpossible), code);
         }
-        out.set(best.first());
+        if (missing_ == 0)
+            out.set(best.first());
+        else
+            out.set(best, best_left);
         return out;
-    }
-
-    /// Left sum of a split that `search` just returned.
-    void left_of(Stat* sum, Code last_left) const {
-        const Size lane = static_cast<Size>(
-            std::find(code_.begin(), code_.end(), static_cast<Number>(last_left)) - code_.begin());
-        sum[0] = read_sums(lane / kRegister * kRegister)[lane % kRegister];
     }
 
   private:
@@ -138,20 +149,32 @@ class SmallNodeSearch {
 
     Size n_ = 0;
     bool constant_ = true;
+    Stat n_bins_ = 0, missing_ = 0;  // the code of missing values, and the packed sum of their rows
     alignas(64) std::array<Number, capacity> code_;
     alignas(64) std::array<std::array<Number, capacity>, 2> stats_, sums_;
 };
+
+/// out = sums + added to every lane.  out, sums (width, kRegister), added (width,)
+inline void add_to_lanes(Stat* out, const Stat* sums, const Stat* added, Size width) {
+    for (Size w = 0; w < width; ++w)
+        for (Size i = 0; i < kRegister; ++i) out[w * kRegister + i] = sums[w * kRegister + i] + added[w];
+}
 
 /// Search over the histogram of one numeric feature by prefix sums, kept in the form of score_lanes.
 class BinSearch {
   public:
     explicit BinSearch(Size width)
-        : width_(width), sum_(width), prefix_((256 / kRegister + 1) * kRegister * width) {}
+        : width_(width),
+          sum_(width),
+          prefix_((256 / kRegister + 1) * kRegister * width),
+          with_missing_(kRegister * width) {}
 
-    /// Best split. `used`: the bins that are not empty, or null if unknown.
-    /// bins (n_bins, width), left (width,): receives the left sum
+    /// Best split. `used`: the bins that are not empty, or null if unknown; `missing`: the sum of the rows
+    /// with missing values, or null if there are none.
+    /// bins (n_bins, width), missing (width,), left (width,): receives the left sum
     template <class Scorer>
-    BinSplit search(Scorer& scorer, const Stat* bins, Size n_bins, const CodeSet* used, Stat* left) {
+    BinSplit search(Scorer& scorer, const Stat* bins, Size n_bins, const CodeSet* used, const Stat* missing,
+                    Stat* left) {
         n_ = 0;
         std::fill_n(sum_.data(), width_, 0);
         if (width_ == 1)
@@ -161,20 +184,29 @@ class BinSearch {
         else
             accumulate<0>(bins, n_bins, used);
         BinSplit out;
-        out.constant = n_ < 2;
-        if (n_ < 2) return out;
-        // The last threshold leaves nothing on the right; the unused lanes of the last register repeat it.
+        const Size n_sides = n_ + (missing ? 1 : 0);
+        out.constant = n_ == 0 || n_sides < 2;
+        if (out.constant) return out;
+        // Only missing values are right of the last threshold; the unused lanes of the last register repeat
+        // it.
         for (Size i = n_; i % kRegister != 0; ++i)
             for (Size w = 0; w < width_; ++w) prefix(i, w) = sum_[w];
-        BestLanes best;
+        BestLanes best, best_left;
         StatRegister index = lane_numbers();
-        for (Size begin = 0; begin + 1 < n_; begin += kRegister, index += static_cast<Stat>(kRegister)) {
-            const Register value = scorer.score_lanes(prefix_.data() + begin * width_);
-            best.keep(value > best.value, value, index);
+        for (Size begin = 0; begin + 1 < n_sides; begin += kRegister, index += static_cast<Stat>(kRegister)) {
+            const Stat* sums = prefix_.data() + begin * width_;
+            best.keep_first(scorer.score_lanes(sums), index);
+            if (!missing) continue;
+            add_to_lanes(with_missing_.data(), sums, missing, width_);
+            best_left.keep_first(scorer.score_lanes(with_missing_.data()), index);
         }
-        out.set(best.first());
+        if (missing)
+            out.set(best, best_left);
+        else
+            out.set(best.first());
         if (!out.found()) return out;
-        for (Size w = 0; w < width_; ++w) left[w] = prefix(out.last_left, w);
+        for (Size w = 0; w < width_; ++w)
+            left[w] = prefix(out.last_left, w) + (out.missing == 0 ? missing[w] : 0);
         out.last_left = code_[out.last_left];
         return out;
     }
@@ -206,7 +238,7 @@ class BinSearch {
     }
 
     Size width_, n_ = 0;
-    std::vector<Stat> sum_, prefix_;
+    std::vector<Stat> sum_, prefix_, with_missing_;
     std::array<std::uint8_t, 256 + 1> code_;
 };
 
@@ -271,14 +303,13 @@ class TileLanes {
     }
 
     /// Left sums of each threshold by class.  sums (thresholds / kRegister, n_classes, kRegister); counts
-    /// (n_classes,), memory for it; weights (n_rows,): up to max_weight < 256
+    /// (n_classes,): all zero before and after; weights (n_rows,): up to max_weight < 256
     static void left_sums_by_class(Stat* sums, std::span<Bytes> counts,
                                    std::span<const TileThreshold> thresholds, const Tile& tile,
                                    std::span<const Row> rows, const Bytes& last_left, const RowStats& of,
                                    Stat max_weight) {
         const Size chunk = 255 / static_cast<Size>(max_weight), width = counts.size();
         for (Size begin = 0; begin < rows.size(); begin += chunk) {
-            std::fill(counts.begin(), counts.end(), Bytes{});
             for (Size i = begin; i < std::min(rows.size(), begin + chunk); ++i) {
                 const auto goes_left = std::bit_cast<Bytes>(load(tile, rows[i]) <= last_left);
                 counts[of.class_code[rows[i]]] += goes_left & static_cast<std::uint8_t>(of.stats[rows[i]]);
@@ -289,16 +320,57 @@ class TileLanes {
                     Stat& to = sums[(i / kRegister * width + k) * kRegister + i % kRegister];
                     to = (begin == 0 ? 0 : to) + own[thresholds[i].column];
                 }
+                counts[k] = Bytes{};
             }
         }
     }
 
+    /// Of each feature's threshold: Σ (left weight of the class)², Σ (left weight of the class · its weight
+    /// in the node), and the left weight.  (kWideTileFeatures,)
+    struct Squares {
+        alignas(64) std::array<std::int32_t, kWideTileFeatures> left, products, weight;
+    };
+
+    /// Sums over the rows whose codes are at most last_left or equal `also`, row by row, so that the number
+    /// of classes does not count. The first N features only; the weight of all rows must be below 256. total
+    /// (n_classes,); counts (n_classes,): all zero before and after
+    template <Size N>
+    static void left_squares(Squares& out, std::span<Bytes> counts, const Tile& tile,
+                             std::span<const Row> rows, const Bytes& last_left, const Bytes& also,
+                             const RowStats& of, const Stat* total) {
+        using Some = VectorOf<std::uint8_t, N>::type;
+        using Signs = VectorOf<std::int8_t, N>::type;
+        using Words = VectorOf<std::int32_t, N>::type;
+        const Some last = read<Some>(&last_left), equal = read<Some>(&also);
+        Words left{}, products{}, weight{};
+        for (const Row row : rows) {
+            const Some code = read<Some>(tile.codes.data() + row * tile.n);
+            const auto goes_left = (code <= last) | (code == equal);
+            const Words mask = __builtin_convertvector(std::bit_cast<Signs>(goes_left), Words);
+            const auto own = static_cast<std::int32_t>(of.stats[row]);
+            const Size k = of.class_code[row];
+            const Some before = read<Some>(&counts[k]);
+            const Some after = before + (std::bit_cast<Some>(goes_left) & static_cast<std::uint8_t>(own));
+            std::memcpy(&counts[k], &after, sizeof after);
+            left += mask & (2 * own * __builtin_convertvector(before, Words) + own * own);
+            products += mask & (own * static_cast<std::int32_t>(total[k]));
+            weight += mask & own;
+        }
+        for (const Row row : rows) counts[of.class_code[row]] = Bytes{};
+        std::memcpy(out.left.data(), &left, sizeof left);
+        std::memcpy(out.products.data(), &products, sizeof products);
+        std::memcpy(out.weight.data(), &weight, sizeof weight);
+    }
+
   private:
-    static Bytes load(const Tile& tile, Row row) {
-        Bytes out;
-        std::memcpy(&out, tile.codes.data() + row * tile.n, sizeof out);
+    template <class V>
+    static V read(const void* from) {
+        V out;
+        std::memcpy(&out, from, sizeof out);
         return out;
     }
+
+    static Bytes load(const Tile& tile, Row row) { return read<Bytes>(tile.codes.data() + row * tile.n); }
 };
 
 }  // namespace spinney

@@ -1,5 +1,5 @@
-// Search of one numeric feature in a node of few rows without missing values: the rows are put in the order
-// of their codes, and the sums of the left side follow row by row.
+// Search of one numeric feature in a node of few rows: the rows are put in the order of their codes, and the
+// sums of the left side follow row by row.
 #pragma once
 
 #include <algorithm>
@@ -16,37 +16,42 @@
 namespace spinney {
 
 /// For the layouts dense and by_class. With the Gini impurity, the sums over classes are not scored class by
-/// class: the sums of their squares change by one term per row.
+/// class: the sums of their squares change by one term per row. Very few rows with numbers are not sorted,
+/// but each is compared with every other. Missing values are tried on both sides.
 template <Layout L>
 class SortedNodeSearch {
     static_assert(L != Layout::packed);
 
-    static constexpr Size kRanked = 128;  // rows up to which every code is compared with every other
+    static constexpr Size kRanked = 128;   // rows up to which they are sorted by comparing all codes
+    static constexpr Size kCompared = 16;  // rows up to which numbers are not sorted
 
   public:
     static constexpr Size max_rows = L == Layout::dense ? kRanked : 4096;
 
-    /// squares: the criterion is the Gini impurity, and no feature has a monotonic constraint.
-    SortedNodeSearch(const Statistics& s, bool squares)
+    /// of_sums: SplitScorer has of_values or of_squares, and no feature has a monotonic constraint.
+    SortedNodeSearch(const Statistics& s, bool of_sums)
         : width_(static_cast<Size>(s.width)),
-          squares_(L == Layout::by_class && squares && s.weight_unit == 1.0 && s.row_width == 1),
+          compared_(L == Layout::dense && of_sums && s.width == 2),
+          squares_(L == Layout::by_class && of_sums && s.weight_unit == 1.0 && s.row_width == 1),
           prefix_(squares_ ? 0 : (kRanked + kRegister) * width_),
           counts_(L == Layout::by_class ? width_ : 0),
-          left_squares_(squares_ ? max_rows + kRegister : 0),
-          right_squares_(left_squares_.size()),
-          left_weight_(left_squares_.size()) {}
+          missing_(width_),
+          with_missing_(squares_ ? 0 : kRegister * width_) {}
 
     /// Whether rows with such statistics are supported.
     static bool supports(const Statistics& s) { return L == Layout::dense ? s.width <= 4 : s.row_width == 1; }
     /// Whether a node of this size and total weight is supported.
     bool supports(Size n, Stat weight_steps) const {
         if (!squares_) return n <= kRanked;
-        return n <= max_rows && weight_steps < Stat{1} << 26;  // sums of squares are exact as real numbers
+        return n <= max_rows && weight_steps < kExactSquares;
     }
 
     /// Load the statistics of the rows.
     void load(std::span<const Row> rows, const RowStats& all, const Statistics&) {
         n_ = rows.size();
+        if (squares_ && left_squares_.size() < n_ + kRegister)
+            for (auto* sums : {&left_squares_, &right_squares_, &left_weight_, &products_})
+                sums->resize(n_ + kRegister);
         for (Size i = 0; i < n_; ++i) {
             const Row row = rows[i];
             if constexpr (L == Layout::by_class) {
@@ -58,9 +63,9 @@ class SortedNodeSearch {
         }
     }
 
-    /// Load the codes of the rows. Returns false if a value is missing.
+    /// Load the codes of the rows.
     template <class Codes>
-    bool read(std::span<const Row> rows, const Codes& codes, Code missing) {
+    void read(std::span<const Row> rows, const Codes& codes, Code missing) {
         for (Size i = 0; i < n_; ++i) code_[i] = codes.at(rows[i]);
         const Size end = (n_ + kBytes - 1) / kBytes * kBytes;
         std::fill(code_.data() + n_, code_.data() + end, code_[0]);
@@ -73,20 +78,24 @@ class SortedNodeSearch {
         }
         constant_ = nonzero_lanes(std::bit_cast<StatRegister>(other)) == 0;
         n_bins_ = missing;
-        return nonzero_lanes(std::bit_cast<StatRegister>(absent)) == 0;
+        any_missing_ = nonzero_lanes(std::bit_cast<StatRegister>(absent)) != 0;
     }
 
-    /// Best split on the loaded codes. `left_of` computes its left sum.
+    /// Best split on the loaded codes.
     template <class Scorer>
     BinSplit search(Scorer& scorer) {
         BinSplit out;
         out.constant = constant_;
         if (constant_) return out;
+        if constexpr (Scorer::of_values)
+            if (n_ <= kCompared && compared_) return search_compared(scorer, out);
         if (n_ <= kRanked)
             order_by_rank();
         else
             order_by_counts();
         sorted_[n_] = kEnd;
+        n_known_ = n_;
+        while (any_missing_ && sorted_[n_known_ - 1] >> 16 == n_bins_) --n_known_;
         if constexpr (Scorer::of_squares)
             if (squares_) return search_squares(scorer, out);
         if constexpr (L == Layout::dense)
@@ -96,23 +105,17 @@ class SortedNodeSearch {
         for (Size i = n_thresholds_; i % kRegister != 0; ++i)
             for (Size w = 0; w < width_; ++w)
                 prefix(i)[w * kRegister] = prefix(n_thresholds_ - 1)[w * kRegister];
-        BestLanes best;
+        if (any_missing_) sum_missing();
+        BestLanes best, best_left;
         StatRegister index = lane_numbers();
-        for (Size begin = 0; begin + 1 < n_thresholds_; begin += kRegister, index += Stat{kRegister}) {
-            const Register value = scorer.score_lanes(prefix_.data() + begin * width_);
-            best.keep(value > best.value, value, index);
+        for (Size begin = 0; begin < n_scored(); begin += kRegister, index += Stat{kRegister}) {
+            const Stat* sums = prefix_.data() + begin * width_;
+            best.keep_first(scorer.score_lanes(sums), index);
+            if (!any_missing_) continue;
+            add_to_lanes(with_missing_.data(), sums, missing_.data(), width_);
+            best_left.keep_first(scorer.score_lanes(with_missing_.data()), index);
         }
-        return finish(out, best);
-    }
-
-    /// Left sum of a split that `search` just returned.  sum (width,)
-    void left_of(Stat* sum, Code last_left) const {
-        if (!squares_) {
-            for (Size w = 0; w < width_; ++w) sum[w] = prefix_[place(best_) + w * kRegister];
-            return;
-        }
-        std::fill_n(sum, width_, 0);
-        for (Size i = 0; i < n_; ++i) sum[class_code_[i]] += code_[i] <= last_left ? stats_[i] : 0;
+        return finish(out, best, best_left);
     }
 
   private:
@@ -145,7 +148,7 @@ class SortedNodeSearch {
         std::array<std::uint16_t, 256> place{};
         for (Size i = 0; i < n_; ++i) ++place[code_[i]];
         std::uint16_t before = 0;
-        for (Size code = 0; code < n_bins_; ++code) {
+        for (Size code = 0; code <= n_bins_; ++code) {
             const std::uint16_t own = place[code];
             place[code] = before;
             before = static_cast<std::uint16_t>(before + own);
@@ -156,12 +159,58 @@ class SortedNodeSearch {
     Size place(Size i) const { return i / kRegister * kRegister * width_ + i % kRegister; }
     Stat* prefix(Size i) { return prefix_.data() + place(i); }
 
-    /// Call add(row, threshold) for the rows in the order of their codes; a threshold that another row of the
-    /// same code follows is written again.
+    /// Thresholds to score: nothing is right of the last one but missing values.
+    Size n_scored() const { return n_thresholds_ - (any_missing_ ? 0 : 1); }
+
+    /// missing_ = sum of the rows with missing values.
+    void sum_missing() {
+        std::fill(missing_.begin(), missing_.end(), 0);
+        for (Size p = n_known_; p < n_; ++p) {
+            const Size i = sorted_[p] & 0xFFFF;
+            if constexpr (L == Layout::by_class)
+                missing_[class_code_[i]] += stats_[i];
+            else
+                for (Size w = 0; w < width_; ++w) missing_[w] += stats_[i * width_ + w];
+        }
+    }
+
+    /// Each row is a lane whose threshold is its own code.
+    template <class Scorer>
+    BinSplit search_compared(Scorer& scorer, BinSplit out) {
+        Stat missing_weight = 0, missing_value = 0;
+        if (any_missing_)
+            for (Size i = 0; i < n_; ++i)
+                if (code_[i] == n_bins_) {
+                    missing_weight += stats_[2 * i];
+                    missing_value += stats_[2 * i + 1];
+                }
+        BestLanes best, best_left;
+        for (Size begin = 0; begin < n_; begin += kRegister) {
+            const StatRegister own = widened(code_.data() + begin);
+            StatRegister weight{}, value{};
+            for (Size j = 0; j < n_; ++j) {
+                const StatRegister left = own >= static_cast<Stat>(code_[j]);
+                weight += left & stats_[2 * j];
+                value += left & stats_[2 * j + 1];
+            }
+            best.keep_smallest(scorer.score_values(weight, value), own);
+            if (any_missing_)
+                best_left.keep_smallest(scorer.score_values(weight + missing_weight, value + missing_value),
+                                        own);
+        }
+        if (any_missing_)
+            out.set(best, best_left);
+        else
+            out.set(best.first());
+        return out;
+    }
+
+    /// Call add(row, threshold) for the rows in the order of their codes, but for missing values; a threshold
+    /// that another row of the same code follows is written again.
     template <class Add>
     [[gnu::always_inline]] void for_each_sorted(Add&& add) {
         Size n = 0;
-        for (Size p = 0; p < n_; ++p) {
+        for (Size p = 0; p < n_known_; ++p) {
             const std::uint32_t own = sorted_[p], code = own >> 16;
             add(static_cast<Size>(own & 0xFFFF), n);
             threshold_[n] = static_cast<std::uint8_t>(code);
@@ -218,35 +267,70 @@ class SortedNodeSearch {
             left_weight_[threshold] = weight;
         });
         for (Size i = 0; i < n_; ++i) counts_[class_code_[i]] = 0;
-        BestLanes best;
+        const MissingSquares missing = any_missing_ ? add_products(total) : MissingSquares{};
+        const Stat all = weight + missing.weight;
+        for (Size i = n_thresholds_; i % kRegister != 0; ++i) left_weight_[i] = all;  // nothing is right
+        BestLanes best, best_left;
         StatRegister index = lane_numbers();
-        for (Size i = n_thresholds_; i % kRegister != 0; ++i) left_weight_[i] = weight;  // nothing is right
-        for (Size begin = 0; begin + 1 < n_thresholds_; begin += kRegister, index += Stat{kRegister}) {
-            const Register value = scorer.score_squares(widened(left_squares_.data() + begin),
-                                                        widened(right_squares_.data() + begin),
-                                                        widened(left_weight_.data() + begin), weight);
-            best.keep(value > best.value, value, index);
+        for (Size begin = 0; begin < n_scored(); begin += kRegister, index += Stat{kRegister}) {
+            const StatRegister l = widened(left_squares_.data() + begin),
+                               r = widened(right_squares_.data() + begin),
+                               w = widened(left_weight_.data() + begin);
+            best.keep_first(scorer.score_squares(l, r, w, all), index);
+            if (!any_missing_) continue;
+            const StatRegister twice = 2 * widened(products_.data() + begin);
+            best_left.keep_first(scorer.score_squares(l + twice + missing.squares,
+                                                      r + twice + (missing.squares - 2 * missing.with_total),
+                                                      w + missing.weight, all),
+                                 index);
         }
-        return finish(out, best);
+        return finish(out, best, best_left);
     }
 
-    BinSplit finish(BinSplit out, const BestLanes& best) {
-        out.set(best.first());
-        best_ = out.last_left;
-        if (out.found()) out.last_left = threshold_[best_];
+    /// Of the class weights m of the rows with missing values: Σ m, Σ m² and Σ m·(weight in the node).
+    struct MissingSquares {
+        Stat weight = 0, squares = 0, with_total = 0;
+    };
+
+    /// Sums of squares with missing values on the left follow from Σ m·(left weight) of every threshold.
+    MissingSquares add_products(const Stat* total) {
+        sum_missing();
+        MissingSquares out;
+        for (Size p = n_known_; p < n_; ++p) {
+            const Size i = sorted_[p] & 0xFFFF, k = class_code_[i];
+            out.weight += stats_[i];
+            out.squares += stats_[i] * missing_[k];
+            out.with_total += stats_[i] * total[k];
+        }
+        Stat product = 0;
+        for_each_sorted([&](Size i, Size threshold) {
+            product += stats_[i] * missing_[class_code_[i]];
+            products_[threshold] = product;
+        });
         return out;
     }
 
-    Size n_ = 0, n_bins_ = 0, n_thresholds_ = 0, best_ = 0, width_;
-    bool constant_ = true, squares_;
+    BinSplit finish(BinSplit out, const BestLanes& best, const BestLanes& best_left) {
+        if (any_missing_)
+            out.set(best, best_left);
+        else
+            out.set(best.first());
+        if (out.found()) out.last_left = threshold_[out.last_left];
+        return out;
+    }
+
+    Size n_ = 0, n_known_ = 0, n_bins_ = 0, n_thresholds_ = 0, width_;
+    bool constant_ = true, any_missing_ = false, compared_, squares_;
     std::array<std::uint8_t, max_rows + kBytes> code_;
     std::array<std::uint32_t, max_rows + 1> sorted_;
     std::array<std::uint8_t, max_rows + 1> threshold_;
     std::array<std::uint16_t, L == Layout::by_class ? max_rows : 1> class_code_;
     std::array<Stat, L == Layout::by_class ? max_rows : 4 * max_rows> stats_;
-    std::vector<Stat> prefix_;  // (thresholds / kRegister, width, kRegister)
-    std::vector<Stat> counts_;  // (n_classes,), all zero between searches
-    std::vector<Stat> left_squares_, right_squares_, left_weight_;
+    std::vector<Stat> prefix_;   // (thresholds / kRegister, width, kRegister)
+    std::vector<Stat> counts_;   // (n_classes,), all zero between searches
+    std::vector<Stat> missing_;  // (width,) sum of the rows with missing values
+    std::vector<Stat> with_missing_;
+    std::vector<Stat> left_squares_, right_squares_, left_weight_, products_;
 };
 
 }  // namespace spinney

@@ -12,6 +12,15 @@ using namespace spinney;
 
 namespace {
 
+/// Codes below n_bins, and n_bins for missing values, of which a quarter of the features has many.
+std::vector<std::uint8_t> draw_codes(std::mt19937_64& g, Size n, Size n_bins) {
+    const Size one_in = g() % 4 == 0 ? 3 : g() % 2 == 0 ? 20 : 100'000;
+    std::vector<std::uint8_t> out;
+    for (Size i = 0; i < n; ++i)
+        out.push_back(static_cast<std::uint8_t>(g() % one_in == 0 ? n_bins : g() % n_bins));
+    return out;
+}
+
 /// The codes of one feature and two classes with integer weights.
 struct Sample {
     std::vector<std::uint8_t> codes;
@@ -22,9 +31,8 @@ struct Sample {
     std::vector<Row> rows;
     Stat total = 0;
 
-    Sample(std::mt19937_64& g, Size n, Size n_bins, int max_weight) {
+    Sample(std::mt19937_64& g, Size n, Size n_bins, int max_weight) : codes(draw_codes(g, n, n_bins)) {
         for (Size i = 0; i < n; ++i) {
-            codes.push_back(static_cast<std::uint8_t>(g() % n_bins));
             classes.push_back(static_cast<std::int32_t>(g() % 2));
             weights.push_back(static_cast<double>(1 + g() % static_cast<Size>(max_weight)));
             rows.push_back(static_cast<Row>(i));
@@ -41,7 +49,7 @@ struct Sample {
     std::uint8_t at(Row row) const { return codes[row]; }
 
     std::vector<Stat> histogram(Size n_bins) const {
-        std::vector<Stat> out(n_bins, 0);
+        std::vector<Stat> out(n_bins + 1, 0);  // the last one of missing values
         for (Size i = 0; i < codes.size(); ++i) out[codes[i]] += s.stats[i];
         return out;
     }
@@ -49,46 +57,50 @@ struct Sample {
 
 using PackedScorer = SplitScorer<Layout::packed, OfClasses<Gini, Layout::packed>>;
 
-/// The first of the best splits among the used bins, one at a time.
+/// Make a split the best one if it is better than those before.
+bool offer(BinSplit& best, double quality, Size code, std::int32_t missing) {
+    if (!(quality > best.quality)) return false;
+    best.set({quality, code});
+    best.missing = missing;
+    return true;
+}
+
+/// The first of the best splits among the used bins, one at a time, with missing values on either side.
 BinSplit naive_split(PackedScorer& scorer, const std::vector<Stat>& bins, Stat& left) {
     BinSplit out;
+    const Stat missing = bins.back();
     Stat sum = 0;
-    int n_used = 0;
-    for (Size b = 0; b < bins.size(); ++b) {
+    int n_used = missing != 0;
+    for (Size b = 0; b + 1 < bins.size(); ++b) {
         if (bins[b] == 0) continue;
         ++n_used;
         sum += bins[b];
-        const double quality = scorer(&sum);
-        if (!(quality > out.quality)) continue;
-        out.quality = quality;
-        out.last_left = static_cast<Code>(b);
-        left = sum;
+        if (offer(out, scorer(&sum), b, missing ? 1 : -1)) left = sum;
+        const Stat with_missing = sum + missing;
+        if (missing && offer(out, scorer(&with_missing), b, 0)) left = with_missing;
     }
     out.constant = n_used < 2;
     return out;
 }
 
-void check_split(const BinSplit& found, Stat left, const BinSplit& expected, Stat expected_left) {
+void check_split(const BinSplit& found, const BinSplit& expected) {
     CHECK_EQUAL(found.constant, expected.constant);
     CHECK_EQUAL(found.found(), expected.found());
     if (!expected.found()) return;
     CHECK_EQUAL(found.quality, expected.quality);
     CHECK_EQUAL(found.last_left, expected.last_left);
-    CHECK_EQUAL(left, expected_left);
+    CHECK_EQUAL(found.missing, expected.missing);
 }
 
-bool check_small(const Sample& sample, PackedScorer& scorer, const BinSplit& expected, Stat expected_left) {
+bool check_small(const Sample& sample, Size n_bins, PackedScorer& scorer, const BinSplit& expected) {
     using Small = SmallNodeSearch;
     if (!Small::supports(sample.s) ||
         !Small::supports(sample.rows.size(), sample.s.weight_steps(&sample.total)))
         return false;
     Small small;
     small.load(sample.rows, {sample.s.stats.data(), nullptr}, sample.s);
-    CHECK(small.read(sample.rows, sample, 255));
-    const BinSplit found = small.search(scorer);
-    Stat left = 0;
-    if (found.found()) small.left_of(&left, found.last_left);
-    check_split(found, left, expected, expected_left);
+    small.read(sample.rows, sample, static_cast<Code>(n_bins));
+    check_split(small.search(scorer), expected);
     return true;
 }
 
@@ -106,21 +118,13 @@ TEST(every_search_finds_the_first_of_the_best_splits) {
         const std::vector<Stat> bins = sample.histogram(n_bins);
         Stat expected_left = 0, left = 0;
         const BinSplit expected = naive_split(scorer, bins, expected_left);
-        const BinSplit found = BinSearch(1).search(scorer, bins.data(), n_bins, nullptr, &left);
-        check_split(found, left, expected, expected_left);
-        small += check_small(sample, scorer, expected, expected_left);
+        const BinSplit found = BinSearch(1).search(scorer, bins.data(), n_bins, nullptr,
+                                                   bins.back() != 0 ? &bins.back() : nullptr, &left);
+        check_split(found, expected);
+        if (found.found()) CHECK_EQUAL(left, expected_left);
+        small += check_small(sample, n_bins, scorer, expected);
     }
     CHECK(small > 1000);
-}
-
-TEST(a_missing_value_is_detected) {
-    std::mt19937_64 g(2);
-    Sample sample(g, 40, 200, 1);
-    SmallNodeSearch small;
-    small.load(sample.rows, {sample.s.stats.data(), nullptr}, sample.s);
-    CHECK(small.read(sample.rows, sample, 200));
-    sample.codes[37] = 200;
-    CHECK(!small.read(sample.rows, sample, 200));
 }
 
 namespace {
@@ -135,10 +139,10 @@ struct AnySample {
     std::vector<Row> rows;
     std::vector<Stat> total;
 
-    AnySample(std::mt19937_64& g, Size n, Size n_bins, int n_classes, double weight_unit) {
+    AnySample(std::mt19937_64& g, Size n, Size n_bins, int n_classes, double weight_unit)
+        : codes(draw_codes(g, n, n_bins)) {
         std::normal_distribution<double> z;
         for (Size i = 0; i < n; ++i) {
-            codes.push_back(static_cast<std::uint8_t>(g() % n_bins));
             classes.push_back(n_classes ? static_cast<std::int32_t>(g() % static_cast<Size>(n_classes)) : 0);
             values.push_back(z(g));
             weights.push_back(weight_unit * static_cast<double>(1 + g() % 3));
@@ -155,15 +159,18 @@ struct AnySample {
         }
         target.weights = weights.data();
         s = make_statistics(target, false, false, true);
-        total = sum_up_to(255);
+        total = left_sum(255, 255);
     }
     std::uint8_t at(Row row) const { return codes[row]; }
     RowStats stats() const { return {s.stats.data(), s.class_code.data()}; }
 
-    std::vector<Stat> sum_up_to(Code last) const {
+    bool has(Code code) const { return std::find(codes.begin(), codes.end(), code) != codes.end(); }
+
+    /// Sum of the rows of codes up to `last`, and of the code `also`.
+    std::vector<Stat> left_sum(Code last, Code also) const {
         std::vector<Stat> out(static_cast<Size>(s.width), 0);
         for (const Row r : rows)
-            if (codes[r] <= last) {
+            if (codes[r] <= last || codes[r] == also) {
                 if (s.layout == Layout::by_class)
                     stats().add<Layout::by_class>(out.data(), r, s.row_width);
                 else
@@ -184,25 +191,25 @@ int check_sorted(std::mt19937_64& g, int n_classes, double weight_unit) {
         limits.min_weight = round % 7 == 0 ? 4 : 1;
         using Scorer = SplitScorer<L, Criterion>;
         Scorer scorer(sample.s, sample.total.data(), limits);
-        SortedNodeSearch<L> search(sample.s, Scorer::of_squares);
+        SortedNodeSearch<L> search(sample.s, Scorer::of_values || Scorer::of_squares);
         if (!search.supports(n, sample.s.weight_steps(sample.total.data()))) continue;
         ++n_checked;
         search.load(sample.rows, sample.stats(), sample.s);
-        CHECK(search.read(sample.rows, sample, 255));
+        const Code missing = static_cast<Code>(n_bins);
+        search.read(sample.rows, sample, missing);
         const BinSplit found = search.search(scorer);
         BinSplit expected;
-        for (Code code = 0; code + 1 < n_bins; ++code) {
-            const bool used = std::find(sample.codes.begin(), sample.codes.end(), code) != sample.codes.end();
-            const double quality = scorer(sample.sum_up_to(code).data());
-            if (used && quality > expected.quality) expected.set({quality, code});
+        for (Code code = 0; code < n_bins; ++code) {
+            if (!sample.has(code)) continue;
+            const bool any_missing = sample.has(missing);
+            offer(expected, scorer(sample.left_sum(code, code).data()), code, any_missing ? 1 : -1);
+            if (any_missing) offer(expected, scorer(sample.left_sum(code, missing).data()), code, 0);
         }
         CHECK_EQUAL(found.found(), expected.found());
         if (!found.found()) continue;
         CHECK_EQUAL(found.quality, expected.quality);
         CHECK_EQUAL(found.last_left, expected.last_left);
-        std::vector<Stat> left(static_cast<Size>(sample.s.width));
-        search.left_of(left.data(), found.last_left);
-        CHECK(left == sample.sum_up_to(found.last_left));
+        CHECK_EQUAL(found.missing, expected.missing);
     }
     return n_checked;
 }
@@ -282,6 +289,62 @@ TEST(random_thresholds_of_a_tile_have_the_sums_of_every_class) {
                 CHECK_EQUAL(sums[(f / kRegister * n_classes + k) * kRegister + f % kRegister],
                             expected[k * n_features + f]);
     }
+}
+
+namespace {
+
+template <Size N>
+void check_squares(std::mt19937_64& g, Size n, int max_weight) {
+    const Size n_classes = 40, n_features = N - 3;
+    std::vector<Stat> weights(n), total(n_classes, 0);
+    std::vector<std::uint16_t> classes(n);
+    std::vector<Row> rows(n);
+    for (Size r = 0; r < n; ++r) {
+        rows[r] = static_cast<Row>(r);
+        weights[r] = static_cast<Stat>(1 + g() % static_cast<Size>(max_weight));
+        classes[r] = static_cast<std::uint16_t>(g() % 2 == 0 ? 0 : g() % n_classes);
+        total[classes[r]] += weights[r];
+    }
+    Tile tile{0, n_features, RowVector<std::uint8_t>(n * n_features + kWideTileFeatures)};
+    for (auto& code : tile.codes) code = static_cast<std::uint8_t>(g() % 20);
+    TileLanes::Bytes last_left{}, also{};
+    for (Size f = 0; f < n_features; ++f) {
+        last_left[f] = static_cast<std::uint8_t>(g() % 20);
+        also[f] = static_cast<std::uint8_t>(g() % 20);
+    }
+    std::vector<TileLanes::Bytes> counts(n_classes, TileLanes::Bytes{});
+    TileLanes::Squares found;
+    TileLanes::left_squares<N>(found, counts, tile, rows, last_left, also, {weights.data(), classes.data()},
+                               total.data());
+    for (Size f = 0; f < n_features; ++f) {
+        std::vector<Stat> left(n_classes, 0);
+        for (Size r = 0; r < n; ++r) {
+            const std::uint8_t code = tile.codes[r * n_features + f];
+            if (code <= last_left[f] || code == also[f]) left[classes[r]] += weights[r];
+        }
+        Stat squares = 0, products = 0, weight = 0;
+        for (Size k = 0; k < n_classes; ++k) {
+            squares += left[k] * left[k];
+            products += left[k] * total[k];
+            weight += left[k];
+        }
+        CHECK_EQUAL(found.left[f], squares);
+        CHECK_EQUAL(found.products[f], products);
+        CHECK_EQUAL(found.weight[f], weight);
+    }
+    for (const TileLanes::Bytes& own : counts)
+        for (Size f = 0; f < kWideTileFeatures; ++f) CHECK(own[f] == 0);
+}
+
+}  // namespace
+
+TEST(random_thresholds_of_a_tile_have_the_squares_of_their_sums) {
+    std::mt19937_64 g(7);
+    for (const Size n : {Size{2}, Size{30}, Size{51}})
+        for (const int max_weight : {1, 5}) {
+            check_squares<16>(g, n, max_weight);
+            check_squares<kWideTileFeatures>(g, n, max_weight);
+        }
 }
 
 TEST(the_code_of_a_value_is_the_last_that_begins_at_or_below_it) {
