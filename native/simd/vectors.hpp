@@ -151,10 +151,15 @@ StatRegister widened(const T* from) {
         return __builtin_convertvector(__builtin_convertvector(v, Wider), StatRegister);
 }
 
-/// to += from for two neighbouring numbers, in one instruction.
+/// to += from for two neighbouring numbers, in one instruction. Copied, because Clang takes vectors that are
+/// read through a pointer for aligned ones.
 [[gnu::always_inline]] inline void add_two(Stat* to, const Stat* from) {
-    using Two = Stat __attribute__((vector_size(16), aligned(8)));
-    *reinterpret_cast<Two*>(to) += *reinterpret_cast<const Two*>(from);
+    using Two = Stat __attribute__((vector_size(16)));
+    Two sum, added;
+    std::memcpy(&sum, to, sizeof sum);
+    std::memcpy(&added, from, sizeof added);
+    sum += added;
+    std::memcpy(to, &sum, sizeof sum);
 }
 
 /// The upper halves of numbers of at least 0.
