@@ -29,7 +29,7 @@ from spinney.data.weights import check_weights
         (Real(0.0, 1.0, open_ends="()"), [0.5], [0.0, 1.0]),
         (Real(0.0, 1.0, open_ends="(", fraction=True), [1.0, 0.1], [0.0, 1, 2]),
         (Real(0.0), [0.0, 1e300], [-1e-9]),
-        (OneOf(None, "a"), [None, "a"], ["b", 0, False]),
+        (OneOf(None, "a"), [None, "a", np.str_("a")], ["b", 0, False, np.str_("b")]),
         (FLAG, [True, False, np.True_], [0, 1, None]),
         (NONE, [None], [0, False]),
         (Kind("a dict", dict), [{}], [[]]),

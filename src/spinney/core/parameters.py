@@ -100,6 +100,8 @@ class Real:
 class OneOf:
     """The listed values; True is not 1.
 
+    NumPy's scalars are as valid as the values that they hold.
+
     >>> OneOf(None, "sqrt").allows("sqrt"), str(OneOf(None, "sqrt"))
     (True, "None or 'sqrt'")
     """
@@ -109,8 +111,8 @@ class OneOf:
 
     def allows(self, value: Any) -> bool:
         """Return whether the value is valid."""
-        if isinstance(value, np.bool_):
-            value = bool(value)
+        if isinstance(value, np.generic):
+            value = value.item()
         return any(type(option) is type(value) and option == value for option in self.options)
 
     def __str__(self) -> str:
@@ -185,6 +187,15 @@ def check_parameters(owner: str, given: Mapping[str, Any], rules: Mapping[str, t
         if len(_valid) >= _MAX_VALID:
             _valid.clear()
         _valid[key] = rules
+
+
+def plain_values(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters with NumPy's scalars, as searches draw them, as values of Python's own types.
+
+    >>> plain_values({"max_depth": np.int64(3), "loss": "auto"})
+    {'max_depth': 3, 'loss': 'auto'}
+    """
+    return {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
 
 
 def thread_count(n_jobs: int | None) -> int:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from spinney.base import TableEstimator
 from spinney.core.errors import InputError
-from spinney.core.parameters import check_parameters, draw_seed, thread_count
+from spinney.core.parameters import check_parameters, draw_seed, plain_values, thread_count
 from spinney.data.schema import Table, read_table
 from spinney.data.target import by_output, class_attributes
 from spinney.data.training_set import Task
@@ -206,7 +206,7 @@ class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
             training.loss.core_name in ROBUST_LOSSES,
             training.loss.core_name == "squared",
         )
-        chosen = choose(self._booster_params(), facts)
+        chosen = choose(plain_values(self._booster_params()), facts)
         if warm:
             earlier = vars(self).get("chosen_", {})
             chosen = {
@@ -227,7 +227,7 @@ class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
 
     def _settings(self, chosen: Mapping[str, Value], continues: bool) -> dict[str, Any]:
         """Return all parameters, with the chosen ones; raise if they do not allow to continue the model."""
-        settings: dict[str, Any] = self._booster_params() | dict(chosen)
+        settings: dict[str, Any] = plain_values(self._booster_params()) | dict(chosen)
         check_parameters(type(self).__name__, settings, self._parameter_rules)  # a file may have other values
         check_growth(settings)
         if not continues:

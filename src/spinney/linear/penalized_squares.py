@@ -114,7 +114,7 @@ class GramProblem:
         bounds = np.full(len(alphas), tolerance * np.sqrt(max(self.y_squares, np.finfo(np.float64).tiny)))
         first = np.ascontiguousarray(start * size[:, None])
         found, sweeps = core.coordinate_descent(
-            gram, linear, l1, l2, first, bounds, settings.max_iter, settings.positive
+            gram, linear, l1, l2, first, bounds, settings.max_iter, bool(settings.positive)
         )
         return found / size[:, None], sweeps
 

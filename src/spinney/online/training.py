@@ -162,7 +162,7 @@ def train(
         rule.epsilon,
         rule.l1,
         rule.l2,
-        rule.fit_intercept,
+        bool(rule.fit_intercept),
         rule.average_from,
         np.ascontiguousarray(start[0], dtype=np.float64),
         float(start[1]),

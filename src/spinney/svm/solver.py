@@ -130,7 +130,7 @@ def solve(
         kink,
         options.tol,
         options.cache_size,
-        options.shrinking,
+        bool(options.shrinking),
         max_iter,
         _RECORD_EVERY if options.ledger else 0,
         options.n_threads,

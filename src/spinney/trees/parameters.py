@@ -22,6 +22,7 @@ from spinney.core.parameters import (
     Real,
     Rule,
     features_to_try,
+    plain_values,
     rows_or_share,
 )
 from spinney.data.schema import Schema
@@ -202,7 +203,7 @@ min_impurity_decrease, monotonic_cst, feature_costs, cost_rule, cost_omega, ledg
             The record.
         """
         known = {name: params[name] for name in _FIELD_NAMES if name in params}
-        return cls(**known | fixed)
+        return cls(**plain_values(known) | fixed)
 
     def plan(self, training: TrainingSet) -> GrowPlan:
         """Return the plan to grow a tree on a training set.
