@@ -136,12 +136,12 @@ class SplitScorer final : public ScorerBase {
     double node_quality() {
         if constexpr (of_squares) {
             Stat weight = 0, squares = 0;
-            for (int k = 0; k < s_.n_channels; ++k) {
-                weight += total_[k * s_.row_width];
-                squares += total_[k * s_.row_width] * total_[k * s_.row_width];
-            }
-            if (s_.weight_unit == 1.0 && weight > 0 && weight < kExactSquares)
+            for (int k = 0; k < s_.n_channels; ++k) weight += total_[k * s_.row_width];
+            if (s_.weight_unit == 1.0 && weight > 0 && weight < kExactSquares) {
+                for (int k = 0; k < s_.n_channels; ++k)
+                    squares += total_[k * s_.row_width] * total_[k * s_.row_width];
                 return to_real(squares) / to_real(weight);
+            }
         }
         return quality(total_);
     }
