@@ -14,7 +14,7 @@ namespace spinney {
 
 /// Arrays of this many bytes or more are in files; the greatest Size: none is.
 Size spill_threshold();
-/// Set it for all threads; returns the one before.
+/// Set the threshold for all threads; returns the previous one.
 Size set_spill_threshold(Size bytes);
 
 /// While it lives, arrays of this thread are in memory.

@@ -165,7 +165,7 @@ class Algorithm:
         return error >= self.chance - _MIN_EDGE
 
     def decision_scale(self, weights: NDArray[np.float64]) -> float:
-        """Return what ``decision_function`` is divided by centred scores, given the members' weights."""
+        """Return the ratio of ``decision_function`` to the centred scores, given the members' weights."""
         return 1.0
 
     def decisions(self, scores: Scores, weights: NDArray[np.float64]) -> Scores:

@@ -24,12 +24,12 @@ def arrays_in_files(threshold: int) -> Iterator[None]:
     Parameters
     ----------
     threshold : int
-        Bytes from which on an array is in a file.
+        Size in bytes from which on an array is in a file.
 
     Yields
     ------
     None
-        While it is so.
+        Arrays made within the ``with`` block are affected.
 
     Examples
     --------
