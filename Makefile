@@ -129,8 +129,7 @@ $(VENV)/.build: pyproject.toml | $(BIN)/python
 	$(PIP) -r build/build.txt
 	touch $@
 
-$(VENV)/.run: pyproject.toml | $(BIN)/python
-	mkdir -p build
+$(VENV)/.run: $(VENV)/.build
 	$(REQUIREMENTS) package demo > build/run.txt
 	$(PIP) -r build/run.txt
 	touch $@
@@ -157,9 +156,9 @@ $(VENV)/.exports: $(VENV)/.build
 	$(PIP) -r build/exports.txt
 	touch $@
 
-# The dependencies are installed while the core compiles.
-build: $(BIN)/python
-	$(MAKE) -j2 core $(VENV)/.run
+# One after the other: scikit-build-core imports NumPy, which must not be half installed then.
+build: $(VENV)/.run
+	$(MAKE) core
 
 # The core for this processor only; build-all compiles it for every vector level, as wheels need it.
 core: $(VENV)/.build
