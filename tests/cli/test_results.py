@@ -159,3 +159,18 @@ def test_the_table_of_the_data_says_what_is_missing(churn):
     missing = np.mean(columns_of(churn)["spend"] == "")
     line = next(one for one in stream.getvalue().splitlines() if one.strip().startswith("spend"))
     assert f"{missing:.1%}" in line and "120 rows" in stream.getvalue()
+
+
+def test_names_and_kinds_are_not_pushed_aside_by_long_values(tmp_path):
+    from spinney.cli.tables import data_table
+
+    path = tmp_path / "wide.csv"
+    values = [f"a rather long category, number {i % 5}" for i in range(100)]
+    lines = "\n".join(f'"{value}",{i % 2}' for i, value in enumerate(values))
+    path.write_text(f"a_column_with_a_long_name,churn\n{lines}\n")
+    stream = io.StringIO()
+    for part in data_table(read(path), recognised=True, width=60):
+        Console(file=stream, width=60).print(part)
+    line = next(one for one in stream.getvalue().splitlines() if one.startswith("  a_column_with"))
+    assert "categorical" in line and "a rather" in line
+    assert max(map(len, stream.getvalue().splitlines())) <= 60

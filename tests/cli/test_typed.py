@@ -1,10 +1,7 @@
 """The command line as it is typed: through pipes, in a pseudo-terminal, and killed while it writes."""
 
 import gzip
-import os
-import pty
 import re
-import select
 import signal
 import subprocess
 import sys
@@ -13,43 +10,7 @@ import time
 import pytest
 
 import spinney
-
-ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in ("FORCE_COLOR", "NO_COLOR")}
-
-
-def command(*arguments):
-    return [sys.executable, "-m", "spinney", *map(str, arguments)]
-
-
-def typed(*arguments, stdin=None, cwd=None):
-    """Run a command through pipes."""
-    return subprocess.run(
-        command(*arguments), input=stdin, capture_output=True, cwd=cwd, env=ENVIRONMENT, check=False
-    )
-
-
-def in_terminal(*arguments, cwd=None, width=100, stdout_too=True):
-    """Run a command in a pseudo-terminal and return (exit code, what it shows, what a pipe gets)."""
-    ours, theirs = pty.openpty()
-    environment = ENVIRONMENT | {"COLUMNS": str(width), "LINES": "60", "TERM": "xterm-256color"}
-    out = theirs if stdout_too else subprocess.PIPE
-    process = subprocess.Popen(
-        command(*arguments), stdin=theirs, stdout=out, stderr=theirs, cwd=cwd, env=environment
-    )
-    os.close(theirs)
-    shown = b""
-    while True:
-        ready, _, _ = select.select([ours], [], [], 0.2)
-        if not ready and process.poll() is not None:
-            break
-        if ready:
-            try:
-                shown += os.read(ours, 1 << 16)
-            except OSError:  # the other end is closed
-                break
-    piped = b"" if stdout_too else process.stdout.read()
-    os.close(ours)
-    return process.wait(), shown.decode(), piped.decode()
+from cli.terminal import ENVIRONMENT, command, in_terminal, typed
 
 
 @pytest.fixture
@@ -105,6 +66,8 @@ def test_no_line_is_wider_than_the_terminal(churn, tree, width):
         ["compare", churn, "-t", "churn", "-l", "cart", "-l", "linear", "--cv", 2, "--repeats", 1],
         ["fit", churn, "-t", "churn", "-l", "cart"],
         ["inspect", tree],
+        ["tree", tree],
+        ["rules", tree],
     ):
         code, shown, _ = in_terminal(*arguments, cwd=churn.parent, width=width)
         # A progress bar goes back to the start of its line, which splitlines counts as the end of a line.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from typing import Any
 
@@ -103,6 +104,8 @@ def compare(
     records = found.to_records()
     shown: list[Any] = []
     if output.interactive:
+        from rich.text import Text
+
         from spinney.cli.tables import leaderboard
 
         shown = list(leaderboard(found, output.console.width))
@@ -112,7 +115,8 @@ def compare(
         model = found.fit(training.X, training.y, sample_weight=training.weights, n_jobs=n_jobs)
         shown.append(_save(model, training, path, found.best.name, seed, found.best.score))
     elif shown:
-        shown.append(f"[dim]next: spinney fit {data} -t {training.target} -l {_single(found)}[/]")
+        command = shlex.join(["spinney", "fit", data, "-t", training.target, "-l", _single(found)])
+        shown.append(Text(f"next: {command}", "dim"))
     output.result(_document(found) | {"model": path, "report": report_path}, records, *shown)
 
 

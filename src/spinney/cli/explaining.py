@@ -10,9 +10,12 @@ import numpy as np
 
 from spinney.cli.failures import DataError, ModelError, OptionError
 from spinney.cli.options import data_argument, default_path, model_argument, output_options, reading_options
-from spinney.cli.output import Output, plain, write_result_file
+from spinney.cli.output import Output, plain, wrapped, write_result_file
 from spinney.cli.predicting import write_columns
 from spinney.cli.saved_models import SavedModel, load_model, read_labelled, read_rows
+
+_MAX_CLASSES = 4
+"""Of more classes, those of the highest probabilities are shown."""
 
 
 @click.command(short_help="Explain one prediction, or all (SHAP values).")
@@ -101,7 +104,7 @@ def _explain_row(saved: SavedModel, X: Any, found: Any, row: int, output: Output
 
         from spinney.cli.tables import contributions_table, indented
 
-        given = " · ".join(f"{k} {v:.1%}" for k, v in document.get("probabilities", {}).items())
+        given = _probabilities_text(document.get("probabilities", {}))
         what = _what_is_explained(saved, found, prediction)
         shown = [
             Text.assemble(f"row {row}: predicted ", (str(prediction), "bold"), f"  {given}"),
@@ -110,6 +113,21 @@ def _explain_row(saved: SavedModel, X: Any, found: Any, row: int, output: Output
             indented(contributions_table(found.feature_names, explained.data[0], values)),
         ]
     output.result(document, features, *shown)
+
+
+def _probabilities_text(shares: dict[str, float]) -> str:
+    """Return the probabilities as text; of many classes the most probable ones.
+
+    >>> _probabilities_text({"no": 0.25, "yes": 0.75})
+    'no 25.0% · yes 75.0%'
+    """
+    shown = (
+        sorted(shares, key=lambda one: -shares[one])[:_MAX_CLASSES]
+        if len(shares) > _MAX_CLASSES
+        else list(shares)
+    )
+    more = f" · {len(shares) - len(shown)} others" if len(shown) < len(shares) else ""
+    return " · ".join(f"{label} {shares[label]:.1%}" for label in shown) + more
 
 
 def _what_is_explained(saved: SavedModel, found: Any, prediction: Any) -> str:
@@ -202,7 +220,7 @@ def rules(model: str, number: int | None, path: str | None, as_json: bool, quiet
         write_result_file(path, (str(found) + "\n").encode())
         output.result({"output": path, "n_rules": len(found)})
         return
-    output.result({"rules": found.to_records()}, text=str(found))
+    output.result({"rules": found.to_records()}, text=wrapped(str(found)))
 
 
 @click.command(short_help="Draw a tree: text, Graphviz or SVG.")
@@ -242,7 +260,7 @@ def tree(
         output.note(f"written to {path}")
         output.result({"output": path, "format": chosen})
         return
-    output.result({"format": chosen, "tree": text}, text=text)
+    output.result({"format": chosen, "tree": text}, text=wrapped(text) if chosen == "text" else text)
 
 
 # ---- ensembles ----
@@ -276,11 +294,13 @@ def diagnose(
     document = {"n_rows": file.n_rows, "n_members": found.n_members, "error": found.error, by: records}
     shown: list[Any] = []
     if output.interactive:
+        from rich.text import Text
+
         from spinney.cli.tables import indented, make_table
 
         table = make_table(*records[0], numbers=[k for k, v in records[0].items() if not isinstance(v, str)])
         for record in records[:30]:
-            cells = (f"{one:.4f}" if isinstance(one, float) else str(one) for one in record.values())
+            cells = (Text(f"{one:.4f}" if isinstance(one, float) else str(one)) for one in record.values())
             table.add_row(*cells)
         mean = float(np.mean(found.error_by_member))
         shown = [

@@ -89,7 +89,7 @@ def fit(
 
     \b
     spinney fit churn.csv --target churn
-    spinney fit houses.parquet -t price -l random-forest --set n_estimators=500 --cv 10
+    spinney fit houses.parquet -t price -l random-forest --set n_estimators=500
     """
     if sum((holdout is not None, cv is not None, no_score)) > 1:
         raise OptionError("--holdout, --cv and --no-score exclude each other.")

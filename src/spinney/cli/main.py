@@ -13,6 +13,7 @@ import click
 
 from spinney.cli import failures
 from spinney.cli.failures import exit_code_of
+from spinney.core.progress import ProgressBar
 
 _COMMANDS = {
     "fit": "fitting:fit",
@@ -109,6 +110,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # instead of an error, if the terminal lacks a character
     warnings.showwarning = _show_warning
+    ProgressBar.leave = False
     try:
         code = cli.main(given, prog_name="spinney", standalone_mode=False)
         sys.stdout.flush()
@@ -116,6 +118,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         raise
     except BaseException as error:
         code = _report(error, given)
+    finally:
+        ProgressBar.leave = True
     sys.exit(code if isinstance(code, int) else 0)
 
 

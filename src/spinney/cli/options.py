@@ -234,7 +234,7 @@ def _show_data(data: TrainingData, output: Output, recognised: bool) -> None:
     if output.interactive:
         from spinney.cli.tables import data_table
 
-        output.show(*data_table(data, recognised))
+        output.show(*data_table(data, recognised, output.console.width))
     left_out = [one.name for one in data.features if one.kind == "identifier"]
     if left_out:
         names = ", ".join(left_out[:5]) + (f" and {len(left_out) - 5} more" if len(left_out) > 5 else "")

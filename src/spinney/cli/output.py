@@ -6,7 +6,10 @@ import csv
 import io
 import json
 import math
+import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 _MAX_WIDTH = 120
+_MIN_ROOM = 12
+"""Lines of trees that are indented so far that fewer characters are left are broken anywhere."""
 
 
 class Output:
@@ -144,6 +149,31 @@ def write_text(text: str) -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         raise ReaderGoneError("The reader of the output has gone") from None
+
+
+def wrapped(text: str, width: int | None = None) -> str:
+    """Return lines of trees and rules no wider than the terminal; pipes get them as they are.
+
+    >>> print(wrapped("|--- color in {red, blue}", width=18))
+    |--- color in
+    |      {red, blue}
+    """
+    if width is None:
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
+    lines: list[str] = []
+    for line in text.splitlines():
+        lines += [line] if len(line) <= width else _wrapped_line(line, width)
+    return "\n".join(lines)
+
+
+def _wrapped_line(line: str, width: int) -> list[str]:
+    branches = re.match(r"[| -]*", line)
+    margin = branches[0] if branches is not None else ""
+    if len(margin) > width - _MIN_ROOM:
+        return [line[begin : begin + width] for begin in range(0, len(line), width)]
+    rest = margin.replace("-", " ") + "  "
+    text = " ".join(line[len(margin) :].split())
+    return textwrap.wrap(text, width, initial_indent=margin, subsequent_indent=rest)
 
 
 def write_result_file(path: str, data: bytes) -> None:

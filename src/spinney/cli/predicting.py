@@ -135,14 +135,18 @@ def evaluate(model: str, data: str, target: str | None, as_json: bool, quiet: bo
         document["confusion"] = {"classes": classes, "counts": counts}
     shown: list[Any] = []
     if output.interactive:
+        from rich.text import Text
+
         from spinney.cli.tables import confusion_table, indented, scores_table
 
         titles = {metric.name: metric.title for metric in metrics.values()}
         shown = [
-            f"[bold]{type(saved.model).__name__}[/] on {file.n_rows:,} rows of {file.name}:",
+            Text.assemble((type(saved.model).__name__, "bold"), f" on {file.n_rows:,} rows of {file.name}:"),
             indented(scores_table(records, titles)),
         ]
         if classes is not None and len(classes) <= 12:
             shown.append(indented(confusion_table(y, predictions.labels, classes.tolist())))
+    if saved.metadata.get("data") == file.name:
+        output.warn("the model was fitted to this file, so that these scores are too good.")
     rows = [{"metric": r["metric"], "score": r["mean"], "low": r["low"], "high": r["high"]} for r in records]
     output.result(document, rows, *shown)

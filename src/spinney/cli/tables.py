@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _MAX_COLUMNS = 14
 _MAX_CLASSES = 10
+_MAX_NAME = 28
+_MIN_VALUES = 10
 _BAR = 24
 _WIDE = 96
 """Width from which leaderboards have all columns."""
@@ -37,8 +39,8 @@ def make_table(*headings: str, numbers: Sequence[str] = ()) -> Table:
     for heading in headings:
         right = heading in numbers
         table.add_column(
-            heading, "", overflow="fold" if not right else "ellipsis", justify="right" if right else "left",
-            no_wrap=right,
+            Text(heading), "", no_wrap=right,
+            overflow="ellipsis" if right else "fold", justify="right" if right else "left",
         )  # fmt: skip
     return table
 
@@ -53,12 +55,21 @@ def bar(fraction: float, style: str = "cyan", width: int = _BAR) -> Text:
     return Text("━" * (halves // 2) + "╸" * (halves % 2), style, no_wrap=True)
 
 
+def shorten(text: str, length: int) -> str:
+    """Return a text of at most this length, the rest replaced by an ellipsis.
+
+    >>> shorten("installment_commitment", 12)
+    'installment…'
+    """
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
 def indented(part: RenderableType) -> Padding:
     """Return something with a margin."""
     return Padding(part, (0, 0, 1, 2), expand=False)
 
 
-def data_table(data: TrainingData, recognised: bool) -> Iterator[RenderableType]:
+def data_table(data: TrainingData, recognised: bool, width: int = 100) -> Iterator[RenderableType]:
     """Yield what was read: rows, columns and their kinds, and the target."""
     file = data.file
     head = Text.assemble(
@@ -68,12 +79,17 @@ def data_table(data: TrainingData, recognised: bool) -> Iterator[RenderableType]
     )
     yield head
     table = make_table("column", "kind", "missing", "values", numbers=("missing",))
-    table.columns[3].no_wrap, table.columns[3].overflow = True, "ellipsis"
-    for column in data.features[:_MAX_COLUMNS]:
+    shown = data.features[:_MAX_COLUMNS]
+    # Two spaces of margin, two other columns, and three gaps of three spaces.
+    room = width - 2 - len("categorical") - len("missing") - 9
+    longest = min(max(len(column.name) for column in shown), _MAX_NAME, max(room - _MIN_VALUES, 8))
+    room = max(room - longest, _MIN_VALUES)
+    for column in shown:
         share = column.n_missing / file.n_rows
         missing = f"{share:.1%}" if column.n_missing else ""
         style = "dim" if column.kind == "identifier" else ""
-        table.add_row(Text(column.name), column.kind, missing, Text(column.summary()), style=style)
+        name, values = shorten(column.name, longest), shorten(column.summary(), room)
+        table.add_row(Text(name), column.kind, missing, Text(values), style=style)
     if len(data.features) > _MAX_COLUMNS:
         kinds = Counter(column.kind for column in data.features[_MAX_COLUMNS:])
         rest = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
@@ -131,7 +147,7 @@ def leaderboard(found: Comparison, width: int = 100) -> Iterator[RenderableType]
         size = 16 if wide else 8
         family = [Text(entry.family, "dim")] if wide else []
         table.add_row(
-            str(rank), entry.name, *family, show_score(entry.score), half, p_value,
+            str(rank), Text(entry.name), *family, show_score(entry.score), half, p_value,
             show_seconds(entry.fit_seconds), bar(fraction, "green" if close else "bright_black", size),
             style=style,
         )  # fmt: skip
@@ -191,7 +207,7 @@ def contributions_table(
         table.add_row(Text(names[at]), shown, f"{size:+.4f}", bar(abs(size) / largest, color))
     if len(order) > n_shown:
         rest = float(np.sum(np.asarray(contributions)[order[n_shown:]]))
-        table.add_row(f"{len(order) - n_shown} others", "", f"{rest:+.4f}", "", style="dim")
+        table.add_row(count_of(len(order) - n_shown, "other"), "", f"{rest:+.4f}", "", style="dim")
     return table
 
 
@@ -203,5 +219,5 @@ def importance_table(records: Sequence[Mapping[str, Any]], heading: str, n_shown
         size = record["importance"]
         table.add_row(Text(record["feature"]), f"{size:.4g}", bar(abs(size) / largest))
     if len(records) > n_shown:
-        table.add_row(f"{len(records) - n_shown} others", "", "", style="dim")
+        table.add_row(count_of(len(records) - n_shown, "other"), "", "", style="dim")
     return table

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,8 +27,8 @@ class _Display(Protocol):
     def update(self, done: int, text: str) -> None:
         """Show the number of steps done and a text."""
 
-    def close(self) -> None:
-        """Show the last state, and stop."""
+    def close(self, leave: bool) -> None:
+        """Show the last state, and stop; where nothing is left, remove what was drawn."""
 
 
 class ProgressBar(AbstractContextManager["ProgressBar"]):
@@ -56,6 +56,9 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
     >>> with ProgressBar("growing trees", 10, shown=False) as bar:
     ...     bar.update(1)
     """
+
+    leave: ClassVar[bool] = True
+    """Whether bars stay on the terminal when they end; the command line removes them."""
 
     def __init__(
         self,
@@ -85,8 +88,19 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
         return _TerminalBar(self._title, self._total, self._done, self._console)
 
     def __exit__(self, *error: object) -> None:
+        self.close(self.leave)
+
+    def close(self, leave: bool) -> None:
+        """Stop the bar.
+
+        Parameters
+        ----------
+        leave : bool
+            Whether it stays on the terminal.
+        """
         if self._display is not None:
-            self._display.close()
+            self._display.close(leave)
+            self._display = None
 
     def update(self, done: int, text: str = "") -> None:
         """Redraw the bar.
@@ -110,10 +124,10 @@ class _TerminalBar:
         from rich.console import Console as StandardConsole
 
         self._bar = progress.Progress(
-            progress.TextColumn("{task.description}"),
+            progress.TextColumn("{task.description}", markup=False),
             progress.BarColumn(),
             progress.MofNCompleteColumn(),
-            progress.TextColumn("{task.fields[text]}"),
+            progress.TextColumn("{task.fields[text]}", markup=False),
             progress.TimeRemainingColumn(),
             console=console or StandardConsole(stderr=True),
         )
@@ -123,7 +137,8 @@ class _TerminalBar:
     def update(self, done: int, text: str) -> None:
         self._bar.update(self._task, completed=done, text=text)
 
-    def close(self) -> None:
+    def close(self, leave: bool) -> None:
+        self._bar.live.transient = not leave
         self._bar.stop()
 
 
@@ -144,7 +159,7 @@ class _Messages:
         LOGGER.info("%s %d/%d%s", self._title, done, self._total, f"  {text}" if text else "")
         self._logged = done
 
-    def close(self) -> None:
+    def close(self, leave: bool) -> None:
         if self._last[0] > self._logged:
             self._log()
 
@@ -165,7 +180,7 @@ class _NotebookBar:
         if time.monotonic() - self._drawn >= _REDRAW_SECONDS:
             self._show()
 
-    def close(self) -> None:
+    def close(self, leave: bool) -> None:
         self._show()
 
     def _show(self) -> None:

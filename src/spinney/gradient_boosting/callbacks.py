@@ -166,12 +166,13 @@ class Progress:
         self._pass = None
 
     def _start(self, title: str, n_done: int, n_rounds: int) -> None:
-        self.end()
+        if self._bar is not None:
+            self._bar.close(leave=False)  # of several passes the last bar is left
         bar = ProgressBar(title, n_rounds, shown=self.every, done=n_done, console=self.console)
         self._bar = bar.__enter__()
 
     def __call__(self, round: Round) -> None:
-        """Redraw the bar; every pass has its own."""
+        """Redraw the bar; every pass replaces that of the pass before."""
         now = (round.phase, round.member)
         if now != self._pass:
             if self._pass is not None or round.phase == "refit":
@@ -184,7 +185,7 @@ class Progress:
             self._bar.update(round.number, text)
 
     def end(self) -> None:
-        """Stop the bar and leave it on the screen."""
+        """Stop the bar, which stays on the screen."""
         if self._bar is not None:
             self._bar.__exit__()
             self._bar = None
