@@ -108,3 +108,16 @@ def test_a_small_frame_is_not_asked_for_its_columns_one_by_one(make, value, monk
     schema = read_table(frame).schema
     monkeypatch.setattr(readers, "_series_column", None)  # which takes 0.1 ms a column
     assert schema.read(frame).column(2).tolist() == [value if value == 1.5 else 0]
+
+
+@pytest.mark.parametrize("n_rows", [4, 2000])
+def test_batches_with_other_dictionaries_have_the_codes_of_their_values(n_rows):
+    schema = read_table(pd.DataFrame({"a": pd.Categorical(["u", "v", "w"])})).schema
+    values = np.resize(["w", "u", None, "z"], n_rows)
+    frames = [
+        pd.DataFrame({"a": pd.Categorical(values, categories)}) for categories in (list("uwz"), list("zwu"))
+    ]
+    for frame in [*frames, *frames]:  # the dictionary of a batch before must not be taken for its own
+        assert schema.read(frame).column(0)[:4].tolist() == [2, 0, -1, -1]
+        with pytest.raises(InputError, match="'z'"):
+            schema.read(frame, unseen="error")

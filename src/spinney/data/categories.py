@@ -9,7 +9,8 @@ import numpy as np
 
 from spinney.core.errors import InputError, InputTypeError, UnseenCategoryError, show_value, suggest_columns
 from spinney.core.parameters import ArrayLike
-from spinney.data.columns import Category, Codes, RawColumn, Source
+from spinney.data.columns import Category, Codes, LevelColumn, RawColumn, Source
+from spinney.data.features import Feature
 
 # How to convert a column back to the type that it had during fit.
 _CONVERSIONS = {
@@ -47,24 +48,44 @@ def sort_categories(values: Mapping[Category, None], column: str | int) -> list[
 
 def _recode(levels: Sequence[Category], codes: Codes, code_of: Mapping[Category, int]) -> Codes:
     """Return the code of each row's value, −1 if it is missing or unknown.  -> (n_rows,)"""
+    return _codes_of(levels, code_of)[codes]
+
+
+def _codes_of(levels: Sequence[Category], code_of: Mapping[Category, int]) -> Codes:
+    """Return the codes of some values, −1 where they are unknown, and −1 at the end, for missing ones."""
     own = np.fromiter((code_of.get(level, -1) for level in levels), np.int32, len(levels))
-    return np.append(own, np.int32(-1))[codes]
+    return np.append(own, np.int32(-1))
 
 
-def code_categories(raw: RawColumn, code_of: Mapping[Category, int], column: str | int, unseen: str) -> Codes:
-    """Return the code of each row's value by known categories, −1 if it is missing.  -> (n_rows,)
+def code_categories(raw: RawColumn, feature: Feature, column: str | int, unseen: str) -> Codes:
+    """Return the code of each row's value by the categories of a feature, −1 if it is missing.  -> (n_rows,)
 
     An unseen category is missing as well, or with ``unseen="error"`` raises UnseenCategoryError.
     """
+    coded = _code_levels(raw, feature) if isinstance(raw, LevelColumn) else None
+    if coded is not None and unseen != "error" and coded.max(initial=-1) >= 0:
+        return coded
     levels, codes = raw.levels()
-    coded = _recode(levels, codes, code_of)
+    if coded is None:
+        coded = _recode(levels, codes, feature.code_of)
     if coded.max(initial=-1) < 0:
-        _check_same_kind(levels, codes, list(code_of), column)
+        _check_same_kind(levels, codes, feature.categories, column)
     if unseen == "error":
         unknown = (coded < 0) & (codes >= 0)
         if unknown.any():
             row = int(np.argmax(unknown))
-            raise UnseenCategoryError(column, row, levels[codes[row]], list(code_of))
+            raise UnseenCategoryError(column, row, levels[codes[row]], list(feature.code_of))
+    return coded
+
+
+def _code_levels(raw: LevelColumn, feature: Feature) -> Codes:
+    """Code a column by its dictionary, whose own codes the feature keeps: batches often share one."""
+    dictionary, of_entry = feature.last_dictionary
+    if dictionary is not raw.dictionary:
+        levels, codes = raw.own_levels()
+        of_entry = np.append(_recode(levels, codes, feature.code_of), np.int32(-1))
+        feature.keep_dictionary(raw.dictionary, of_entry)
+    coded: Codes = of_entry[raw.codes]
     return coded
 
 

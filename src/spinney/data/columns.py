@@ -14,6 +14,7 @@ from typing import Any, Literal, NoReturn, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from spinney.core.cached_attribute import cached_attribute
 from spinney.core.errors import InputError, InputTypeError, show_value
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
@@ -277,28 +278,40 @@ class ObjectColumn:
 
 
 class LevelColumn:
-    """Values that the input has coded already: a pandas, polars or Arrow categorical."""
+    """Values that the input has coded already: a pandas, polars or Arrow categorical.
+
+    ``dictionary`` holds the coded values: an array, or an index of pandas, which is never changed, so that
+    what was derived from it can be kept.
+    """
 
     categorical = True
 
     def __init__(
-        self, levels: NDArray[Any], codes: NDArray[np.integer[Any]], column: str | int, declared: bool
+        self, dictionary: Any, codes: NDArray[np.integer[Any]], column: str | int, declared: bool
     ) -> None:
-        self._codes, self.declared = codes, declared
-        self._levels = ObjectColumn(levels, column, self._first_row)
+        self.dictionary, self.codes, self.declared = dictionary, codes, declared
+        self._column = column
+
+    @cached_attribute
+    def _levels(self) -> ObjectColumn:
+        return ObjectColumn(np.asarray(self.dictionary, dtype=object), self._column, self._first_row)
 
     def numbers(self) -> Floats:
         """Return the values as floats; text is an error."""
-        taken: Floats = np.append(self._levels.numbers(), np.nan)[self._codes]
+        taken: Floats = np.append(self._levels.numbers(), np.nan)[self.codes]
         return taken
 
     def levels(self) -> tuple[Sequence[Category], Codes]:
         """Return the coded values, those without rows included."""
         levels, codes = self._levels.levels()
-        return levels, np.append(codes, np.int32(-1))[self._codes]
+        return levels, np.append(codes, np.int32(-1))[self.codes]
+
+    def own_levels(self) -> tuple[Sequence[Category], Codes]:
+        """Return the coded values, and the position of each entry of the dictionary among them."""
+        return self._levels.levels()
 
     def _first_row(self, level: int) -> int | None:
-        rows = np.flatnonzero(self._codes == level)
+        rows = np.flatnonzero(self.codes == level)
         return int(rows[0]) if len(rows) else None
 
 

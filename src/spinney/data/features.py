@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from spinney.core.cached_attribute import cached_attribute
 from spinney.core.errors import show_value
-from spinney.data.columns import Category, default_names
+from spinney.data.columns import Category, Codes, default_names
 from spinney.io.errors import require
 
 # The order is part of the file format: a dtype is stored as its position here. int32 means categorical.
@@ -55,6 +55,23 @@ class Feature:
     def code_of(self) -> Mapping[Category, int]:
         """The code of each category; equal numbers are one key, so 1, 1.0 and True have the same code."""
         return {category: code for code, category in enumerate(self.categories)}
+
+    @cached_attribute
+    def last_dictionary(self) -> tuple[object, Codes]:
+        """The dictionary of the column that was coded last, and the code of each entry; −1 follows."""
+        return None, np.empty(0, np.int32)
+
+    def keep_dictionary(self, dictionary: object, codes: Codes) -> None:
+        """Set `last_dictionary`.
+
+        Parameters
+        ----------
+        dictionary : object
+            The coded values of a column.
+        codes : ndarray of shape (n_values + 1,), int32
+            The code of each of them among the categories, −1 if it is none, and −1 at the end.
+        """
+        self.__dict__["last_dictionary"] = (dictionary, codes)
 
 
 def features_to_state(features: Sequence[Feature], has_names: bool) -> dict[str, Any]:

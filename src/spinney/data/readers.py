@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from spinney.core.cached_attribute import cached_attribute
 from spinney.core.errors import InputError, InputTypeError, show_value
 from spinney.data.arrow import with_plain_types
 from spinney.data.columns import (
@@ -183,7 +184,7 @@ def _open_frame(X: Any, known: bool) -> Source:
     if small is not None:
         return small
     if nw.dependencies.is_pandas_dataframe(native):
-        return Source(shape, names, partial(_pandas_column, native, _plain_numbers(native), names))
+        return Source(shape, names, PandasColumns(native, names).column)
     series = list(nw.from_native(native, eager_only=True).iter_columns())
     return Source(shape, names, lambda j: _series_column(series[j], column_label(names, j)))
 
@@ -195,39 +196,72 @@ def _is_plain_number(dtype: Any) -> bool:
     return dtype.kind in "iub" or dtype in (np.float32, np.float64)
 
 
-def _plain_numbers(native: Any) -> dict[int, NDArray[Any]]:
-    """Return the columns of plain numbers of a small pandas frame by position, taken a type at a time.
+class PandasColumns:
+    """The columns of a pandas frame; the common types without narwhals, which takes 0.1 ms per column.
 
-    Of a large frame none: its columns are taken one by one, so that they are not copied.
+    Columns of plain numbers of a small frame are taken a type at a time. Those of a large one are taken one
+    by one, so that they are not copied.
     """
-    if native.size > _MAX_VALUES:
-        return {}
-    places: dict[Any, list[int]] = {}
-    for j, dtype in enumerate(native.dtypes.tolist()):
-        if _is_plain_number(dtype):
-            places.setdefault(dtype, []).append(j)
-    found: dict[int, NDArray[Any]] = {}
-    for positions in places.values():
-        block = np.asfortranarray(native.take(positions, axis=1).to_numpy())
-        found.update(zip(positions, block.T, strict=True))
-    return found
+
+    def __init__(self, native: Any, names: tuple[str, ...] | None) -> None:
+        self._native, self._names = native, names
+
+    def column(self, j: int) -> RawColumn:
+        """Open a column."""
+        label, dtype = column_label(self._names, j), self._dtypes[j]
+        plain = self._numbers.get(j)
+        if plain is not None:
+            return NumberColumn(plain, label)
+        if type(dtype).__name__ == "CategoricalDtype" and not _is_range_type(dtype.categories.dtype):
+            return LevelColumn(dtype.categories, self._series(j).array.codes, label, declared=True)
+        return self._open(j, label)
+
+    def _open(self, j: int, label: str | int) -> RawColumn:
+        """Open a column of another type."""
+        series = self._series(j)
+        if _is_plain_number(series.dtype):
+            return NumberColumn(series.to_numpy(), label)
+        return _series_column(nw.from_native(series, series_only=True), label)
+
+    def _series(self, j: int) -> Any:
+        # By its name, which takes half the time, where that is sure to be a name.
+        return self._native.iloc[:, j] if self._names is None else self._native[self._names[j]]
+
+    @cached_attribute
+    def _dtypes(self) -> list[Any]:
+        dtypes: list[Any] = self._native.dtypes.tolist()
+        return dtypes
+
+    @cached_attribute
+    def _numbers(self) -> dict[int, NDArray[Any]]:
+        """Columns of plain numbers by position."""
+        places: dict[Any, list[int]] = {}
+        if self._native.size > _MAX_VALUES:
+            return {}
+        for j, dtype in enumerate(self._dtypes):
+            if _is_plain_number(dtype):
+                places.setdefault(dtype, []).append(j)
+        found: dict[int, NDArray[Any]] = {}
+        for positions in places.values():
+            block = np.asfortranarray(self._native.take(positions, axis=1).to_numpy())
+            found.update(zip(positions, block.T, strict=True))
+        return found
 
 
-def _pandas_column(
-    native: Any, plain: Mapping[int, NDArray[Any]], names: tuple[str, ...] | None, j: int
-) -> RawColumn:
-    """Open a column of a pandas frame; the common types without narwhals, which takes 0.1 ms a column."""
-    column = column_label(names, j)
-    if j in plain:
-        return NumberColumn(plain[j], column)
-    series = native.iloc[:, j]
-    if _is_plain_number(series.dtype):
-        return NumberColumn(series.to_numpy(), column)
-    values = series.array
-    if type(series.dtype).__name__ == "CategoricalDtype" and not _is_range_type(values.categories.dtype):
-        levels = values.categories.to_numpy(dtype=object)
-        return LevelColumn(levels, np.asarray(values.codes), column, declared=True)
-    return _series_column(nw.from_native(series, series_only=True), column)
+class SmallPandasColumns(PandasColumns):
+    """The columns of a frame of few rows, where those of text are taken together."""
+
+    def _open(self, j: int, label: str | int) -> RawColumn:
+        return ObjectColumn(self._objects[j], label)
+
+    @cached_attribute
+    def _objects(self) -> dict[int, NDArray[Any]]:
+        places = [
+            j
+            for j, dtype in enumerate(self._dtypes)
+            if not hasattr(dtype, "categories") and not _is_plain_number(dtype)
+        ]
+        return dict(zip(places, self._native.take(places, axis=1).to_numpy(object).T, strict=True))
 
 
 def _string_names(keys: list[Any]) -> tuple[str, ...] | None:
@@ -366,19 +400,21 @@ def open_small_frame(native: Any, shape: tuple[int, int], names: tuple[str, ...]
     ([1.0, nan], None)
     """
     numbers: Callable[[], Any]
-    objects: Callable[[], NDArray[Any]]
+    column: Callable[[int], RawColumn]
     if shape[0] > _MAX_ROWS or shape[0] * shape[1] > _MAX_VALUES or not shape[1]:
         return None
     if nw.dependencies.is_pandas_dataframe(native):
-        kinds = {_pandas_kind(dtype) for dtype in set(native.dtypes.tolist())}
-        numbers, objects = partial(native.to_numpy, np.float64), partial(native.to_numpy, object)
+        kinds = {_pandas_kind(dtype) for dtype in native.dtypes.tolist()}
+        numbers, column = partial(native.to_numpy, np.float64), SmallPandasColumns(native, names).column
     elif nw.dependencies.is_polars_dataframe(native):
         kinds = {_polars_kind(dtype) for dtype in set(native.dtypes)}
         numbers = native.to_numpy
 
+        @cache
         def objects() -> NDArray[Any]:
             return np.fromiter(chain.from_iterable(native.rows()), object, shape[0] * shape[1]).reshape(shape)
 
+        column = lambda j: ObjectColumn(objects()[:, j], column_label(names, j))  # noqa: E731
     else:
         return None
 
@@ -386,24 +422,21 @@ def open_small_frame(native: Any, shape: tuple[int, int], names: tuple[str, ...]
         with np.errstate(over="ignore"):  # what overflows becomes infinite, and is found as such
             return checked_block(np.asarray(numbers(), np.float64), names)
 
-    made = cache(objects)
-    column = lambda j: ObjectColumn(made()[:, j], column_label(names, j))  # noqa: E731
     return (
         None if None in kinds else Source(shape, names, column, block=block if kinds == {"number"} else None)
     )
 
 
-def _pandas_kind(dtype: Any) -> Literal["number", "object"] | None:
+def _pandas_kind(dtype: Any) -> Literal["number", "object", "codes"] | None:
     """Return how a column is read: None if ``to_numpy(object)`` has other values than the column alone."""
+    if isinstance(dtype, np.dtype):
+        return "number" if dtype.kind in "fiub" else "object" if dtype.kind == "O" else None
     if _is_range_type(dtype):
         return None
-    if isinstance(dtype, np.dtype) or dtype.kind != "O":
-        plain = isinstance(dtype, np.dtype) and dtype.kind in "fiub"
-        return "number" if plain else "object" if dtype.kind in "fiubO" else None
     if hasattr(dtype, "categories"):
-        # Text stays text; numbers with gaps would come as floats, which round large integers.
-        levels = dtype.categories.dtype
-        return "object" if levels.kind == "O" and not _is_range_type(levels) else None
+        return None if _is_range_type(dtype.categories.dtype) else "codes"
+    if dtype.kind != "O":
+        return "object" if dtype.kind in "fiub" else None
     return "object" if str(dtype).removeprefix("large_").startswith("str") else None
 
 

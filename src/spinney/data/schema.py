@@ -157,7 +157,7 @@ class Schema:
             feature, raw = self.features[j], source.column(j)
             if feature.kind == "numeric":
                 return raw.numbers()
-            return code_categories(raw, feature.code_of, column_label(source.names, j), unseen)
+            return code_categories(raw, feature, column_label(source.names, j), unseen)
 
         columns = LazyColumns(self.n_features, column)
         if not source.lazy:

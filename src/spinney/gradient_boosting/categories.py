@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinney.core.arrays import chunk_bincount, chunk_mean
+from spinney.core.cached_attribute import cached_attribute
 from spinney.core.errors import ModelFileError
 from spinney.core.seeds import stream
 from spinney.data.features import Feature
@@ -93,7 +94,12 @@ class TargetStatistics(Persistent):
 
         The first class replaces the feature; columns for further classes are appended.
         """
-        return self._replace(table, lambda index, level: self.means[index][level])
+        return self._replace(table, lambda index, level, k: self._columns[index][k][level])
+
+    @cached_attribute
+    def _columns(self) -> list[Floats]:
+        """The means of each feature, target by target.  each (n_targets, n_categories + 1)"""
+        return [np.ascontiguousarray(array.T) for array in self.means]
 
     def encode_ordered(self, table: Table, targets: Floats, weights: Floats, seed: int) -> Table:
         """Return the training table with the features encoded, each row by the rows before it.
@@ -105,7 +111,9 @@ class TargetStatistics(Persistent):
         rank[stream(seed, _ORDER_STREAM).permutation(table.n_rows)] = np.arange(table.n_rows)
         away, held = targets - prior, weights == 0
 
-        def values(index: int, level: NDArray[np.int64]) -> Floats:
+        @lru_cache(maxsize=1)
+        def values(index: int) -> Floats:
+            level = _levels(table, self.features[index])[0]
             order = np.lexsort((rank, level))
             total = _sums_before(weights[order], level[order])
             out = np.empty_like(targets)
@@ -115,29 +123,31 @@ class TargetStatistics(Persistent):
             out[held] = self.means[index][level[held]]
             return out
 
-        return self._replace(table, values)
+        return self._replace(table, lambda index, level, k: np.ascontiguousarray(values(index)[:, k]))
 
     # ---- the encoded table ----
 
-    def _replace(self, table: Table, values: Callable[[int, NDArray[np.int64]], Floats]) -> Table:
-        n = table.n_features
-
-        @lru_cache(maxsize=1)
-        def encoded(index: int) -> Floats:
-            return values(index, _levels(table, self.features[index])[0])
+    def _replace(self, table: Table, values: Callable[[int, NDArray[np.int64], int], Column]) -> Table:
+        """values(index, level, k): of the k-th target, for the level of each row in the index-th feature."""
+        n, place = table.n_features, {j: index for index, j in enumerate(self.features)}
 
         def make(j: int) -> Column:
             if j >= n:
                 index, k = divmod(j - n, self.n_targets - 1)
-                return np.ascontiguousarray(encoded(index)[:, k + 1])
-            if j not in self.features:
-                return table.column(j)
-            return np.ascontiguousarray(encoded(self.features.index(j))[:, 0])
+                return values(index, level_of(index), k + 1)
+            return values(place[j], level_of(place[j]), 0) if j in place else table.column(j)
+
+        @lru_cache(maxsize=1)
+        def level_of(index: int) -> NDArray[np.int64]:
+            return _levels(table, self.features[index])[0]
 
         return table.replace(self.schema(table.schema), make, self.features)
 
     def schema(self, schema: Schema) -> Schema:
         """Return the schema of the encoded table."""
+        plain, encoded = self._last_schema
+        if plain is schema and encoded is not None:
+            return encoded
         features = list(schema.features)
         for j in self.features:
             features[j] = replace(features[j], kind="numeric", categories=(), dtype="float64")
@@ -146,7 +156,14 @@ class TargetStatistics(Persistent):
             for j in self.features
             for k in range(1, self.n_targets)
         ]
-        return Schema(tuple(features), schema.has_names)
+        out = Schema(tuple(features), schema.has_names)
+        self.__dict__["_last_schema"] = (schema, out)
+        return out
+
+    @cached_attribute
+    def _last_schema(self) -> tuple[Schema | None, Schema | None]:
+        """The schema that was encoded last, and what came out: batches have the same one."""
+        return None, None
 
     def origin(self, n_features: int) -> NDArray[np.int64]:
         """Return the feature that each column of the encoded table comes from."""

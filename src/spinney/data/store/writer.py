@@ -99,7 +99,7 @@ class RowCoder:
                     if feature.kind == "numeric":
                         columns.append(raw.numbers())
                     else:
-                        columns.append(code_categories(raw, feature.code_of, label, "error"))
+                        columns.append(code_categories(raw, feature, label, "error"))
             except UnseenCategoryError as error:
                 problem = f"column {label!r}, row {error.row} has the new category {error.value!r}"
                 raise where_changed(batch.where, problem) from error
