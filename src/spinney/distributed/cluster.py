@@ -21,6 +21,8 @@ _GATHER_SECONDS = 10.0
 """How long results may take to come here, once they are there, before workers are looked for again."""
 _STALLED_SECONDS = 5.0
 """How long tasks may take to end after a worker joined or left, before they are submitted again."""
+_CONNECT_SECONDS = 3.0
+"""How long a connection to a worker may take, before it is called through the scheduler instead."""
 _MAX_ATTEMPTS = 50
 """How often a task is given to another worker after its own was lost."""
 
@@ -40,7 +42,7 @@ class Sent(NamedTuple):
     """A call that was sent to a worker."""
 
     worker: str
-    future: Future[dict[str, Any]]
+    future: Future[Any]
 
 
 class Cluster:
@@ -56,6 +58,7 @@ class Cluster:
         self.client = client
         self._empty_since: float | None = None
         self._known: set[str] = set()
+        self._near: dict[str, bool] = {}
 
     @classmethod
     def of(cls, client: Any) -> Cluster:
@@ -196,11 +199,35 @@ class Cluster:
                 seconds *= 2
 
     def send(self, worker: str, function: Callable[..., Any], *args: Any) -> Sent:
-        """Call a function on a worker at once: with a fifth of the latency of a task, but only there."""
+        """Call a function on a worker at once: with a tenth of the latency of a task, but only there."""
         import asyncio
 
-        call = self.client.run(answer, function, args, workers=[worker], on_error="return", asynchronous=True)
+        call = self._call(worker, function, args)
         return Sent(worker, asyncio.run_coroutine_threadsafe(call, self.client.loop.asyncio_loop))
+
+    async def _call(self, worker: str, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        """Call a function on a worker: by a connection to it, or through the scheduler if that fails."""
+        from distributed.protocol.pickle import dumps
+
+        if await self._is_near(worker):
+            message = {"function": dumps(answer), "args": dumps((function, args))}
+            response = await self.client.rpc(worker).run(**message)
+            return response["result"]
+        found = await self.client.run(answer, function, args, workers=[worker], asynchronous=True)
+        return found[worker]
+
+    async def _is_near(self, worker: str) -> bool:
+        """Return whether the client can connect to a worker itself; a firewall may be between them."""
+        import asyncio
+
+        if worker not in self._near:
+            pool = self.client.rpc
+            try:
+                pool.reuse(worker, await asyncio.wait_for(pool.connect(worker), _CONNECT_SECONDS))
+                self._near[worker] = True
+            except (OSError, TimeoutError):
+                self._near[worker] = False
+        return self._near[worker]
 
     def receive(self, calls: Sequence[Sent]) -> list[Any]:
         """Return the results of calls, `LOST` for those whose worker was lost.
@@ -230,13 +257,13 @@ class Cluster:
         from concurrent.futures import CancelledError
 
         try:
-            (found,) = call.future.result().values()
-        except (CancelledError, OSError):
+            found = call.future.result()
+        except (CancelledError, OSError):  # the connection has failed
             self._look()
             return LOST
         if isinstance(found, Failed):
             raise found.error
-        return LOST if isinstance(found, Exception) else found  # the connection has failed
+        return found
 
     def start(self, function: Callable[..., Any], *args: Any) -> None:
         """Start a task on every worker, and do not wait for it."""
