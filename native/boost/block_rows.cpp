@@ -81,20 +81,26 @@ Stat weight_steps(double w, double unit) { return w > 0 ? std::max<Stat>(1, std:
 struct SortedRows {
     std::vector<LocalRow> rows = std::vector<LocalRow>(kChunkRows), left = rows, right = rows;
     std::vector<Stat> values = std::vector<Stat>(kChunkRows);
-    std::vector<std::uint16_t> place = std::vector<std::uint16_t>(kChunkRows);
-    std::vector<Size> begin;  // (n_places + 2,)
+    std::vector<Size> begin;  // (n_places + 1,)
 
-    /// place_of(i): number of row i, n_places: none
+    /// Sort the rows that have a number.  place_of(i): number of row i, n_places: none
     template <class F>
     void sort(Size n, Size n_places, F&& place_of) {
-        begin.assign(n_places + 2, 0);
+        // Most passes are for few rows of a chunk: the others are dropped first, without branches.
+        Size n_found = 0;
         for (Size i = 0; i < n; ++i) {
-            place[i] = static_cast<std::uint16_t>(place_of(i));
-            ++begin[place[i] + Size{1}];
+            left[n_found] = static_cast<LocalRow>(i);
+            n_found += place_of(i) < n_places;
         }
-        for (Size p = 0; p <= n_places; ++p) begin[p + 1] += begin[p];
+        begin.assign(n_places + 1, 0);
+        for (Size i = 0; i < n_found; ++i) ++begin[place_of(left[i]) + Size{1}];
+        for (Size p = 0; p < n_places; ++p) begin[p + 1] += begin[p];
+        if (n_places == 1) {
+            std::swap(rows, left);
+            return;
+        }
         std::vector<Size> at(begin.begin(), begin.end() - 1);
-        for (Size i = 0; i < n; ++i) rows[at[place[i]]++] = static_cast<LocalRow>(i);
+        for (Size i = 0; i < n_found; ++i) rows[at[place_of(left[i])]++] = left[i];
     }
 
     std::span<const LocalRow> of(Size p) const { return {rows.data() + begin[p], begin[p + 1] - begin[p]}; }
@@ -332,8 +338,8 @@ void weigh_nodes(const BlockHistograms& out, const BlockRows& rows, const BlockC
         const Size begin = c * kChunkRows;
         const Stat* packed = rows.packed + begin;
         sorted.sort(rows.chunk_size(c), nodes.size(), [&](Size i) {
-            return packed[i] != 0 ? place_of[rows.nodes[begin + i]]
-                                  : static_cast<std::uint16_t>(nodes.size());
+            const Size place = place_of[rows.nodes[begin + i]];
+            return packed[i] != 0 ? place : nodes.size();
         });
         Stat* hist = of_thread(out, codes, thread);
         for (Size b = 0; b < nodes.size(); ++b, hist += codes.n_features * kBundleBins) {
