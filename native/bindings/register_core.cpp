@@ -1,9 +1,10 @@
-// Registers what has no data: thread counts, seeds and the interrupt of tests.
+// Registers what has no data: thread counts, elementary functions, seeds and the interrupt of tests.
 #include "bindings/arrays.hpp"
 #include "bindings/register.hpp"
 #include "core/chunk_sum.hpp"
 #include "core/seeds.hpp"
 #include "core/thread_pool.hpp"
+#include "simd/elementary.hpp"
 
 namespace {
 
@@ -22,6 +23,13 @@ auto draw_words(const Vector<std::uint64_t>& seeds, const Vector<std::uint32_t>&
     return out.array;
 }
 
+template <void function(double*, const double*, spinney::Size)>
+auto map_array(const Vector<double>& x) {
+    NewArray<double> out({x.size()});
+    function(out.data, x.data(), x.size());
+    return out.array;
+}
+
 }  // namespace
 
 void register_core(nb::module_& m) {
@@ -32,6 +40,8 @@ void register_core(nb::module_& m) {
           "Test hook: raise SIGINT at the n-th poll from now, counted from 1; 0 switches it off.");
     m.def("polls_until_interrupt", &spinney::polls_until_interrupt,
           "Test hook: return the polls left until the one that interrupt_at_poll chose; 0: none.");
+    m.def("exp", &map_array<spinney::exp_array>, "x"_a, "Return e^x of each number (n,).");
+    m.def("log", &map_array<spinney::log_array>, "x"_a, "Return the natural logarithm of each number (n,).");
     m.def("draw_seeds", &draw_seeds, "random_states"_a,
           "Return SeedSequence(random_state).generate_state(1, uint64)[0] of each number (n,).");
     m.def("draw_words", &draw_words, "seeds"_a, "purposes"_a,

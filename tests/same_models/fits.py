@@ -14,6 +14,7 @@ import pandas as pd
 from scipy.sparse import csr_matrix
 
 import spinney as sp
+from spinney.core.elementary import exp
 from spinney.ensembles import MultiResponseClassifier
 from spinney.io import dumps
 from spinney.io.container import decode
@@ -68,8 +69,8 @@ def _tables() -> dict[str, tuple[Any, Any, Any]]:
         "three-numeric": (numeric, np.digitize(signal + noise, [-1, 1]), None),
         "values": (numeric, signal + noise, None),
         "values-mixed": (frame, with_categories, weight),
-        "counts": (frame, rng.poisson(np.exp(0.4 * signal.clip(-3, 3))).astype(float), None),
-        "positive": (numeric, np.exp(0.5 * signal + noise), None),
+        "counts": (frame, rng.poisson(exp(0.4 * signal.clip(-3, 3))).astype(float), None),
+        "positive": (numeric, exp(0.5 * signal + noise), None),
         "levels": (levels, (levels_y > 1).astype(int), None),
         "levels-values": (levels, levels_y.to_numpy(), None),
         "sparse": (sparse, (sparse_signal > 0).astype(int), None),

@@ -15,8 +15,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, softmax
 
+from spinney.core.elementary import exp, expit, log, softmax
 from spinney.core.errors import InputError
 
 Scores = NDArray[np.float64]  # (n_rows,) for two classes, else (n_rows, n_classes)
@@ -54,7 +54,7 @@ def log_odds(error: float, n_classes: int, learning_rate: float) -> float:
     0.0
     """
     error = min(max(error, _MIN_ERROR), 1.0 - _MIN_ERROR)
-    return learning_rate * (math.log((1.0 - error) / error) + math.log(max(n_classes - 1, 1)))
+    return learning_rate * float(log((1.0 - error) / error) + log(max(n_classes - 1, 1)))
 
 
 # ---- row weights ----
@@ -103,7 +103,7 @@ class RowWeights:
     def mean(self, values: NDArray[np.float64]) -> float:
         """Return the weighted mean of values (n_rows,)."""
         counted = self.copies > 0  # held-out rows must not change the rounding of the sum
-        return float(self.steps[counted] @ values[counted]) / self.total
+        return float((self.steps[counted] * values[counted]).sum()) / self.total
 
     def multiply_where(self, rows: NDArray[np.bool_], factor: float) -> None:
         """Multiply the weight of the marked rows."""
@@ -114,7 +114,7 @@ class RowWeights:
     def multiply(self, factors: NDArray[np.float64]) -> None:
         """Multiply the weights by factors (n_rows,)."""
         self.size *= factors
-        self._settle(float(self.copies @ self.size))
+        self._settle(float((self.copies * self.size).sum()))
 
     def scaled(self, factors: NDArray[np.float64]) -> RowWeights:
         """Return a copy with the weights multiplied by factors (n_rows,)."""
@@ -189,7 +189,7 @@ class Algorithm:
         codes: NDArray[np.int32],
     ) -> None:
         """Reweight the rows: each weight is divided by exp of what the row's class gained."""
-        weights.multiply(np.exp(-own_score(contribution, codes)))
+        weights.multiply(exp(-own_score(contribution, codes)))
 
 
 class Vote(Algorithm):
@@ -203,7 +203,7 @@ class Vote(Algorithm):
 
     def factor(self, weight: float) -> float:
         """Return the factor of the weights of misclassified rows."""
-        return float(np.exp(weight))
+        return float(exp(weight))
 
     def contribution(self, output: NDArray[Any], weight: float) -> Scores:
         """Return the weight for the class that is voted for; ±α/2 with two classes."""
@@ -264,7 +264,7 @@ class Discrete(Vote):
 
     def factor(self, weight: float) -> float:
         """Return exp(2α)."""
-        return float(np.exp(2.0 * weight))
+        return float(exp(2.0 * weight))
 
     def contribution(self, output: NDArray[Any], weight: float) -> Scores:
         """Return ±α."""
@@ -285,7 +285,7 @@ class SammeR(_Real):
 
     def contribution(self, output: NDArray[Any], weight: float) -> Scores:
         """Return the centred logarithms of the probabilities."""
-        logs = np.log(np.clip(output, _MIN_PROBABILITY, None))
+        logs = log(np.clip(output, _MIN_PROBABILITY, None))
         if self.n_classes <= 2:
             return np.asarray(on_grid(weight * 0.5 * (logs[:, -1] - logs[:, 0])))
         return np.asarray(on_grid(weight * (logs - logs.mean(axis=1, keepdims=True))))
@@ -412,4 +412,4 @@ def probabilities(scores: Scores, n_classes: int) -> NDArray[np.float64]:
         return np.ones((len(scores), 1))
     if scores.ndim == 1:
         return np.stack([expit(-2.0 * scores), expit(2.0 * scores)], axis=1)
-    return np.asarray(softmax(scores, axis=1))
+    return np.asarray(softmax(scores))

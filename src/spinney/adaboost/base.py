@@ -341,7 +341,7 @@ class _BaseAdaBoost(ModelPerOutput, CopiesEnsemble, Estimator):
         if weights.sum() <= 0:
             weights = np.ones(len(members))
         importances = np.array([member.feature_importances_ for member in members])
-        return np.asarray(weights @ importances / weights.sum())
+        return np.asarray((weights[:, None] * importances).sum(axis=0) / weights.sum())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spinney.core.elementary import exp
 from spinney.core.ledger import Ledger
 from spinney.io import Persistent
 
@@ -77,7 +78,7 @@ class RoundLedger(Ledger, Persistent):
 
 def exponential(own_scores: Floats) -> Floats:
     """Return the exponential loss of each row from the score of its true class.  (n_rows,)"""
-    return np.exp(np.clip(-own_scores, None, _MAX_EXPONENT))
+    return np.asarray(exp(np.clip(-own_scores, None, _MAX_EXPONENT)))
 
 
 def error_bound(error: float, n_classes: int, log_odds: float) -> float:
@@ -89,7 +90,7 @@ def error_bound(error: float, n_classes: int, log_odds: float) -> float:
     (0.866025, 0.866025)
     """
     k = n_classes
-    return (1 - error) * math.exp(-(k - 1) / k * log_odds) + error * math.exp(log_odds / k)
+    return float((1 - error) * exp(-(k - 1) / k * log_odds) + error * exp(log_odds / k))
 
 
 def edge_bound(error: float, n_classes: int, learning_rate: float) -> float:
@@ -100,4 +101,4 @@ def edge_bound(error: float, n_classes: int, learning_rate: float) -> float:
     if learning_rate > 1:
         return math.nan
     edge = 1 - 1 / n_classes - error
-    return 1 - learning_rate * (1 - math.exp(-2 * edge * edge))
+    return 1 - learning_rate * (1 - float(exp(-2 * edge * edge)))

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from spinney.adaboost.algorithms import (
 )
 from spinney.adaboost.ledger import RoundLedger, edge_bound, error_bound, exponential
 from spinney.adaboost.members import Members, SharedTrees, Task
+from spinney.core.elementary import exp, log
 from spinney.core.seeds import stream
 from spinney.native import core
 from spinney.tree.plan import GrowPlan
@@ -184,7 +184,7 @@ class Rounds:
 LOSSES: dict[str, Callable[[Floats], Floats]] = {
     "linear": lambda error: error,
     "square": np.square,
-    "exponential": lambda error: 1.0 - np.exp(-error),
+    "exponential": lambda error: 1.0 - exp(-error),
 }
 _MIN_ERROR = float(np.finfo(np.float64).eps)
 
@@ -224,7 +224,7 @@ class RegressionBoosting(Rounds):
         if error is None:
             error = self.weights.mean(loss)
         if weight is None:
-            weight = 0.0 if error >= 1 else math.log((1 - error) / max(error, _MIN_ERROR))
+            weight = 0.0 if error >= 1 else float(log((1 - error) / max(error, _MIN_ERROR)))
             weight *= self._learning_rate
         return Attempt(member, error, weight, prediction, loss)
 
@@ -239,7 +239,7 @@ class RegressionBoosting(Rounds):
             self._predictions.append(attempt.output)
         assert attempt.contribution is not None
         # β^(1 − L) with β = ε/(1 − ε): rows that are predicted well lose weight.
-        self.weights.multiply(np.exp((attempt.contribution - 1.0) * attempt.weight))
+        self.weights.multiply(exp((attempt.contribution - 1.0) * attempt.weight))
 
     def error_on(self, weights: Floats) -> float:
         """Return the mean absolute error of the ensemble on the rows with a weight (n_rows,) here."""

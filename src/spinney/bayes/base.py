@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin
 
 from spinney.base import Estimator
 from spinney.core.arrays import Floats
+from spinney.core.elementary import log_softmax, softmax
 from spinney.core.errors import InputError, show_values
 from spinney.data.target import encode_labels, encode_like, read_target
 from spinney.data.weights import check_weights
@@ -182,7 +182,7 @@ class NaiveBayes(ClassifierMixin, Estimator, persistent_name=""):  # type: ignor
         ndarray of shape (n_rows, n_classes)
             Log probabilities.
         """
-        return np.asarray(log_softmax(self._joint_log_likelihood(X), axis=1))
+        return np.asarray(log_softmax(self._joint_log_likelihood(X)))
 
     def predict_proba(self, X: Any) -> Floats:
         """Predict class probabilities.
@@ -197,7 +197,7 @@ class NaiveBayes(ClassifierMixin, Estimator, persistent_name=""):  # type: ignor
         ndarray of shape (n_rows, n_classes)
             Probabilities, in the order of ``classes_``.
         """
-        return np.asarray(softmax(self._joint_log_likelihood(X), axis=1))
+        return softmax(self._joint_log_likelihood(X))
 
     # ---- files ----
 
@@ -237,9 +237,3 @@ def check_priors(priors: Any, n_classes: int) -> Floats:
     if not np.isclose(given.sum(), 1.0):
         raise InputError("The sum of the priors should be 1.")
     return given
-
-
-def log_of(probabilities: Floats) -> Floats:
-    """Return logarithms; that of 0 is −∞ without a warning."""
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(probabilities))

@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from spinney.base import TableEstimator, parameters
-from spinney.bayes.base import Batch, NaiveBayes, log_of
+from spinney.bayes.base import Batch, NaiveBayes
 from spinney.bayes.bins import bin_codes, check_edges, learn_edges
 from spinney.bayes.discrete import DISCRETE_RULES, class_log_prior, smoothing
 from spinney.core.arrays import Floats
+from spinney.core.elementary import log
 from spinney.core.errors import InputError, InputTypeError, UnseenCategoryError
 from spinney.core.parameters import NONE, Integer, OneOf, Rule, thread_count
 from spinney.core.parameters import ArrayLike as ArrayRule
@@ -167,7 +168,7 @@ class CategoricalNB(NaiveBayes, TableEstimator):
         filled = np.flatnonzero(sizes)
         totals = np.repeat(np.add.reduceat(smoothed, begin[filled], axis=1), np.array(sizes)[filled], axis=1)
         with np.errstate(invalid="ignore"):
-            table = log_of(smoothed) - log_of(totals)
+            table = log(smoothed) - log(totals)
         logs = [np.ascontiguousarray(table[:, a:b]) for a, b in pairwise(begin.tolist())]
         return {
             "class_log_prior_": class_log_prior(self.fit_prior, self.class_prior, class_count),

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from spinney.base import MatrixEstimator, parameters
-from spinney.bayes.base import Batch, NaiveBayes, check_priors, log_of
+from spinney.bayes.base import Batch, NaiveBayes, check_priors
 from spinney.core.arrays import Floats
+from spinney.core.elementary import exp, log
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Real, Rule, thread_count
 from spinney.core.parameters import ArrayLike as ArrayRule
@@ -51,10 +52,10 @@ def class_log_prior(fit_prior: bool, class_prior: Any, class_count: Floats) -> F
     [-0.693, -0.693]
     """
     if class_prior is not None:
-        return log_of(check_priors(class_prior, len(class_count)))
+        return np.asarray(log(check_priors(class_prior, len(class_count))))
     if not fit_prior:
-        return np.full(len(class_count), -np.log(len(class_count)))
-    return np.asarray(log_of(class_count) - np.log(class_count.sum()))
+        return np.full(len(class_count), -log(len(class_count)))
+    return np.asarray(log(class_count) - log(class_count.sum()))
 
 
 class _CountBayes(NaiveBayes, MatrixEstimator):
@@ -167,7 +168,7 @@ class MultinomialNB(_CountBayes):
         return {
             "class_log_prior_": class_log_prior(self.fit_prior, self.class_prior, class_count),
             "feature_count_": count,
-            "feature_log_prob_": log_of(smoothed) - log_of(smoothed.sum(axis=1, keepdims=True)),
+            "feature_log_prob_": log(smoothed) - log(smoothed.sum(axis=1, keepdims=True)),
             "_known": sums["known"],
         }
 
@@ -251,13 +252,13 @@ class BernoulliNB(_CountBayes):
         return {
             "class_log_prior_": class_log_prior(self.fit_prior, self.class_prior, class_count),
             "feature_count_": count,
-            "feature_log_prob_": log_of(count + alpha) - log_of(known + 2.0 * alpha),
+            "feature_log_prob_": log(count + alpha) - log(known + 2.0 * alpha),
             "_known": known,
         }
 
     def _joint_log_likelihood(self, X: Any) -> Floats:
         matrix = self._read_matrix(X)
-        absent = log_of(1.0 - np.exp(self.feature_log_prob_))
+        absent = log(1.0 - exp(self.feature_log_prob_))
         missing = _missing_mask(matrix)
         ones = _indicator(matrix, self._threshold)
         joint = np.asarray(ones @ (self.feature_log_prob_ - absent).T) + self.class_log_prior_

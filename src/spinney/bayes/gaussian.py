@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from spinney.base import MatrixEstimator, parameters
-from spinney.bayes.base import Batch, NaiveBayes, check_priors, log_of
+from spinney.bayes.base import Batch, NaiveBayes, check_priors
 from spinney.core.arrays import Floats
+from spinney.core.elementary import log
 from spinney.core.parameters import NONE, Real, Rule, thread_count
 from spinney.core.parameters import ArrayLike as ArrayRule
 from spinney.data.matrix import Matrix
@@ -127,10 +128,10 @@ class GaussianNB(NaiveBayes, MatrixEstimator):
         matrix = cast("Floats", self._read_matrix(X))
         # A feature that is constant within a class has the variance 0 if nothing is added.
         variance = np.maximum(self.var_, np.finfo(np.float64).tiny)
-        log_scale, precision = -0.5 * np.log(2.0 * np.pi * variance), 0.5 / variance
+        log_scale, precision = -0.5 * log(2.0 * np.pi * variance), 0.5 / variance
         threads = thread_count(self.n_jobs)
         joint = core.gaussian_log_likelihood(matrix, self.theta_, log_scale, precision, threads)
-        joint += log_of(self.class_prior_)
+        joint += log(self.class_prior_)
         return joint
 
     def _check_fitted(self) -> None:

@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from spinney.base import MatrixEstimator, parameters
 from spinney.core.arrays import Floats
+from spinney.core.elementary import expit, log_softmax, softmax
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Integer, Kind, OneOf, Real, Rule, thread_count
 from spinney.core.parameters import ArrayLike as ArrayRule
@@ -283,7 +283,7 @@ class LinearDiscriminantAnalysis(
         scores = self.decision_function(X)
         if scores.ndim == 1:
             scores = np.stack([np.zeros_like(scores), scores], axis=1)
-        return np.asarray(log_softmax(scores, axis=1))
+        return np.asarray(log_softmax(scores))
 
     def predict_proba(self, X: Any) -> Floats:
         """Predict class probabilities.
@@ -302,7 +302,7 @@ class LinearDiscriminantAnalysis(
         if scores.ndim == 1:
             second = expit(scores)
             return np.stack([1.0 - second, second], axis=1)
-        return np.asarray(softmax(scores, axis=1))
+        return softmax(scores)
 
     @property
     def _n_features_out(self) -> int:

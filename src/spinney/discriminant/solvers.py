@@ -13,6 +13,7 @@ from sklearn.covariance import ledoit_wolf, shrunk_covariance
 from sklearn.preprocessing import StandardScaler
 
 from spinney.core.arrays import Floats
+from spinney.core.elementary import log
 from spinney.core.errors import InputError
 from spinney.native import core
 
@@ -154,7 +155,7 @@ def solve_svd(rows: ClassedRows, tol: float, n_components: int) -> Discriminants
     scalings = within @ directions.T[:, :kept]
     projected = (rows.means - xbar) @ scalings
     with np.errstate(divide="ignore"):
-        intercept = -0.5 * (projected**2).sum(axis=1) + np.log(rows.priors)
+        intercept = -0.5 * (projected**2).sum(axis=1) + log(rows.priors)
     coef = projected @ scalings.T
     return Discriminants(coef, intercept - xbar @ coef.T, None, scalings, xbar, explained)
 
@@ -222,4 +223,4 @@ def solve_eigen(rows: ClassedRows, shrinkage: Any, estimator: Any, n_components:
 
 def _intercept(rows: ClassedRows, coef: Floats) -> Floats:
     with np.errstate(divide="ignore"):
-        return np.asarray(-0.5 * np.einsum("kj,kj->k", rows.means, coef) + np.log(rows.priors))
+        return np.asarray(-0.5 * np.einsum("kj,kj->k", rows.means, coef) + log(rows.priors))

@@ -9,8 +9,6 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import lstsq
-from scipy.optimize import nnls
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
@@ -19,8 +17,10 @@ from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, OneOf, Rule
 from spinney.data.target import by_output, encode_classes, encode_values, most_probable, read_target
 from spinney.data.weights import check_weights
+from spinney.ensembles.orthogonal import non_negative_solution, shortest_solution, triangle
 from spinney.io import require
 from spinney.members.tables import check_classes, check_described, describe_input
+from spinney.native import core
 
 Array = NDArray[np.float64]
 
@@ -45,11 +45,11 @@ def convex_weights(predictions: Sequence[Array], target: Array, row_weights: Arr
     errors = np.stack([(one - target).ravel() for one in predictions], axis=1)
     if row_weights is not None:
         errors *= np.sqrt(np.repeat(row_weights, target.shape[1]))[:, None]
-    corner = _triangle(errors)
+    corner = triangle(errors)
     # The direction does not depend on the scale of the errors, but a similar scale helps the solver.
     scale = max(float(np.abs(corner).max()), np.finfo(np.float64).tiny)
     system = np.vstack([corner / scale, np.ones(len(predictions))])
-    solution = _non_negative(system, np.append(np.zeros(len(corner)), 1.0))
+    solution = non_negative_solution(system, np.append(np.zeros(len(corner)), 1.0))
     return np.asarray(solution / solution.sum())
 
 
@@ -66,28 +66,17 @@ def least_squares(
     features, target, shares = features[used], target[used], shares[used] / shares.sum()
     system = np.column_stack([features, target])
     _check_size(system)
-    center = shares @ system if intercept else np.zeros(system.shape[1])
-    corner = _triangle((system - center) * np.sqrt(shares)[:, None])
+    center = (shares[:, None] * system).sum(axis=0) if intercept else np.zeros(system.shape[1])
+    corner = triangle((system - center) * np.sqrt(shares)[:, None])
     matrix, right = corner[:, :-1], corner[:, -1]
-    # lstsq: columns that sum to 1 leave a direction in which only rounding would decide.
-    coefficients = _non_negative(matrix, right) if positive else lstsq(matrix, right, cond=1e-10)[0]
-    return coefficients, float(center[-1] - center[:-1] @ coefficients)
+    # The shortest: columns that sum to 1 leave a direction in which only rounding would decide.
+    coefficients = (non_negative_solution if positive else shortest_solution)(matrix, right)
+    return coefficients, float(center[-1] - (center[:-1] * coefficients).sum())
 
 
 def _check_size(values: Array) -> None:
     if not (np.abs(values) <= _MAX_VALUE).all():
         raise InputError("The predictions of members, or the targets, are too large for least squares.")
-
-
-def _triangle(system: Array) -> Array:
-    """Return at most as many equations as there are columns, with the same squared lengths."""
-    if system.shape[0] <= system.shape[1]:
-        return system
-    return np.asarray(np.linalg.qr(system, mode="r"))
-
-
-def _non_negative(matrix: Array, right: Array) -> Array:
-    return np.asarray(nnls(matrix, right, maxiter=30 * max(matrix.shape[1], 10))[0])
 
 
 def nearest_distribution(sums: Array) -> Array:
@@ -132,7 +121,7 @@ class _LinearModel(Estimator):
     def _sums(self, X: Any) -> Array:
         check_is_fitted(self)
         values = validate_data(self, X, dtype=np.float64, reset=False, ensure_min_samples=0)
-        return np.asarray(values @ self.coef_.T + self.intercept_)
+        return core.matrix_product(np.ascontiguousarray(values), self.coef_, self.intercept_, 1)
 
     def _check_fitted(self) -> None:
         check_described(self)

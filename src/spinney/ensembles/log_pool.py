@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
-from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from spinney.base import Estimator, parameters
+from spinney.core.elementary import exp, log, softmax
 from spinney.core.errors import InputError
 from spinney.core.parameters import Real, Rule
 from spinney.data.target import encode_labels
@@ -113,7 +113,7 @@ class LogarithmicPoolClassifier(ClassifierMixin, Estimator):  # type: ignore[mis
             )
         else:
             parts = values.reshape(n_rows, -1, n_classes).transpose(1, 0, 2)
-        return np.log(np.clip(parts, self.floor, None))
+        return np.asarray(log(np.clip(parts, self.floor, None)))
 
     def _sums(self, X: Any) -> Array:
         """Return Σ w log p.  -> (n_rows, n_classes)"""
@@ -151,7 +151,7 @@ class LogarithmicPoolClassifier(ClassifierMixin, Estimator):  # type: ignore[mis
         ndarray of shape (n_rows, n_classes)
             Probabilities.
         """
-        return np.asarray(softmax(self._sums(X), axis=1))
+        return softmax(self._sums(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the most probable class.
@@ -193,9 +193,9 @@ def _pool_weights(logs: Array, codes: NDArray[np.int32], weights: Array, l2: flo
     def loss(w: Array) -> tuple[float, Array]:
         sums = np.einsum("m,mrk->rk", w, logs)
         top = sums.max(axis=1, keepdims=True)
-        each = np.exp(sums - top)
+        each = exp(sums - top)
         total = each.sum(axis=1, keepdims=True)
-        value = float(np.einsum("r,r->", weights, (np.log(total) + top)[:, 0]) - (w * own).sum())
+        value = float(np.einsum("r,r->", weights, (log(total) + top)[:, 0]) - (w * own).sum())
         slope = np.einsum("mrk,rk->m", logs, each / total * weights[:, None]) - own
         away = w - middle
         return value + 0.5 * l2 * float((away * away).sum()), slope + l2 * away

@@ -196,7 +196,7 @@ class _VoteError:
             # One more vote can only make its own class the leader; the first of equal classes leads.
             raised = votes[rows, code] + self._weights[i]
             leads = (raised > largest) | ((raised == largest) & (code < leader))
-            losses[i] = self._rows @ (np.where(leads, code, leader) != self._true)
+            losses[i] = self._rows[np.where(leads, code, leader) != self._true].sum()
         return losses
 
     def least_agreeing(self, n_kept: int) -> list[int]:

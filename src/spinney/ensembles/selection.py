@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer
 
 from spinney.base import parameters
+from spinney.core.elementary import log
 from spinney.core.parameters import FLAG, NONE, Integer, Kind, Real, Rule, draw_seed
 from spinney.core.seeds import stream
 from spinney.data.target import by_output, most_probable
@@ -108,12 +109,12 @@ class SquaredLoss:
         self.n_members = len(predictions)
         errors = np.stack([(one - target).ravel() for one in predictions])
         shares = np.repeat(row_shares(weights, len(target)), target.shape[1])
-        self._products = (errors * shares) @ errors.T
+        self._products = np.array([(errors * one).sum(axis=1) for one in errors * shares])
 
     def losses(self, counts: Counts) -> Array:
         """Return the mean squared error with one more of each member."""
-        so_far = self._products @ counts
-        total = counts @ so_far + 2 * so_far + np.diag(self._products)
+        so_far = (self._products * counts).sum(axis=1)
+        total = (counts * so_far).sum() + 2 * so_far + np.diag(self._products)
         return np.asarray(total / (counts.sum() + 1) ** 2)
 
 
@@ -133,8 +134,11 @@ class LogLoss:
 
     def losses(self, counts: Counts) -> Array:
         """Return the log loss with one more of each member."""
-        mean = (counts @ self._true + self._true) / (counts.sum() + 1)
-        return np.asarray(-np.log(np.clip(mean, np.finfo(np.float64).eps, 1.0)) @ self._shares)
+        so_far = np.zeros(self._true.shape[1])
+        for i in np.flatnonzero(counts):
+            so_far += counts[i] * self._true[i]
+        mean = (so_far + self._true) / (counts.sum() + 1)
+        return np.asarray(-(log(np.clip(mean, np.finfo(np.float64).eps, 1.0)) * self._shares).sum(axis=1))
 
 
 class ScorerLoss:

@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, softmax
 from sklearn.base import RegressorMixin
 
 from spinney.base import ProbabilisticClassifier, TableEstimator, parameters
 from spinney.core.arrays import Floats
+from spinney.core.elementary import exp, expit, softmax
 from spinney.core.parameters import NONE, Integer, OneOf, Rule
 from spinney.data.schema import Table
 from spinney.data.target import class_attributes
@@ -128,11 +128,11 @@ class _Imported(TableEstimator, persistent_name=""):
         if self.link_ == "sigmoid":
             return np.asarray(expit(self.link_factor_ * scores))
         if self.link_ == "softmax":
-            return np.asarray(softmax(scores, axis=1))
+            return softmax(scores)
         if self.link_ == "normalize":
             each = expit(self.link_factor_ * scores)
             return np.asarray(each / each.sum(axis=1, keepdims=True))
-        return np.exp(scores) if self.link_ == "exp" else scores
+        return np.asarray(exp(scores)) if self.link_ == "exp" else scores
 
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Return the leaf of each row in each tree.

@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from spinney.core.arrays import Floats
+from spinney.core.elementary import exp, expit, log, softmax
 from spinney.core.errors import InputError, UnseenCategoryError, show_value
 from spinney.data.schema import Schema, Table
 from spinney.export.expressions import (
@@ -280,10 +280,6 @@ def _linear(expression: Linear, known: dict[int, Compute]) -> Compute:
 def _apply(expression: Apply, known: dict[int, Compute]) -> Compute:
     of, factor = _compile(expression.of, known), expression.factor
 
-    def softmax(scores: Floats) -> Floats:
-        powers = np.exp(scores - scores.max())
-        return np.asarray(powers / powers.sum())
-
     def simplex(sums: Floats) -> Floats:
         ranked = -np.sort(-sums)
         excess = (np.cumsum(ranked) - 1.0) / np.arange(1, len(sums) + 1)
@@ -292,8 +288,8 @@ def _apply(expression: Apply, known: dict[int, Compute]) -> Compute:
     functions: dict[str, Callable[[Floats], Floats]] = {
         "sigmoid": lambda scores: np.asarray(expit(factor * scores)),
         "softmax": softmax,
-        "log": lambda shares: np.log(np.maximum(shares, factor)),
-        "exp": lambda scores: np.exp(np.clip(scores, -_MAX_EXPONENT, _MAX_EXPONENT)),
+        "log": lambda shares: log(np.maximum(shares, factor)),
+        "exp": lambda scores: exp(np.clip(scores, -_MAX_EXPONENT, _MAX_EXPONENT)),
         "complement": lambda mean: np.array([1.0 - mean[0], mean[0]]),
         "normalize": lambda each: np.asarray(each / max(each.sum(), np.finfo(np.float64).tiny)),
         "center": lambda scores: np.asarray(scores - scores.mean()),

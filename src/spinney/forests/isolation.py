@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from spinney.base import CountsAs, TableEstimator, parameters
 from spinney.core.arrays import Floats
+from spinney.core.elementary import log
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, Integer, OneOf, Real, Rule, draw_seed
 from spinney.core.seeds import draw_word, stream
@@ -113,7 +114,7 @@ def average_path_length(n: NDArray[Any]) -> Floats:
     [0.0, 1.0, 10.245]
     """
     many = np.maximum(n, 3).astype(np.float64)
-    harmonic = np.log(many - 1.0) + np.euler_gamma
+    harmonic = log(many - 1.0) + np.euler_gamma
     length: Floats = 2.0 * harmonic - 2.0 * (many - 1.0) / many
     return np.where(n > 2, length, np.where(n == 2, 1.0, 0.0))
 

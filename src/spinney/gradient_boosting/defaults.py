@@ -7,6 +7,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self, TypeAlias
 
+from spinney.core.elementary import exp, log
 from spinney.core.errors import InputError, ModelFileError
 
 Kind = Literal["binary", "multiclass", "regression"]
@@ -493,10 +494,10 @@ def _min_leaf(facts: Facts) -> int:
 def _rate(n_rounds: Any, facts: Facts) -> float:
     """Return the learning rate, larger where the user allows only a few rounds."""
     a, b, c = RATE_LAW[facts.kind]
-    rate = math.exp(a * math.log(facts.n_rows) + b)
+    rate = float(exp(a * log(facts.n_rows) + b))
     if is_auto(n_rounds) or n_rounds >= LAW_ROUNDS:
         return min(MAX_RATE, rate)
-    return min(MAX_RATE_FEW_ROUNDS, rate * math.pow(n_rounds / LAW_ROUNDS, c))
+    return min(MAX_RATE_FEW_ROUNDS, rate * float(exp(c * log(n_rounds / LAW_ROUNDS))))
 
 
 _PRESETS: dict[str, Callable[[Mapping[str, Any], Facts], dict[str, Value]]] = {

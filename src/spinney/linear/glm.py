@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from spinney.base import parameters
 from spinney.core.arrays import Floats
+from spinney.core.elementary import exp, log, log1p
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, Integer, OneOf, Real, Rule
 from spinney.io import require
@@ -38,12 +39,12 @@ def mean_of(score: Floats, link: str) -> tuple[Floats, Floats]:
         return score, np.ones_like(score)
     with np.errstate(over="ignore", divide="ignore"):
         if link == "log":
-            mean = np.exp(score)
+            mean = exp(score)
             return mean, mean
         if link == "inverse":
             mean = 1.0 / score
             return mean, -mean * mean
-        decay = np.exp(-np.abs(score))
+        decay = exp(-np.abs(score))
         mean = np.where(score >= 0, 1.0, decay) / (1.0 + decay)
         return mean, decay / (1.0 + decay) ** 2
 
@@ -57,22 +58,22 @@ def score_of(mean: float, link: str) -> float:
     if link == "identity":
         return mean
     if link == "log":
-        return float(np.log(mean))
-    return 1.0 / mean if link == "inverse" else float(np.log(mean / (1.0 - mean)))
+        return float(log(mean))
+    return 1.0 / mean if link == "inverse" else float(log(mean / (1.0 - mean)))
 
 
 def half_deviance(y: Floats, mean: Floats, power: float | None) -> Floats:
     """Return half the deviance of each row up to a term that depends on y only; power None is binomial."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         if power is None:
-            lost = np.where(y > 0, -y * np.log(mean), 0.0)
-            return np.asarray(lost + np.where(y < 1, -(1 - y) * np.log1p(-mean), 0.0))
+            lost = np.where(y > 0, -y * log(mean), 0.0)
+            return np.asarray(lost + np.where(y < 1, -(1 - y) * log1p(-mean), 0.0))
         if power == 0:
             return np.asarray(0.5 * (y - mean) ** 2)
         if power == 1:
-            return np.asarray(mean - np.where(y > 0, y * np.log(mean), 0.0))
+            return np.asarray(mean - np.where(y > 0, y * log(mean), 0.0))
         if power == 2:
-            return np.asarray(y / mean + np.log(mean))
+            return np.asarray(y / mean + log(mean))
         first = mean ** (2 - power) / (2 - power)
         return np.asarray(first - np.where(y != 0, y * mean ** (1 - power) / (1 - power), 0.0))
 

@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, softmax
 from sklearn.exceptions import ConvergenceWarning
 
 from spinney.base import ProbabilisticClassifier, parameters
 from spinney.core.arrays import Floats
+from spinney.core.elementary import expit, softmax
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Integer, Kind, OneOf, Real, Rule
 from spinney.data.weights import apply_class_weights
@@ -132,7 +132,7 @@ class LogisticModel(ProbabilisticClassifier, LinearClassifier, persistent_name="
         if scores.ndim == 1:
             return np.column_stack([expit(-scores), expit(scores)])
         if self.multi_class == "multinomial":
-            return softmax(scores, axis=1)
+            return softmax(scores)
         each = expit(scores)
         return np.asarray(each / np.maximum(each.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny))
 

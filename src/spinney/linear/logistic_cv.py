@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, softmax
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer, make_scorer
@@ -18,6 +17,7 @@ from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping
 
 from spinney.base import parameters
 from spinney.core.arrays import Floats
+from spinney.core.elementary import expit, softmax
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Integer, Rule
 from spinney.core.parameters import ArrayLike as ArrayRule
@@ -415,7 +415,7 @@ class _Scored(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> Floats:
         if self.scores.shape[1] == 1:
             return np.column_stack([expit(-self.scores[:, 0]), expit(self.scores[:, 0])])
-        return softmax(self.scores, axis=1) if self.multi_class == "multinomial" else expit(self.scores)
+        return softmax(self.scores) if self.multi_class == "multinomial" else expit(self.scores)
 
     def predict(self, X: Any) -> NDArray[Any]:
         return np.asarray(self.classes_.take(self.predict_proba(X).argmax(axis=1)))

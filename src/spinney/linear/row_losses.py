@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinney.core.arrays import Floats, inner_product
+from spinney.core.elementary import log
 from spinney.native import core
 
 
@@ -127,7 +128,7 @@ class LogisticLoss(RowLoss):
         """Return the best constant score."""
         mean = float(self.y.mean() if self.weights is None else np.average(self.y, weights=self.weights))
         mean = min(max(mean, 1e-10), 1 - 1e-10)
-        return np.array([np.log(mean / (1.0 - mean))])
+        return np.array([log(mean / (1.0 - mean))])
 
 
 @dataclass(frozen=True)

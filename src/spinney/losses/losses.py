@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import expit, logit, logsumexp, softmax
 
 from spinney.core.arrays import chunk_bincount, chunk_mean
+from spinney.core.elementary import exp, expit, log, logaddexp, logit, logsumexp, softmax
 from spinney.core.errors import InputError, ModelFileError, show_value
 from spinney.io import Persistent
 
@@ -55,7 +55,7 @@ class Link:
 
 
 def _exp(score: Floats) -> Floats:
-    return np.exp(np.clip(score, -_MAX_EXPONENT, _MAX_EXPONENT))
+    return np.asarray(exp(np.clip(score, -_MAX_EXPONENT, _MAX_EXPONENT)))
 
 
 def _logit(mean: Floats) -> Floats:
@@ -64,16 +64,16 @@ def _logit(mean: Floats) -> Floats:
 
 
 def _centred_log(mean: Floats) -> Floats:
-    logarithms = np.log(np.maximum(mean, _MIN_PROBABILITY))
+    logarithms = log(np.maximum(mean, _MIN_PROBABILITY))
     centred: Floats = logarithms - logarithms.mean(axis=-1, keepdims=True)
     return centred
 
 
 IDENTITY = Link(lambda mean: mean, lambda score: score)
-LOG = Link(np.log, _exp)
+LOG = Link(log, _exp)
 LOGIT = Link(_logit, expit)
 HALF_LOGIT = Link(lambda mean: 0.5 * _logit(mean), lambda score: expit(score / 0.5))
-MULTI_LOGIT = Link(_centred_log, lambda score: softmax(score, axis=-1))
+MULTI_LOGIT = Link(_centred_log, softmax)
 
 
 # ---- losses ----
@@ -583,7 +583,7 @@ class LogLoss(_MeanLoss):
         return LOGIT.mean(score) * LOGIT.mean(-score)
 
     def value(self, y: Floats, score: Floats) -> Floats:
-        return np.logaddexp(0.0, score) - y * score
+        return np.asarray(logaddexp(0.0, score) - y * score)
 
 
 @dataclass(frozen=True)
@@ -612,7 +612,7 @@ class SoftmaxLoss(Loss):
         return probability * (1.0 - probability)
 
     def value(self, y: Floats, score: Floats) -> Floats:
-        loss: Floats = logsumexp(score, axis=1) - score[np.arange(len(y)), y.astype(np.intp)]
+        loss: Floats = logsumexp(score) - score[np.arange(len(y)), y.astype(np.intp)]
         return loss
 
     def constant(self, y: Floats, weights: Floats | None) -> Floats:

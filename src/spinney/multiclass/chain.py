@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 
 from spinney.base import parameters
 from spinney.core.arrays import Floats
+from spinney.core.elementary import log
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Integer, Kind, OneOf, Rule, draw_seed
 from spinney.core.parameters import ArrayLike as ArrayRule
@@ -32,8 +33,7 @@ from spinney.multiclass.base import BinaryMembers, has_probabilities, member_sco
 
 def second_log_probability(member: Any, X: Any) -> Floats:
     """Return the logarithm of the probability of class 1 of one member.  -> (n_rows,)"""
-    with np.errstate(divide="ignore"):
-        return np.log(second_probability(member, X))
+    return np.asarray(log(second_probability(member, X)))
 
 
 _METHODS = {

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spinney.core.elementary import exp, log, logaddexp
 from spinney.core.errors import InputError
 
 Array = NDArray[np.float64]
@@ -194,8 +195,8 @@ MAKERS: dict[str, Callable[[int], Code]] = {
 
 LOSSES: dict[str, Callable[[Array], Array]] = {
     "hinge": lambda margin: np.maximum(0.0, 1.0 - margin),
-    "exponential": lambda margin: np.exp(np.minimum(-margin, np.log(_GRID))),
-    "logistic": lambda margin: np.logaddexp(0.0, -margin),
+    "exponential": lambda margin: exp(np.minimum(-margin, log(_GRID))),
+    "logistic": lambda margin: logaddexp(0.0, -margin),
 }
 
 

@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import softmax
 from sklearn.base import ClassifierMixin, is_classifier
 
 from spinney.base import parameters
+from spinney.core.elementary import log, softmax
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Integer, OneOf, Real, Rule, draw_seed, thread_count
 from spinney.core.parameters import ArrayLike as ArrayRule
@@ -286,7 +286,7 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
         ndarray of shape (n_rows, n_classes)
             Probabilities.
         """
-        probabilities = softmax(self._scores(X), axis=1)
+        probabilities = softmax(self._scores(X))
         probabilities[:, ~self.code_book_.any(axis=1)] = 0.0
         return np.asarray(probabilities / probabilities.sum(axis=1, keepdims=True))
 
@@ -296,7 +296,7 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
         code = self.code_book_[present]
         if self.decoding == "probability" and self.estimators_:
             probabilities = output_codes.couple(code, (1.0 + margins) / 2.0)
-            known = np.log(np.maximum(probabilities, np.finfo(np.float64).tiny))
+            known = log(np.maximum(probabilities, np.finfo(np.float64).tiny))
         elif self.decoding == "hamming":
             known = output_codes.by_hamming(code, margins)
         else:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
 from spinney.core.arrays import Floats
+from spinney.core.elementary import expit, log, logaddexp
 
 _CLIP = 1e-7
 _MAX_ITER, _MIN_STEP, _RIDGE, _TOL = 100, 1e-10, 1e-12, 1e-5
@@ -25,10 +24,10 @@ def fit_sigmoid(decision: Floats, positive: NDArray[np.bool_], weights: Floats) 
     n_positive = float(weights[positive].sum())
     n_negative = float(weights[~positive].sum())
     target = np.where(positive, (n_positive + 1.0) / (n_positive + 2.0), 1.0 / (n_negative + 2.0))
-    A, B = 0.0, math.log((n_negative + 1.0) / (n_positive + 1.0))
+    A, B = 0.0, float(log((n_negative + 1.0) / (n_positive + 1.0)))
     loss = _loss(decision, target, weights, A, B)
     for _ in range(_MAX_ITER):
-        p = _sigmoid(-(A * decision + B))
+        p = expit(-(A * decision + B))
         d1, d2 = weights * (target - p), weights * p * (1.0 - p)
         g1, g2 = float((decision * d1).sum()), float(d1.sum())
         if abs(g1) < _TOL and abs(g2) < _TOL:
@@ -50,20 +49,14 @@ def fit_sigmoid(decision: Floats, positive: NDArray[np.bool_], weights: Floats) 
     return A, B
 
 
-def _sigmoid(z: Floats) -> Floats:
-    """Return 1 / (1 + exp(−z)) without overflow."""
-    e = np.exp(-np.abs(z))
-    return np.where(z >= 0, 1.0 / (1.0 + e), e / (1.0 + e))
-
-
 def _loss(f: Floats, target: Floats, weights: Floats, A: float, B: float) -> float:
     z = A * f + B
-    return float((weights * (target * z + np.logaddexp(0.0, -z))).sum())
+    return float((weights * (target * z + logaddexp(0.0, -z))).sum())
 
 
 def pair_probabilities(decision: Floats, A: Floats, B: Floats) -> Floats:
     """Return P(first of the pair | one of the pair), away from 0 and 1.  (n_rows, n_pairs) -> the same"""
-    return np.clip(_sigmoid(-(decision * A + B)), _CLIP, 1.0 - _CLIP)
+    return np.asarray(np.clip(expit(-(decision * A + B)), _CLIP, 1.0 - _CLIP))
 
 
 def couple_pairs(r: Floats, n_classes: int) -> Floats:
