@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from spinney.base import CountsAs, TableEstimator, parameters
 from spinney.core.arrays import Floats
-from spinney.core.elementary import log
+from spinney.core.elementary import exp, log
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, Integer, OneOf, Real, Rule, draw_seed
 from spinney.core.seeds import draw_word, stream
@@ -471,4 +471,4 @@ def _scores(predictor: Predictor, n_draw: int, table: Table, n_threads: int) -> 
     length = predictor.mean(table, n_threads)[:, 0, 0]
     normal = float(average_path_length(np.array([n_draw]))[0])
     # Trees of one row have no splits: every row is as normal as any other.
-    return -np.exp2(-length / normal) if normal > 0 else np.full(len(length), -0.5)
+    return -exp(-length / normal * math.log(2.0)) if normal > 0 else np.full(len(length), -0.5)

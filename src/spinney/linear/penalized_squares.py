@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinney.core.arrays import Floats, inner_product
+from spinney.core.elementary import exp, log
 from spinney.linear.design import Design, Moments, weighted_mean
 from spinney.native import core
 
@@ -311,4 +312,5 @@ def alpha_grid(linear: Floats, l1_ratio: float, eps: float, n_alphas: int, posit
     resolution = np.finfo(np.float64).resolution
     if largest <= resolution:
         return np.full(n_alphas, resolution)
-    return np.geomspace(largest, largest * eps, n_alphas)
+    steps = np.linspace(0.0, 1.0, n_alphas)
+    return np.asarray(largest * exp(log(eps) * steps))
