@@ -30,6 +30,13 @@ auto map_array(const Vector<double>& x) {
     return out.array;
 }
 
+auto softmax(const Matrix<double>& scores) {
+    if (scores.shape(1) == 0) throw nb::value_error("softmax needs at least one score per row");
+    NewArray<double> out({scores.shape(0), scores.shape(1)});
+    spinney::softmax_rows(out.data, scores.data(), scores.shape(0), scores.shape(1));
+    return out.array;
+}
+
 }  // namespace
 
 void register_core(nb::module_& m) {
@@ -41,6 +48,8 @@ void register_core(nb::module_& m) {
     m.def("polls_until_interrupt", &spinney::polls_until_interrupt,
           "Test hook: return the polls left until the one that interrupt_at_poll chose; 0: none.");
     m.def("exp", &map_array<spinney::exp_array>, "x"_a, "Return e^x of each number (n,).");
+    m.def("expit", &map_array<spinney::expit_array>, "x"_a, "Return 1 / (1 + e^−x) of each number (n,).");
+    m.def("softmax", &softmax, "scores"_a, "Return e^x / Σ e^x of each row (n, k).");
     m.def("log", &map_array<spinney::log_array>, "x"_a, "Return the natural logarithm of each number (n,).");
     m.def("draw_seeds", &draw_seeds, "random_states"_a,
           "Return SeedSequence(random_state).generate_state(1, uint64)[0] of each number (n,).");

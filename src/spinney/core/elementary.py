@@ -53,14 +53,13 @@ def log1p(values: Floats) -> Any:
         return np.where((lost == 0) | np.isinf(rounded), values, log(rounded) * (values / lost))[()]
 
 
-def expit(scores: Floats) -> Any:
+def expit(scores: Any) -> Any:
     """Return 1 / (1 + e^−x).
 
     >>> expit(np.array([0.0, -1000.0])).tolist()
     [0.5, 0.0]
     """
-    decay = exp(-np.abs(scores))
-    return np.where(np.asarray(scores) < 0, decay, 1.0) / (1.0 + decay)
+    return _mapped(core.expit, scores)
 
 
 def logit(probabilities: Floats) -> Any:
@@ -88,9 +87,8 @@ def softmax(scores: Floats) -> Floats:
     >>> softmax(np.array([[1000.0, 1000.0]])).tolist()
     [[0.5, 0.5]]
     """
-    powers = exp(scores - scores.max(axis=-1, keepdims=True))
-    shares: Floats = powers / powers.sum(axis=-1, keepdims=True)
-    return shares
+    rows = np.ascontiguousarray(scores, np.float64).reshape(-1, scores.shape[-1])
+    return core.softmax(rows).reshape(scores.shape)
 
 
 def logsumexp(scores: Floats) -> Floats:
