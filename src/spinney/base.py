@@ -18,7 +18,6 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.core.elementary import log
 from spinney.core.errors import InputError, InputTypeError
 from spinney.core.fitted_rules import broken_rule
 from spinney.core.parameter_help import LINK, with_help
@@ -407,7 +406,8 @@ class ProbabilisticClassifier(ClassifierMixin):  # type: ignore[misc]
             Logarithms; −inf where the probability is 0.
         """
         outputs = self.predict_proba(X)
-        return [log(part) for part in outputs] if type(outputs) is list else log(outputs)
+        with np.errstate(divide="ignore"):
+            return [np.log(part) for part in outputs] if type(outputs) is list else np.log(outputs)
 
 
 # ---- scikit-learn's own functions ----

@@ -24,7 +24,6 @@ from spinney.bagging.predictions import (
     split_outputs,
 )
 from spinney.base import ProbabilisticClassifier, parameters
-from spinney.core.elementary import log
 from spinney.data.target import by_output, most_probable
 from spinney.members.base_estimators import base_estimator_tags
 from spinney.tree.predictor import as_targets, split_classes
@@ -186,7 +185,8 @@ class BaggingClassifier(ProbabilisticClassifier, BaseBagging):
         ndarray of shape (n_rows, n_classes), or list of ndarray
             Logarithms, −inf where the probability is 0; a list if there are several outputs.
         """
-        logarithms = [log(part) for part in by_output(self.predict_proba(X, **metadata))]
+        with np.errstate(divide="ignore"):
+            logarithms = [np.log(part) for part in by_output(self.predict_proba(X, **metadata))]
         return logarithms if type(self.classes_) is list else logarithms[0]
 
     def _method_of_members(self, method: str) -> str:

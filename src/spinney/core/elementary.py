@@ -1,7 +1,8 @@
 """Exponentials and logarithms that have the same bits on every processor.
 
 NumPy, SciPy and the C library select an implementation by the processor, and their last bits differ. What
-reaches a model or a prediction is therefore computed by the functions of this module.
+reaches a model or a prediction is therefore computed by the functions of this module. Only
+``predict_log_proba`` takes NumPy's logarithm of the probabilities, as users do who compare the two.
 """
 
 from __future__ import annotations

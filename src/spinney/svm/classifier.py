@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from spinney.base import parameters
 from spinney.core.arrays import Floats
-from spinney.core.elementary import log
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Kind, OneOf, Rule, draw_seed
 from spinney.data.splits import folds
@@ -400,7 +399,8 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
         ndarray of shape (n_rows, n_classes)
             Log probabilities.
         """
-        return np.asarray(log(self.predict_proba(X)))
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
 
     @property
     def coef_(self) -> Floats:
