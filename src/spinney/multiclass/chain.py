@@ -15,7 +15,6 @@ from sklearn.utils.metaestimators import available_if
 
 from spinney.base import parameters
 from spinney.core.arrays import Floats
-from spinney.core.elementary import log
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Integer, Kind, OneOf, Rule, draw_seed
 from spinney.core.parameters import ArrayLike as ArrayRule
@@ -33,7 +32,8 @@ from spinney.multiclass.base import BinaryMembers, has_probabilities, member_sco
 
 def second_log_probability(member: Any, X: Any) -> Floats:
     """Return the logarithm of the probability of class 1 of one member.  -> (n_rows,)"""
-    return np.asarray(log(second_probability(member, X)))
+    with np.errstate(divide="ignore"):
+        return np.log(second_probability(member, X))
 
 
 _METHODS = {
