@@ -52,8 +52,8 @@ def files_of(cls: Any) -> set[str]:
     X = rng.normal(size=(400, 5))
     y = (X[:, 0] + rng.normal(size=400) > 0).astype(int)
     cls().fit(X, y).predict_proba(X)  # imports on first use are not counted
-    # cached_attribute is read as the cached_property of the standard library is, chunk_mean as NumPy's average
-    # and exp as NumPy's exp: by their names.
+    # cached_attribute is read as the cached_property of the standard library is, chunk_mean and exp as
+    # NumPy's average and exp are: by their names.
     by_name = {"core/cached_attribute.py", "core/arrays.py", "core/elementary.py"}
     return files_run(lambda: cls().fit(X, y).predict_proba(X)) - by_name
 
