@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 NO_WORKER_SECONDS = 20.0
 """How long a fit waits for another worker when all are gone; those with a nanny are started again."""
+_SCHEDULER_SECONDS = 20.0
+"""How long the scheduler may take to answer, before it counts as lost."""
 _POLL_SECONDS = 1.0
 _GATHER_SECONDS = 10.0
 """How long results may take to come here, once they are there, before workers are looked for again."""
@@ -95,9 +97,12 @@ class Cluster:
 
     def _look(self) -> dict[str, int]:
         """Return the workers; raise ClusterError if there were none for too long."""
-        if self.client.status in ("closed", "closing"):
-            raise ClusterError("The Dask client is closed, or the scheduler is gone.")
-        found: dict[str, int] = dict(sorted(self.client.nthreads().items()))
+        self._require_client()
+        try:
+            answered = self.client.nthreads(callback_timeout=_SCHEDULER_SECONDS)
+        except OSError as error:
+            raise _no_scheduler() from error
+        found: dict[str, int] = dict(sorted(answered.items()))
         now, self._known = time.monotonic(), set(found)
         if found:
             self._empty_since = None
@@ -109,6 +114,11 @@ class Cluster:
                 fix="Start workers and fit again, or resume from a checkpoint.",
             )
         return found
+
+    def _require_client(self) -> None:
+        """Raise ClusterError if the client is closed."""
+        if self.client.status in ("closed", "closing"):
+            raise _no_scheduler()
 
     def submit(self, worker: str, function: Callable[..., Any], *args: Any) -> Any:
         """Start a task on a worker, or on another one if that is gone; return its future."""
@@ -202,16 +212,20 @@ class Cluster:
         """Call a function on a worker at once: with a tenth of the latency of a task, but only there."""
         import asyncio
 
+        self._require_client()
         call = self._call(worker, function, args)
         return Sent(worker, asyncio.run_coroutine_threadsafe(call, self.client.loop.asyncio_loop))
 
     async def _call(self, worker: str, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """Call a function on a worker: by a connection to it, or through the scheduler if that fails."""
+        from distributed.core import clean_exception
         from distributed.protocol.pickle import dumps
 
         if await self._is_near(worker):
             message = {"function": dumps(answer), "args": dumps((function, args))}
             response = await self.client.rpc(worker).run(**message)
+            if response["status"] == "error":
+                raise clean_exception(**response)[1]
             return response["result"]
         found = await self.client.run(answer, function, args, workers=[worker], asynchronous=True)
         return found[worker]
@@ -261,6 +275,9 @@ class Cluster:
         except (CancelledError, OSError):  # the connection has failed
             self._look()
             return LOST
+        except RuntimeError:  # the connections of a client that is closed
+            self._require_client()
+            raise
         if isinstance(found, Failed):
             raise found.error
         return found
@@ -285,6 +302,13 @@ class Cluster:
                 results[i] = result
             delayed = list(make())
         return results
+
+
+def _no_scheduler() -> ClusterError:
+    return ClusterError(
+        "The Dask client is closed, or the scheduler is gone",
+        fix="Connect to a cluster and fit again, or resume from a checkpoint.",
+    )
 
 
 def attempts(what: str) -> Any:
