@@ -221,6 +221,7 @@ def test_tasks_that_stall_after_a_worker_left_count_as_lost(client, monkeypatch)
     cluster = Cluster(client)
     seen = itertools.chain([{"first": 1, "second": 1}], itertools.repeat({"second": 1}))
     monkeypatch.setattr(cluster, "_look", lambda: next(seen))
+    monkeypatch.setattr(cluster_module, "_IDLE_POLLS", 1000)
     monkeypatch.setattr(cluster_module, "_POLL_SECONDS", 0.05)
     monkeypatch.setattr(cluster_module, "_STALLED_SECONDS", 0.1)
     try:
@@ -228,3 +229,22 @@ def test_tasks_that_stall_after_a_worker_left_count_as_lost(client, monkeypatch)
         assert cluster.collect([stalled]) == [LOST]
     finally:
         RELEASED.set()
+
+
+def test_tasks_that_dask_leaves_without_a_worker_count_as_lost(monkeypatch):
+    """Where all workers were gone at once, tasks that prefer one of them are not given to new ones."""
+    from dask import delayed
+
+    from distributed import Client, LocalCluster
+
+    monkeypatch.setattr(cluster_module, "_POLL_SECONDS", 0.1)
+    with LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as local, Client(local) as own:
+        cluster = Cluster(own)
+        stalled = cluster.compute("tcp://127.0.0.1:1", [delayed(abs)(-1)])
+        while not own.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.unrunnable)):
+            time.sleep(0.05)
+        local.scale(1)
+        own.wait_for_workers(1)
+        cluster.workers()
+        assert cluster.collect(stalled) == [LOST]
+        assert cluster.compute_all(lambda: [delayed(abs)(-1)]) == [1]

@@ -23,6 +23,8 @@ _GATHER_SECONDS = 10.0
 """How long results may take to come here, once they are there, before workers are looked for again."""
 _STALLED_SECONDS = 5.0
 """How long tasks may take to end after a worker joined or left, before they are submitted again."""
+_IDLE_POLLS = 3
+"""How often workers may be seen without any task, before those that are waited for are submitted again."""
 _CONNECT_SECONDS = 3.0
 """How long a connection to a worker may take, before it is called through the scheduler instead."""
 _MAX_ATTEMPTS = 50
@@ -97,12 +99,7 @@ class Cluster:
 
     def _look(self) -> dict[str, int]:
         """Return the workers; raise ClusterError if there were none for too long."""
-        self._require_client()
-        try:
-            answered = self.client.nthreads(callback_timeout=_SCHEDULER_SECONDS)
-        except OSError as error:
-            raise _no_scheduler() from error
-        found: dict[str, int] = dict(sorted(answered.items()))
+        found: dict[str, int] = dict(sorted(self._ask_scheduler("ncores").items()))
         now, self._known = time.monotonic(), set(found)
         if found:
             self._empty_since = None
@@ -113,6 +110,16 @@ class Cluster:
                 f"The Dask cluster has had no worker for {NO_WORKER_SECONDS:.0f} seconds",
                 fix="Start workers and fit again, or resume from a checkpoint.",
             )
+        return found
+
+    def _ask_scheduler(self, question: str) -> dict[str, Any]:
+        """Return what the scheduler knows about each worker."""
+        self._require_client()
+        ask = getattr(self.client.scheduler, question)
+        try:
+            found: dict[str, Any] = self.client.sync(ask, workers=None, callback_timeout=_SCHEDULER_SECONDS)
+        except OSError as error:
+            raise _no_scheduler() from error
         return found
 
     def _require_client(self) -> None:
@@ -161,13 +168,14 @@ class Cluster:
         """Wait until all tasks have ended; return whether none has failed.
 
         Tasks that have not ended `_STALLED_SECONDS` after a worker joined or left may be assigned to a worker
-        that is gone: they are cancelled, and count as lost.
+        that is gone. If all workers were gone at once, Dask leaves tasks unassigned that prefer one of them;
+        no worker has a task then. Both are cancelled, and count as lost.
         """
         from concurrent.futures import CancelledError
 
         from distributed import wait
 
-        known, changed = self._known, None
+        known, changed, n_idle = self._known, None, 0
         while True:
             try:
                 wait(list(futures), timeout=_POLL_SECONDS)
@@ -175,9 +183,11 @@ class Cluster:
                 return False
             except TimeoutError:
                 found = set(self._look())
+                n_idle = 0 if any(self._ask_scheduler("processing").values()) else n_idle + 1
                 if found != known:
-                    known, changed = found, time.monotonic()
-                elif found and changed is not None and time.monotonic() - changed > _STALLED_SECONDS:
+                    known, changed, n_idle = found, time.monotonic(), 0
+                stalled = changed is not None and time.monotonic() - changed > _STALLED_SECONDS
+                if found and (stalled or n_idle == _IDLE_POLLS):
                     self.client.cancel([future for future in futures if not future.done()])
                     return False
                 continue
@@ -283,11 +293,10 @@ class Cluster:
         return found
 
     def start(self, function: Callable[..., Any], *args: Any) -> None:
-        """Start a task on every worker, and do not wait for it."""
-        from distributed import fire_and_forget
-
-        for worker in self.client.nthreads():
-            fire_and_forget(self.submit(worker, function, *args))
+        """Call a function on every worker, and do not wait for it."""
+        with suppress(ClusterError):
+            for worker in self._look():
+                self.send(worker, function, *args)
 
     def compute_all(self, make: Callable[[], Sequence[Any]]) -> list[Any]:
         """Compute delayed values, those again whose workers were lost; `make` returns them anew."""
