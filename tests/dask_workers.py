@@ -4,8 +4,28 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import contextmanager, suppress
+
+TEMPLATE = """
+import asyncio, os, signal, sys
+import dask.dataframe, distributed, spinney.distributed.worker
+
+async def work(address, port, directory, memory_limit):
+    settings = {"port": int(port), "nthreads": 1, "dashboard": False, "memory_limit": memory_limit}
+    async with distributed.Worker(address, **settings, local_directory=directory) as worker:
+        await worker.finished()
+
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+for line in sys.stdin:
+    pid = os.fork()
+    if not pid:
+        asyncio.run(work(*line.split()))
+        os._exit(0)
+    print(pid, flush=True)
+"""
+"""A process that has imported everything, and becomes a worker for every line that it reads."""
 
 
 @contextmanager
@@ -22,34 +42,44 @@ def cluster_of(n_workers):
             workers.start(n_workers)
             yield workers
         finally:
-            workers.kill(len(workers.processes))
+            workers.kill(len(workers.pids))
+            workers.template.kill()
+            workers.template.wait()
 
 
 class Workers:
-    """The processes of a cluster."""
+    """The processes of a cluster.
+
+    Attributes
+    ----------
+    client : distributed.Client
+        Client of the cluster.
+    pids : list of int
+        Numbers of the processes, the oldest one first.
+    template : subprocess.Popen
+        Parent of the processes.
+    """
 
     def __init__(self, client):
-        self.client, self.processes = client, []
+        self.client, self.pids = client, []
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        self.template = subprocess.Popen([sys.executable, "-c", TEMPLATE], **pipes, text=True)
 
-    def start(self, n, nanny=False):
+    def start(self, n, port=0, directory=None, memory_limit="auto"):
         """Start so many workers, and wait until they are there."""
-        address = self.client.scheduler.address
-        command = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1"]
-        command += ["--nanny" if nanny else "--no-nanny", "--no-dashboard"]
         for _ in range(n):
-            self.processes.append(
-                subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            )
+            directory = directory or tempfile.gettempdir()
+            line = self.client.scheduler.address, port, directory, memory_limit
+            print(*line, file=self.template.stdin, flush=True)
+            self.pids.append(int(self.template.stdout.readline()))
         if n:
-            self.client.wait_for_workers(len(self.processes), timeout=120)
+            self.client.wait_for_workers(len(self.pids), timeout=120)
 
     def kill(self, n):
         """Kill so many workers by SIGKILL, the oldest ones first."""
-        for _ in range(min(n, len(self.processes))):
-            process = self.processes.pop(0)
+        for _ in range(min(n, len(self.pids))):
             with suppress(ProcessLookupError):
-                os.kill(process.pid, signal.SIGKILL)
-            process.wait()
+                os.kill(self.pids.pop(0), signal.SIGKILL)
 
 
 @contextmanager

@@ -21,6 +21,7 @@ pytest.importorskip("distributed")
 
 from spinney.distributed import ClusterError, DaskGradientBoostingClassifier, worker
 from spinney.distributed import cluster as cluster_module
+from spinney.distributed import rows as rows_module
 from spinney.distributed.cluster import LOST, Cluster
 
 PARAMS = {
@@ -65,59 +66,82 @@ def test_blocks_that_workers_have_lost(client, table, expected, moment, every):
 
 @pytest.mark.long
 @pytest.mark.timeout(600)
-def test_killed_workers(table, expected, monkeypatch):
+def test_killed_workers(table, expected):
     """One of two workers is killed while a histogram is built; then the other one, too."""
+    killed = []
     with cluster_of(2) as workers:
         with at_task(Cluster, 30, lambda: workers.kill(1)):
             model = fit(workers.client, table)
         assert dumps(model.to_local()) == expected
         assert model.traffic_.n_restored > 0
-        monkeypatch.setattr(cluster_module, "NO_WORKER_SECONDS", 1.0)
         with (
-            at_task(Cluster, 30, lambda: workers.kill(1)),
-            pytest.raises(ClusterError, match="no worker for 1 seconds"),
+            at_task(Cluster, 30, lambda: killed.append(time.monotonic()) or workers.kill(1)),
+            pytest.raises(ClusterError, match="no worker for 20 seconds"),
         ):
             fit(workers.client, table)
+        assert time.monotonic() - killed[0] < 30
+
+
+def kill_at_random(client, table, expected, n_moments, rng, kill, prepare=lambda: None):
+    """Fit until workers were killed at so many moments, and compare the models."""
+    done = 0
+    with at_task(Cluster, -1, lambda: None) as count:
+        fit(client, table)
+    n_tasks = count * len(CUTS)  # other partitions may need fewer
+    while done < n_moments:
+        prepare()
+        i = rng.integers(len(CUTS))
+        moment, delay = rng.integers(1, n_tasks[i] + 1), rng.uniform(0, 0.1)
+        with at_task(Cluster, moment, kill, delay) as reached:
+            model = fit(client, table, CUTS[i])
+        if reached[0] < moment:
+            n_tasks[i] = reached[0]
+        assert dumps(model.to_local()) == expected, f"killed at task {moment} of {reached[0]}"
+        done += reached[0] >= moment
+        print(f"killed at moment {done}: task {moment} of {reached[0]}", flush=True)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(3000)
-@pytest.mark.parametrize("n_killed", [1, 2])
-def test_fifty_random_moments(table, expected, n_killed):
-    rng = np.random.default_rng(n_killed)
+@pytest.mark.parametrize("fan_in", [4, 2])
+@pytest.mark.parametrize(("n_killed", "n_moments"), [(1, 20), (2, 15)])
+def test_random_moments(table, expected, monkeypatch, n_killed, n_moments, fan_in):
+    """Killed while partitions are read, histograms built or added (by tasks above `fan_in`), or between."""
+    monkeypatch.setattr(rows_module, "FAN_IN", fan_in)
+    rng = np.random.default_rng([n_killed, fan_in])
     with cluster_of(3) as workers:
-        with at_task(Cluster, -1, lambda: None) as count:
-            fit(workers.client, table)
-        for _ in range(50):
-            workers.start(3 - len(workers.processes))
-            moment, delay = rng.integers(1, count[0] + 1), rng.uniform(0, 0.05)
-            sizes = CUTS[rng.integers(len(CUTS))]
-            with at_task(Cluster, moment, lambda: workers.kill(n_killed), delay):
-                model = fit(workers.client, table, sizes)
-            assert dumps(model.to_local()) == expected, f"killed at task {moment} of {count[0]}"
+
+        def kill():
+            workers.kill(n_killed)
+
+        def prepare():
+            workers.start(3 - len(workers.pids))
+
+        kill_at_random(workers.client, table, expected, n_moments, rng, kill, prepare)
 
 
 @pytest.mark.long
-def test_workers_with_nannies_are_started_again(table, expected):
+@pytest.mark.timeout(1500)
+def test_random_moments_of_workers_with_nannies(table, expected):
+    """Nannies start workers again, with none of their blocks."""
     from distributed import Client, LocalCluster
 
-    def kill_one():
-        os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
-
+    rng = np.random.default_rng(0)
     settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with LocalCluster(**settings) as local, Client(local) as client:
-        for moment in (2, 8, 20, 45):
-            X, y, _ = table
-            model = DaskGradientBoostingClassifier(**PARAMS, client=client)
-            with at_task(Cluster, moment, kill_one):
-                model.fit(cut(X, CUTS[3]), np.digitize(y, [-0.3, 0.8]))
-            assert dumps(model.to_local()) == expected
+
+        def kill():
+            pids = list(client.run(os.getpid, on_error="ignore").values())
+            if pids:
+                os.kill(pids[rng.integers(len(pids))], signal.SIGKILL)
+
+        kill_at_random(client, table, expected, 20, rng, kill)
 
 
 @pytest.mark.long
 def test_a_slow_worker_and_one_that_joins(table, expected):
     with cluster_of(2) as workers:
-        slow, stop = workers.processes[0].pid, threading.Event()
+        slow, stop = workers.pids[0], threading.Event()
 
         def stutter():
             while not stop.is_set():
@@ -136,39 +160,53 @@ def test_a_slow_worker_and_one_that_joins(table, expected):
         assert dumps(joined.to_local()) == expected
 
 
+CLIENT = """
+    import os, signal, sys, threading
+    import numpy as np, pandas as pd
+    from distributed import Client
+    from dask_tables import CUTS, cut
+    from spinney.distributed import DaskGradientBoostingClassifier
+    from spinney.gradient_boosting.callbacks import Checkpoint
+
+    if __name__ == "__main__":
+        folder, address, seconds = sys.argv[1:]
+        X, y = pd.read_pickle(folder + "/X"), np.load(folder + "/y.npy")
+        model = DaskGradientBoostingClassifier(**PARAMS, client=Client(address))
+        threading.Timer(float(seconds), os.kill, (os.getpid(), signal.SIGKILL)).start()
+        model.fit(cut(X, CUTS[1]), y, callbacks=[Checkpoint(folder + "/run.spinney", every=1)])
+        threading.Event().wait()
+"""
+
+
 @pytest.mark.long
-def test_a_killed_client_is_resumed(table, expected, tmp_path):
-    """The process of the client is killed after the first round; another one goes on from its checkpoint."""
+@pytest.mark.timeout(900)
+def test_random_moments_of_a_killed_client(table, expected, tmp_path):
+    """The process of the client is killed; another one goes on from its checkpoint, if it has written one."""
     X, y, _ = table
+    target = np.digitize(y, [-0.3, 0.8])
     X.to_pickle(tmp_path / "X")
-    np.save(tmp_path / "y.npy", np.digitize(y, [-0.3, 0.8]))
-    path = tmp_path / "run.spinney"
-    script = f"""
-        import os, signal
-        import numpy as np, pandas as pd
-        from distributed import Client
-        from dask_tables import CUTS, cut
-        from spinney.distributed import DaskGradientBoostingClassifier
-        from spinney.gradient_boosting.callbacks import Checkpoint
-
-        def die(round):
-            os.kill(os.getpid(), signal.SIGKILL)
-
-        if __name__ == "__main__":
-            X, y = pd.read_pickle({str(tmp_path / "X")!r}), np.load({str(tmp_path / "y.npy")!r})
-            client = Client("ADDRESS")
-            model = DaskGradientBoostingClassifier(**{PARAMS!r}, client=client)
-            model.fit(cut(X, CUTS[1]), y, callbacks=[Checkpoint({str(path)!r}, every=1), die])
-    """
+    np.save(tmp_path / "y.npy", target)
+    path, rng, n_resumed = tmp_path / "run.spinney", np.random.default_rng(0), 0
+    script = textwrap.dedent(CLIENT).replace("PARAMS", repr(PARAMS))
     with cluster_of(2) as workers:
-        text = textwrap.dedent(script).replace("ADDRESS", workers.client.scheduler.address)
-        environment = {**os.environ, "PYTHONPATH": "tests"}
-        done = subprocess.run([sys.executable, "-c", text], env=environment, check=False)
-        assert done.returncode == -9
         client = workers.client
-        target = np.digitize(y, [-0.3, 0.8])
-        resumed = DaskGradientBoostingClassifier.resume(path, cut(X, CUTS[3]), target, client=client)
-    assert dumps(resumed.to_local()) == expected
+        began = time.monotonic()
+        fit(client, table)
+        usual = time.monotonic() - began
+        for _ in range(10):
+            path.unlink(missing_ok=True)
+            seconds = str(rng.uniform(0.2, 1.5) * usual)
+            command = [sys.executable, "-c", script, str(tmp_path), client.scheduler.address, seconds]
+            done = subprocess.run(command, env={**os.environ, "PYTHONPATH": "tests"}, check=False)
+            assert done.returncode == -9
+            if path.exists():
+                n_resumed += 1
+                model = DaskGradientBoostingClassifier.resume(path, cut(X, CUTS[3]), target, client=client)
+            else:
+                model = fit(client, table)
+            assert dumps(model.to_local()) == expected
+    print(f"resumed {n_resumed} times of 10")
+    assert n_resumed
 
 
 RELEASED = threading.Event()
@@ -183,6 +221,7 @@ def test_tasks_that_stall_after_a_worker_left_count_as_lost(client, monkeypatch)
     cluster = Cluster(client)
     seen = itertools.chain([{"first": 1, "second": 1}], itertools.repeat({"second": 1}))
     monkeypatch.setattr(cluster, "_look", lambda: next(seen))
+    monkeypatch.setattr(cluster_module, "_IDLE_POLLS", 1000)
     monkeypatch.setattr(cluster_module, "_POLL_SECONDS", 0.05)
     monkeypatch.setattr(cluster_module, "_STALLED_SECONDS", 0.1)
     try:
@@ -190,3 +229,22 @@ def test_tasks_that_stall_after_a_worker_left_count_as_lost(client, monkeypatch)
         assert cluster.collect([stalled]) == [LOST]
     finally:
         RELEASED.set()
+
+
+def test_tasks_that_dask_leaves_without_a_worker_count_as_lost(monkeypatch):
+    """Where all workers were gone at once, tasks that prefer one of them are not given to new ones."""
+    from dask import delayed
+
+    from distributed import Client, LocalCluster
+
+    monkeypatch.setattr(cluster_module, "_POLL_SECONDS", 0.1)
+    with LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as local, Client(local) as own:
+        cluster = Cluster(own)
+        stalled = cluster.compute("tcp://127.0.0.1:1", [delayed(abs)(-1)])
+        while not own.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.unrunnable)):
+            time.sleep(0.05)
+        local.scale(1)
+        own.wait_for_workers(1)
+        cluster.workers()
+        assert cluster.collect(stalled) == [LOST]
+        assert cluster.compute_all(lambda: [delayed(abs)(-1)]) == [1]

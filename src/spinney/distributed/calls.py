@@ -32,6 +32,11 @@ async def answer(function: Callable[..., Any], args: tuple[Any, ...], dask_worke
     -------
     object
         What the function returns, or `Failed`.
+
+    Raises
+    ------
+    ConnectionAbortedError
+        If the worker is closing; the call is lost as if the connection had failed.
     """
 
     def call() -> Any:
@@ -43,7 +48,11 @@ async def answer(function: Callable[..., Any], args: tuple[Any, ...], dask_worke
         finally:
             _here.worker = None
 
-    return await asyncio.get_running_loop().run_in_executor(dask_worker.executors["default"], call)
+    try:
+        called = asyncio.get_running_loop().run_in_executor(dask_worker.executors["default"], call)
+    except RuntimeError as error:  # its threads have ended
+        raise ConnectionAbortedError("the worker is closing") from error
+    return await called
 
 
 def this_worker() -> Any:

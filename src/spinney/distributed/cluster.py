@@ -16,11 +16,15 @@ if TYPE_CHECKING:
 
 NO_WORKER_SECONDS = 20.0
 """How long a fit waits for another worker when all are gone; those with a nanny are started again."""
+_SCHEDULER_SECONDS = 20.0
+"""How long the scheduler may take to answer, before it counts as lost."""
 _POLL_SECONDS = 1.0
 _GATHER_SECONDS = 10.0
 """How long results may take to come here, once they are there, before workers are looked for again."""
 _STALLED_SECONDS = 5.0
 """How long tasks may take to end after a worker joined or left, before they are submitted again."""
+_IDLE_POLLS = 3
+"""How often workers may be seen without any task, before those that are waited for are submitted again."""
 _CONNECT_SECONDS = 3.0
 """How long a connection to a worker may take, before it is called through the scheduler instead."""
 _MAX_ATTEMPTS = 50
@@ -95,9 +99,7 @@ class Cluster:
 
     def _look(self) -> dict[str, int]:
         """Return the workers; raise ClusterError if there were none for too long."""
-        if self.client.status in ("closed", "closing"):
-            raise ClusterError("The Dask client is closed, or the scheduler is gone.")
-        found: dict[str, int] = dict(sorted(self.client.nthreads().items()))
+        found: dict[str, int] = dict(sorted(self._ask_scheduler("ncores").items()))
         now, self._known = time.monotonic(), set(found)
         if found:
             self._empty_since = None
@@ -109,6 +111,21 @@ class Cluster:
                 fix="Start workers and fit again, or resume from a checkpoint.",
             )
         return found
+
+    def _ask_scheduler(self, question: str) -> dict[str, Any]:
+        """Return what the scheduler knows about each worker."""
+        self._require_client()
+        ask = getattr(self.client.scheduler, question)
+        try:
+            found: dict[str, Any] = self.client.sync(ask, workers=None, callback_timeout=_SCHEDULER_SECONDS)
+        except OSError as error:
+            raise _no_scheduler() from error
+        return found
+
+    def _require_client(self) -> None:
+        """Raise ClusterError if the client is closed."""
+        if self.client.status in ("closed", "closing"):
+            raise _no_scheduler()
 
     def submit(self, worker: str, function: Callable[..., Any], *args: Any) -> Any:
         """Start a task on a worker, or on another one if that is gone; return its future."""
@@ -151,13 +168,14 @@ class Cluster:
         """Wait until all tasks have ended; return whether none has failed.
 
         Tasks that have not ended `_STALLED_SECONDS` after a worker joined or left may be assigned to a worker
-        that is gone: they are cancelled, and count as lost.
+        that is gone. If all workers were gone at once, Dask leaves tasks unassigned that prefer one of them;
+        no worker has a task then. Both are cancelled, and count as lost.
         """
         from concurrent.futures import CancelledError
 
         from distributed import wait
 
-        known, changed = self._known, None
+        known, changed, n_idle = self._known, None, 0
         while True:
             try:
                 wait(list(futures), timeout=_POLL_SECONDS)
@@ -165,9 +183,11 @@ class Cluster:
                 return False
             except TimeoutError:
                 found = set(self._look())
+                n_idle = 0 if any(self._ask_scheduler("processing").values()) else n_idle + 1
                 if found != known:
-                    known, changed = found, time.monotonic()
-                elif found and changed is not None and time.monotonic() - changed > _STALLED_SECONDS:
+                    known, changed, n_idle = found, time.monotonic(), 0
+                stalled = changed is not None and time.monotonic() - changed > _STALLED_SECONDS
+                if found and (stalled or n_idle == _IDLE_POLLS):
                     self.client.cancel([future for future in futures if not future.done()])
                     return False
                 continue
@@ -202,16 +222,20 @@ class Cluster:
         """Call a function on a worker at once: with a tenth of the latency of a task, but only there."""
         import asyncio
 
+        self._require_client()
         call = self._call(worker, function, args)
         return Sent(worker, asyncio.run_coroutine_threadsafe(call, self.client.loop.asyncio_loop))
 
     async def _call(self, worker: str, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """Call a function on a worker: by a connection to it, or through the scheduler if that fails."""
+        from distributed.core import clean_exception
         from distributed.protocol.pickle import dumps
 
         if await self._is_near(worker):
             message = {"function": dumps(answer), "args": dumps((function, args))}
             response = await self.client.rpc(worker).run(**message)
+            if response["status"] == "error":
+                raise clean_exception(**response)[1]
             return response["result"]
         found = await self.client.run(answer, function, args, workers=[worker], asynchronous=True)
         return found[worker]
@@ -261,16 +285,18 @@ class Cluster:
         except (CancelledError, OSError):  # the connection has failed
             self._look()
             return LOST
+        except RuntimeError:  # the connections of a client that is closed
+            self._require_client()
+            raise
         if isinstance(found, Failed):
             raise found.error
         return found
 
     def start(self, function: Callable[..., Any], *args: Any) -> None:
-        """Start a task on every worker, and do not wait for it."""
-        from distributed import fire_and_forget
-
-        for worker in self.client.nthreads():
-            fire_and_forget(self.submit(worker, function, *args))
+        """Call a function on every worker, and do not wait for it."""
+        with suppress(ClusterError):
+            for worker in self._look():
+                self.send(worker, function, *args)
 
     def compute_all(self, make: Callable[[], Sequence[Any]]) -> list[Any]:
         """Compute delayed values, those again whose workers were lost; `make` returns them anew."""
@@ -285,6 +311,13 @@ class Cluster:
                 results[i] = result
             delayed = list(make())
         return results
+
+
+def _no_scheduler() -> ClusterError:
+    return ClusterError(
+        "The Dask client is closed, or the scheduler is gone",
+        fix="Connect to a cluster and fit again, or resume from a checkpoint.",
+    )
 
 
 def attempts(what: str) -> Any:

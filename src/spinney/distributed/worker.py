@@ -8,6 +8,7 @@ client has them made again from the partitions and from the log of what was done
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -26,6 +27,7 @@ from spinney.data.store.manifest import Bins
 from spinney.data.store.survey import Counted, Surveyor, SurveyPart, WeightFacts, count_values
 from spinney.data.store.writer import RowCoder
 from spinney.distributed.calls import this_worker
+from spinney.distributed.cluster import ClusterError
 from spinney.distributed.partitions import Piece, read_piece
 from spinney.gradient_boosting.block_engine import (
     BlockWorker,
@@ -38,6 +40,8 @@ from spinney.tree.predictor import Predictor
 
 _CACHE_SHARE = 0.5
 """Part of the worker's memory that cached blocks may take; further ones are in its local directory."""
+_IDLE_SECONDS = 900.0
+"""Blocks of other tables that were not used for so long are dropped: their client may be gone."""
 
 BlockKey = tuple[str, int]
 """Token of a table, and number of the block."""
@@ -80,6 +84,8 @@ class CachedBlock:
         Targets, weights and state.
     kept : dict
         Arrays of rows by name.
+    used_at : float
+        Time of the last use.
     """
 
     codes: NDArray[np.uint8]
@@ -89,6 +95,7 @@ class CachedBlock:
     worker: BlockWorker | None = None
     kept: dict[str, NDArray[Any]] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
+    used_at: float = field(default_factory=time.monotonic)
 
     @property
     def nbytes(self) -> int:
@@ -112,13 +119,18 @@ def _find(key: BlockKey) -> CachedBlock | None:
         block = _cache.get(key)
         if block is not None:
             _cache.move_to_end(key)
+            block.used_at = time.monotonic()
         return block
 
 
-def _keep(key: BlockKey, block: CachedBlock, limit: int, directory: Path | None) -> None:
+def _keep(key: BlockKey, block: CachedBlock) -> None:
     """Put a block into the cache; the ones used least recently move to disk when it is full."""
+    address, _, limit, directory = _here()
     with _lock:
         _cache[key] = block
+        for other, one in list(_cache.items()):
+            if other[0] != key[0] and time.monotonic() - one.used_at > _IDLE_SECONDS:
+                del _cache[other]
         total = sum(one.nbytes for one in _cache.values())
         for other in list(_cache):
             if total <= _CACHE_SHARE * limit or other == key:
@@ -126,8 +138,12 @@ def _keep(key: BlockKey, block: CachedBlock, limit: int, directory: Path | None)
             total -= _cache[other].nbytes
             try:
                 _cache[other].codes = _on_disk(_cache[other].codes, directory)
-            except OSError:  # no room there either: it is made again when it is needed
-                del _cache[other]
+            except OSError as error:
+                raise ClusterError(
+                    f"Worker {address} has no room for its rows: their codes take more than half of its "
+                    f"memory of {limit >> 20} MB, and {directory} cannot take them ({error.strerror})",
+                    fix="Add workers or memory, or start workers with another local directory.",
+                ) from error
 
 
 def _on_disk(codes: NDArray[np.uint8], directory: Path | None) -> NDArray[np.uint8]:
@@ -204,7 +220,7 @@ def code_block(
     plan: CodingPlan, block: int, pieces: Sequence[Piece], weights: Floats | None, *frames: Any
 ) -> CodedFacts:
     """Code the rows of a block, and keep the codes on this worker."""
-    address, n_threads, limit, directory = _here()
+    address, n_threads, _, _ = _here()
     coder = RowCoder(plan.schema, plan.bins, plan.category_bins, plan.sampled, n_threads)
     n_rows, wide = sum(one.end - one.begin for one in pieces), many_categories(plan.category_bins)
     codes = np.empty((len(plan.bins), n_rows), dtype=np.uint8)
@@ -217,7 +233,7 @@ def code_block(
         coder.code(columns, own, codes, categories, at)
         n_bytes += sum(column.nbytes for column in columns)
         at += n
-    _keep((plan.token, block), CachedBlock(codes, categories), limit, directory)
+    _keep((plan.token, block), CachedBlock(codes, categories))
     return CodedFacts(address, coder.extents, coder.has_missing, n_bytes)
 
 
