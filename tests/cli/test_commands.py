@@ -103,6 +103,20 @@ def test_explain_one_row_and_all(run, churn, model):
     assert run("explain", model, churn, "-o", "shap.csv").code == 0 and Path("shap.csv").exists()
 
 
+def test_explain_names_the_class_that_contributions_speak_for(run, churn):
+    run("fit", churn, "-t", "churn", "--set", "n_estimators=5", "--no-score", "-o", "b.spinney")
+    first, last = (
+        run("explain", "b.spinney", churn, "--row", 3, "--class", label, "--json").json
+        for label in ("no", "yes")
+    )
+    assert (first["explained"], last["explained"], last["space"]) == ("no", "yes", "raw")
+    assert first["output"] == -last["output"] and first["base_value"] == -last["base_value"]
+    assert (last["output"] > 0) == (last["probabilities"]["yes"] > 0.5)
+    assert run("explain", "b.spinney", churn, "--row", 3, "--json").json == last
+    wrong = run("explain", "b.spinney", churn, "--row", 3, "--class", "maybe")
+    assert wrong.code == 2 and "no, yes" in wrong.err
+
+
 def test_models_without_shap_values_are_explained_by_permutation(run, churn):
     run("fit", churn, "-t", "churn", "-l", "naive-bayes", "--no-score", "-o", "nb")
     assert run("explain", "nb", churn, "--json").json["method"] == "permutation"
