@@ -175,7 +175,7 @@ def test_report_pages(run, churn, model):
 
 
 def test_compare_writes_a_leaderboard_and_the_best_model(run, churn):
-    done = run("compare", churn, "-t", "churn", "-l", "cart", "-l", "naive-bayes", "--cv", 3, "--repeats", 1,
+    done = run("compare", churn, "-t", "churn", "-l", "cart,naive-bayes", "--cv", 3, "--repeats", 1,
                "-o", "best", "--report", "board.html")  # fmt: skip
     page = Path("board.html").read_text(encoding="utf-8")
     assert "spinney compare" in page and "naive-bayes" in page
@@ -308,6 +308,7 @@ def test_columns_and_learners_are_completed(churn):
     context.params["data"] = str(churn)
     assert complete_column(context, None, "ch") == ["churn"]
     assert complete_learner(context, None, "random") == ["random-forest"]
+    assert complete_learner(context, None, "cart,random") == ["cart,random-forest"]
 
 
 def test_json_has_no_nan(run, churn, model):
