@@ -41,16 +41,12 @@ FLOOR = 0.001
 """Log-losses below this count as this: tables that are predicted without error have no best learner."""
 
 
-THREADS_BUSY = 1.35
-"""Processor seconds per second of a comparison on two idle cores, as measured on one table."""
-
-
 def count_processor_time() -> None:
     """Let the budget of `compare` count processor time, for a machine that has other work to do."""
     from spinney.model_selection import budget, cross_validation, race
 
     for module in (budget, cross_validation, race):
-        module.perf_counter = lambda: time.process_time() / THREADS_BUSY  # type: ignore[attr-defined]
+        module.perf_counter = time.process_time  # type: ignore[attr-defined]
 
 
 def choose_tables(folder: Path) -> list[str]:
@@ -64,7 +60,7 @@ def choose_tables(folder: Path) -> list[str]:
     return sorted(fitting, key=lambda name: hashlib.sha256(f"compare {name}".encode()).digest())[:N_TABLES]
 
 
-def run_table(folder: Path, name: str, seconds: float) -> dict[str, Any]:
+def run_table(folder: Path, name: str, seconds: float, n_jobs: int | None = None) -> dict[str, Any]:
     """Compare on one table, and score every candidate on the test rows."""
     import spinney
     from spinney.model_selection.learners import find_learner
@@ -78,7 +74,7 @@ def run_table(folder: Path, name: str, seconds: float) -> dict[str, Any]:
     train, test = order[:n_train], order[n_train : n_train + MAX_TEST]
     test = test[np.isin(y[test], y[train])] if task == "classification" else test
     loss = "rmse" if task == "regression" else "log_loss"
-    found = spinney.compare(X.iloc[train], y[train], scoring=loss, task=task, time=seconds)
+    found = spinney.compare(X.iloc[train], y[train], scoring=loss, task=task, time=seconds, n_jobs=n_jobs)
     judges = [find_metric(one, task) for one in (loss, default_metric(task, len(np.unique(y[train]))))]
     candidates = {entry.name: entry.estimator for entry in found.entries}
     for other, why in found.skipped.items():
@@ -89,24 +85,27 @@ def run_table(folder: Path, name: str, seconds: float) -> dict[str, Any]:
         begin = time.process_time()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            scores[label] = _score(estimator, X, y, train, test, judges)
+            scores[label] = _score(estimator, X, y, train, test, judges, n_jobs)
         click.echo(f"  {label} {scores[label]} {time.process_time() - begin:.1f} s", err=True)
     return {
         "table": name, "task": kind, "n_train": n_train, "n_test": len(test),
         "metrics": [m.name for m in judges],
         "budget": seconds, "seconds": found.seconds, "n_folds": found.n_folds,
         "ranking": [[entry.name, entry.score, len(entry.scores[loss])] for entry in found.entries],
+        "n_rows_used": found.n_rows_used, "notes": {entry.name: entry.note for entry in found.entries},
         "skipped": found.skipped, "test": scores,
     }  # fmt: skip
 
 
-def _score(estimator: Any, X: pd.DataFrame, y: Any, train: Any, test: Any, judges: Any) -> list[float]:
+def _score(
+    estimator: Any, X: pd.DataFrame, y: Any, train: Any, test: Any, judges: Any, n_jobs: int | None
+) -> list[float]:
     from spinney.members.fitting import fit_member
     from spinney.model_selection.metrics import predict_all
     from spinney.model_selection.problem import seeded_copy
 
     try:
-        model = fit_member(seeded_copy(estimator, 0, None), X.iloc[train], y[train], None)
+        model = fit_member(seeded_copy(estimator, 0, n_jobs), X.iloc[train], y[train], None)
         predicted = predict_all(model, X.iloc[test], getattr(model, "classes_", None))
     except (ValueError, MemoryError, ArithmeticError) as error:
         click.echo(f"  failed: {error}", err=True)
@@ -180,7 +179,9 @@ def main() -> None:
 @click.argument("out", type=click.Path(path_type=Path))
 @click.option("--time", "seconds", default=60.0)
 @click.option("--tables", default="", help="Names, separated by commas; the rule's ten if empty.")
-@click.option("--processor-time", is_flag=True, help="Count processor time instead of the clock.")
+@click.option(
+    "--processor-time", is_flag=True, help="Count processor time instead of the clock, on one thread."
+)
 def run_command(folder: Path, out: Path, seconds: float, tables: str, processor_time: bool) -> None:
     """Run the tables that OUT does not have yet."""
     if processor_time:
@@ -189,7 +190,7 @@ def run_command(folder: Path, out: Path, seconds: float, tables: str, processor_
     for name in tables.split(",") if tables else choose_tables(folder):
         if name not in done:
             click.echo(name, err=True)
-            record = run_table(folder, name, seconds)
+            record = run_table(folder, name, seconds, 1 if processor_time else None)
             with out.open("a") as stream:
                 stream.write(json.dumps(record) + "\n")
             shown = judge(record)

@@ -103,6 +103,20 @@ def test_explain_one_row_and_all(run, churn, model):
     assert run("explain", model, churn, "-o", "shap.csv").code == 0 and Path("shap.csv").exists()
 
 
+def test_explain_names_the_class_that_contributions_speak_for(run, churn):
+    run("fit", churn, "-t", "churn", "--set", "n_estimators=5", "--no-score", "-o", "b.spinney")
+    first, last = (
+        run("explain", "b.spinney", churn, "--row", 3, "--class", label, "--json").json
+        for label in ("no", "yes")
+    )
+    assert (first["explained"], last["explained"], last["space"]) == ("no", "yes", "raw")
+    assert first["output"] == -last["output"] and first["base_value"] == -last["base_value"]
+    assert (last["output"] > 0) == (last["probabilities"]["yes"] > 0.5)
+    assert run("explain", "b.spinney", churn, "--row", 3, "--json").json == last
+    wrong = run("explain", "b.spinney", churn, "--row", 3, "--class", "maybe")
+    assert wrong.code == 2 and "no, yes" in wrong.err
+
+
 def test_models_without_shap_values_are_explained_by_permutation(run, churn):
     run("fit", churn, "-t", "churn", "-l", "naive-bayes", "--no-score", "-o", "nb")
     assert run("explain", "nb", churn, "--json").json["method"] == "permutation"
@@ -161,7 +175,7 @@ def test_report_pages(run, churn, model):
 
 
 def test_compare_writes_a_leaderboard_and_the_best_model(run, churn):
-    done = run("compare", churn, "-t", "churn", "-l", "cart", "-l", "naive-bayes", "--cv", 3, "--repeats", 1,
+    done = run("compare", churn, "-t", "churn", "-l", "cart,naive-bayes", "--cv", 3, "--repeats", 1,
                "-o", "best", "--report", "board.html")  # fmt: skip
     page = Path("board.html").read_text(encoding="utf-8")
     assert "spinney compare" in page and "naive-bayes" in page
@@ -294,6 +308,7 @@ def test_columns_and_learners_are_completed(churn):
     context.params["data"] = str(churn)
     assert complete_column(context, None, "ch") == ["churn"]
     assert complete_learner(context, None, "random") == ["random-forest"]
+    assert complete_learner(context, None, "cart,random") == ["cart,random-forest"]
 
 
 def test_json_has_no_nan(run, churn, model):

@@ -9,7 +9,7 @@ import spinney
 from spinney.core.errors import InputError
 from spinney.datasets import make_box
 from spinney.io import dumps, loads
-from spinney.model_selection import LEARNERS
+from spinney.model_selection import LEARNERS, find_learner
 from spinney.model_selection.budget import Budget, rows_within
 from spinney.model_selection.comparison import _rank
 from spinney.model_selection.metrics import find_metric
@@ -168,3 +168,15 @@ def test_short_of_time_repeats_go_first_then_slow_learners_with_bad_scores(noisy
     assert race(30) == (list(names), 5)
     assert race(15) == (["good and slow", "bad and quick"], 5)
     assert race(2) == (["good and slow", "bad and quick"], 5)
+
+
+@pytest.mark.parametrize(("seconds", "begun"), [(9, False), (60, True)])
+def test_a_slow_learner_is_begun_only_if_there_is_time_for_a_fold(noisy, seconds, begun):
+    problem, metric = read_problem(*noisy), find_metric("accuracy", "classification")
+    strong = find_learner("gradient-boosting-strong")
+    quick = (strong, strong.name, spinney.DecisionTreeClassifier())  # only the learner's name matters
+    race = Race(problem, problem.folds(5, 1), [metric], [quick], Budget(seconds), None, None)
+    race.budget.note("gradient-boosting", 2.0)
+    assert race._fit(quick, 0) == begun and ("no time left" in race.skipped.values()) != begun
+    race.budget.note(strong.name, 100.0)
+    assert not race._fit(quick, 1)

@@ -27,6 +27,11 @@ def test_classification_metrics_are_those_of_scikit_learn(n_classes):
         y, proba[:, 1] if n_classes == 2 else proba, sample_weight=w, multi_class="ovr"
     )
     assert scores["roc_auc"] == pytest.approx(auc)
+    if n_classes == 2:
+        brier = metrics.brier_score_loss(y, proba[:, 1], sample_weight=w)
+    else:
+        brier = np.average(np.square(proba - np.eye(3)[y]).sum(axis=1), weights=w)
+    assert scores["brier"] == pytest.approx(brier)
 
 
 def test_regression_metrics():

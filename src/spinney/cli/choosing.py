@@ -29,8 +29,8 @@ from spinney.cli.text_values import parse_pairs, parse_seconds, parse_value, sho
 @click.command(short_help="Compare learners of every family: a leaderboard.")
 @data_argument
 @target_option
-@click.option("-l", "--learner", "learners", multiple=True, shell_complete=complete_learner,
-              help="Compare this learner. Repeat for several.  [default: every family]")  # fmt: skip
+@click.option("-l", "--learner", "given", metavar="NAMES", multiple=True, shell_complete=complete_learner,
+              help="Learners, separated by commas.  [default: every family]")  # fmt: skip
 @click.option(
     "--time", "seconds", default="2m", show_default=True, help="Time budget, such as 60s, 5m or 1h."
 )
@@ -48,7 +48,7 @@ from spinney.cli.text_values import parse_pairs, parse_seconds, parse_value, sho
 @output_options
 def compare(
     data: str,
-    learners: tuple[str, ...],
+    given: tuple[str, ...],
     seconds: str,
     cv: int,
     repeats: int | None,
@@ -66,7 +66,7 @@ def compare(
 
     \b
     spinney compare churn.csv --target churn --time 60s
-    spinney compare churn.csv -t churn -l c4.5 -l gradient-boosting -o best.spinney
+    spinney compare churn.csv -t churn -l c4.5,gradient-boosting -o best.spinney
     """
     from spinney import report as report_of
     from spinney.cli.explaining import save_page
@@ -77,6 +77,12 @@ def compare(
 
     output = Output(as_json, quiet)
     budget = parse_seconds(seconds)
+    learners = [name.strip() for names in given for name in names.split(",")]
+    try:
+        for name in learners:
+            find_learner(name)
+    except InputError as error:
+        raise OptionError(str(error)) from None
     training = read_training(data, values, output)
     try:
         for name in learners:

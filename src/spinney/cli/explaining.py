@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -56,17 +57,27 @@ def explain(
         X = {name: column[row : row + 1] for name, column in X.items()}
     found = saved.model.shap_values(X)
     if label is not None:
-        if label not in found.output_names:
-            names = ", ".join(found.output_names) or "none, there is one raw score"
-            raise OptionError(f"There is no output {label!r}", fix=f"Outputs: {names}.")
-        found = found.select(label)
+        found = _of_class(saved, found, label)
     if path is not None:
         write_columns(path, _shap_columns(found))
         output.note(f"contributions written to {path}")
     if row is not None:
-        _explain_row(saved, X, found, row, output)
+        _explain_row(saved, X, found, row, label, output)
     else:
         _explain_all(saved, found, file.n_rows, output)
+
+
+def _of_class(saved: SavedModel, found: Any, label: str) -> Any:
+    """Return the contributions to one class; those to the first of two classes have the other sign."""
+    classes = [str(one) for one in saved.model.classes_] if saved.is_classifier else []
+    if label in found.output_names:
+        return found.select(label)
+    if found.output_names or label not in classes:
+        names = ", ".join(found.output_names or classes) or "none, there is one value"
+        raise OptionError(f"There is no output {label!r}", fix=f"Outputs: {names}.")
+    if label == classes[-1]:
+        return found
+    return replace(found, values=-found.values, base_values=-found.base_values)
 
 
 def _shap_columns(found: Any) -> dict[str, Any]:
@@ -74,13 +85,16 @@ def _shap_columns(found: Any) -> dict[str, Any]:
     return {str(name): np.asarray(frame[name]) for name in frame.columns}
 
 
-def _explain_row(saved: SavedModel, X: Any, found: Any, row: int, output: Output) -> None:
-    """Write the contributions of one row, to the predicted class if there are several."""
+def _explain_row(saved: SavedModel, X: Any, found: Any, row: int, label: str | None, output: Output) -> None:
+    """Write the contributions of one row: to the class that was named, or to the predicted one of several."""
     prediction = plain(np.asarray(saved.model.predict(X)))[0]
     outputs = found.output_names
     explained = found
     if outputs:
-        explained = found.select(str(prediction) if str(prediction) in outputs else outputs[0])
+        label = str(prediction) if str(prediction) in outputs else outputs[0]
+        explained = found.select(label)
+    elif label is None and saved.is_classifier:
+        label = str(saved.model.classes_[-1])
     values, base = explained.values[0], float(explained.base_values[0])
     features = [
         {"feature": name, "value": plain(explained.data[0])[j], "contribution": float(values[j])}
@@ -90,27 +104,36 @@ def _explain_row(saved: SavedModel, X: Any, found: Any, row: int, output: Output
     document: dict[str, Any] = {
         "row": row,
         "prediction": prediction,
-        "explained": str(prediction) if outputs else found.space,
+        "explained": "value" if label is None else label,
+        "space": found.space,
         "base_value": base,
         "output": base + float(values.sum()),
         "contributions": features,
     }
+    shares: dict[str, float] = {}
     if hasattr(saved.model, "predict_proba"):
-        shares = np.asarray(saved.model.predict_proba(X))[0]
-        document["probabilities"] = dict(zip(map(str, saved.model.classes_), map(float, shares), strict=True))
+        found_shares = np.asarray(saved.model.predict_proba(X))[0]
+        shares = dict(zip(map(str, saved.model.classes_), map(float, found_shares), strict=True))
+        document["probabilities"] = shares
     shown: list[Any] = []
     if output.interactive:
         from rich.text import Text
 
         from spinney.cli.tables import contributions_table, indented
 
-        given = _probabilities_text(document.get("probabilities", {}))
-        what = _what_is_explained(saved, found, prediction)
+        given = _probabilities_text(shares)
+        what = _what_is_explained(label, found.space, len(shares))
+        sign = "" if label is None else f", those above 0 speak for {label}"
         shown = [
             Text.assemble(f"row {row}: predicted ", (str(prediction), "bold"), f"  {given}"),
-            Text(f"{what}: {base:.4f} on average, {document['output']:.4f} for this row", "dim"),
+            Text(f"{what}: {base:.4f} on average, {document['output']:.4f} for this row;", "dim"),
+            Text(f"contributions add up to the difference{sign}", "dim"),
             "",
-            indented(contributions_table(found.feature_names, explained.data[0], values)),
+            indented(
+                contributions_table(
+                    found.feature_names, explained.data[0], values, width=output.console.width
+                )
+            ),
         ]
     output.result(document, features, *shown)
 
@@ -130,12 +153,16 @@ def _probabilities_text(shares: dict[str, float]) -> str:
     return " · ".join(f"{label} {shares[label]:.1%}" for label in shown) + more
 
 
-def _what_is_explained(saved: SavedModel, found: Any, prediction: Any) -> str:
-    if not saved.is_classifier:
+def _what_is_explained(label: str | None, space: str, n_classes: int) -> str:
+    """Return what contributions add up to.
+
+    >>> _what_is_explained("yes", "raw", 2)
+    'raw score (log odds) of yes'
+    """
+    if label is None:
         return "predicted value"
-    if found.output_names:
-        return f"{'raw score' if found.space == 'raw' else 'probability'} of {prediction}"
-    return f"raw score (log odds) of {saved.model.classes_[-1]}" if found.space == "raw" else "probability"
+    raw = "raw score (log odds)" if n_classes == 2 else "raw score"
+    return f"{raw if space == 'raw' else 'probability'} of {label}"
 
 
 def _explain_all(saved: SavedModel, found: Any, n_rows: int, output: Output) -> None:

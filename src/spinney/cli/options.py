@@ -34,10 +34,11 @@ def complete_column(context: click.Context, parameter: click.Parameter, begun: s
 
 
 def complete_learner(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
-    """Return the learners whose names begin as typed, for shell completion."""
+    """Return the learners whose names begin as typed, after a comma too, for shell completion."""
     from spinney.model_selection.learners import names
 
-    return [name for name in ["auto", *names()] if name.startswith(begun)]
+    before, comma, last = begun.rpartition(",")
+    return [before + comma + name for name in ["auto", *names()] if name.startswith(last)]
 
 
 def _chain(*decorators: Callable[[Any], Any]) -> Callable[[Command], Command]:

@@ -24,7 +24,7 @@ _MAX_COLUMNS = 14
 _MAX_CLASSES = 10
 _MAX_NAME = 28
 _MIN_VALUES = 10
-_BAR = 24
+_BAR, _MIN_BAR = 24, 6
 _WIDE = 96
 """Width from which leaderboards have all columns."""
 
@@ -96,9 +96,9 @@ def data_table(data: TrainingData, recognised: bool, width: int = 100) -> Iterat
         table.add_row(f"… {len(data.features) - _MAX_COLUMNS} more", "", "", rest, style="dim")
     yield indented(table)
     how = "recognised; --task and --type override" if recognised else "as told"
-    yield Text.assemble(
-        "target ", (data.target, "bold"), f": {data.task} ", (f"({how})", "dim"), "  ", _target_text(data)
-    )
+    head = Text.assemble("target ", (data.target, "bold"), f": {data.task} ", (f"({how})", "dim"))
+    values = _target_text(data)
+    yield from [head + f"  {values}"] if len(head) + 2 + len(values) <= width else [head, values]
     yield ""
 
 
@@ -194,17 +194,20 @@ def confusion_table(y: Any, labels: Any, classes: Sequence[Any]) -> Table:
 
 
 def contributions_table(
-    names: Sequence[str], values: Sequence[Any], contributions: Any, n_shown: int = 15
+    names: Sequence[str], values: Sequence[Any], contributions: Any, n_shown: int = 15, width: int = 100
 ) -> Table:
     """Return the contributions of the features to the prediction of one row, the largest first."""
     table = make_table("feature", "value", "contribution", "", numbers=("contribution",))
     order = np.argsort(-np.abs(contributions), kind="stable")
     largest = max(float(np.abs(contributions).max()), 1e-300)
-    for at in order[:n_shown]:
+    shown = {int(at): (names[at], show_value(values[at])) for at in order[:n_shown]}
+    # Names are worth more than long bars: two spaces of margin, three gaps, and the column of numbers.
+    taken = sum(max((len(pair[part]) for pair in shown.values()), default=0) for part in (0, 1))
+    size_of_bar = min(max(width - 2 - 9 - len("contribution") - taken, _MIN_BAR), _BAR)
+    for at, (name, value) in shown.items():
         size = float(contributions[at])
-        color = "green" if size >= 0 else "magenta"
-        shown = Text(show_value(values[at]))
-        table.add_row(Text(names[at]), shown, f"{size:+.4f}", bar(abs(size) / largest, color))
+        drawn = bar(abs(size) / largest, "green" if size >= 0 else "magenta", size_of_bar)
+        table.add_row(Text(name), Text(value), f"{size:+.4f}", drawn)
     if len(order) > n_shown:
         rest = float(np.sum(np.asarray(contributions)[order[n_shown:]]))
         table.add_row(count_of(len(order) - n_shown, "other"), "", f"{rest:+.4f}", "", style="dim")

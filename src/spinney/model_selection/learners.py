@@ -59,6 +59,9 @@ class Learner:
         Most rows that `compare` fits it to; for learners whose time grows faster than the rows.
     is_slow : bool, default=False
         Whether `compare` fits it after all others only, if a third of the time is left.
+    relative_time : pair of str and float or None, default=None
+        Another learner, and how many times as long as that one a fit takes, so that `compare` does not begin
+        what it has no time for. None if that is not known.
     space : dict, default={}
         Search space of `tune`.
 
@@ -77,6 +80,7 @@ class Learner:
     compared: bool = True
     max_rows: int | None = None
     is_slow: bool = False
+    relative_time: tuple[str, float] | None = None
     space: Mapping[str, Distribution] = field(default_factory=dict)
 
     def supports(self, task: Task) -> bool:
@@ -254,6 +258,7 @@ LEARNERS: tuple[Learner, ...] = (
         GradientBoostingRegressor,
         {"preset": "strong"},
         is_slow=True,
+        relative_time=("gradient-boosting", 5.0),
         space=_BOOSTING_SPACE,
     ),
     Learner("id3", "trees", ID3Classifier, None, compared=False, space=_TREE_SPACE),

@@ -212,7 +212,9 @@ def _brier(y: NDArray[Any], p: Predictions, w: Floats | None) -> float:
     if p.probabilities is None or p.classes is None:
         return float("nan")
     true = np.asarray(y)[:, None] == p.classes
-    return float(np.average(((p.probabilities - true) ** 2).sum(axis=1), weights=w))
+    squares = ((p.probabilities - true) ** 2).sum(axis=1)
+    # Of two classes only one counts, as in scikit-learn and in reports.
+    return float(np.average(squares, weights=w)) / (2.0 if len(p.classes) == 2 else 1.0)
 
 
 def _area(is_positive: NDArray[np.bool_], scores: Floats, w: Floats | None) -> float:

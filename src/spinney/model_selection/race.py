@@ -31,6 +31,8 @@ _SHARE_OF_SLOW = 1 / 3
 """Share of the time that must be left for slow learners."""
 _SLOW = 0.1
 """Share of the longest time from which dropping a learner saves some."""
+_MARGIN = 1.25
+"""Folds may take this many times as long as the last one."""
 _TIMES = ("fit_seconds", "predict_seconds")
 
 
@@ -139,12 +141,11 @@ class Race:
         if learner is not None and learner.max_rows is not None and len(train) > learner.max_rows:
             self.skipped[name] = f"more than {learner.max_rows:,} rows"
             return False
-        last = self.results[name][-1] if name in self.results else None
-        if self.budget.left <= 0 or (last is not None and last.fit_seconds > self.budget.left):
-            where = self.skipped if last is None else self.notes
-            where[name] = (
-                "no time left" if last is None else f"{fold} of {len(self.splits)} folds: no time left"
-            )
+        if self.budget.left <= self._expected(learner, name):
+            if name in self.results:
+                self.notes[name] = f"{fold} of {len(self.splits)} folds: no time left"
+            else:
+                self.skipped[name] = "no time left"
             return False
         begin = perf_counter()
         try:
@@ -164,6 +165,15 @@ class Race:
             mean = float(np.mean([one.scores[self.metrics[0].name] for one in self.results[name]]))
             self._callback(name, fold + 1, len(self.splits), mean)
         return True
+
+    def _expected(self, learner: Learner | None, name: str) -> float:
+        """Return the time that the next fold of a learner may take; 0 if nothing is known."""
+        if name in self.results:
+            return _MARGIN * self.budget.last(name)
+        if learner is None or learner.relative_time is None:
+            return 0.0
+        other, factor = learner.relative_time
+        return factor * self.budget.last(other)
 
     def _keep(self, running: list[Candidate], n_done: int) -> list[Candidate]:
         """Return the learners whose remaining folds fit the budget.

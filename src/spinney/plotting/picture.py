@@ -142,14 +142,16 @@ def _lines(named: NamedTree, node: int, criterion: str, decimals: int | None, n_
     regression = named.labels is None
     prediction = ", ".join(_short(one, decimals) if regression else printable(str(one)) for one in outputs)
     samples, weight = int(tree.n_samples[node]), float(tree.weight[node])
-    lines = [
-        prediction if tree.is_leaf[node] else _split(named, node, decimals, _MAX_TERMS),
-        f"{printable(criterion)} = {_short(tree.impurity[node], decimals)}",
-        f"samples = {samples}" + ("" if weight == samples else f", weight = {_short(weight, decimals)}"),
-    ]
+    is_leaf = bool(tree.is_leaf[node])
+    lines = [prediction if is_leaf else _split(named, node, decimals, _MAX_TERMS)]
+    if not (is_leaf and criterion == "gain"):  # leaves gain nothing
+        lines.append(f"{printable(criterion)} = {_short(tree.impurity[node], decimals)}")
+    lines.append(
+        f"samples = {samples}" + ("" if weight == samples else f", weight = {_short(weight, decimals)}")
+    )
     if not regression:
         lines += [_proportions_text(row.tolist(), decimals) for row in tree.value[node]]
-    if not tree.is_leaf[node]:
+    if not is_leaf:
         lines.append(f"{'value' if regression else 'class'} = {prediction}")
     if n_hidden:
         lines.append(f"… {n_hidden} more nodes below")

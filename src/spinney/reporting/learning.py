@@ -58,10 +58,13 @@ def learning_curves(
     for name, metrics in getattr(model, "evals_result_", {}).items():
         for metric, values in metrics.items():
             _add(charts, str(metric), str(name), np.asarray(values, np.float64), 1)
+    # Scores are greater the better, so that those by the loss are its negative.
+    by_loss = getattr(model, "scoring", None) == "loss"
+    metric, sign = ("loss, for early stopping", -1.0) if by_loss else ("score of early stopping", 1.0)
     for name, label in (("train_score_", "training rows"), ("validation_score_", "validation rows")):
         values = getattr(model, name, None)
         if values is not None and np.ndim(values) == 1 and len(values) > 1:
-            _add(charts, "score of early stopping", label, np.asarray(values, np.float64), 0)
+            _add(charts, metric, label, sign * np.asarray(values, np.float64), 0)
     ledger = getattr(model, "ledger_", None)
     for column, label in (("train_loss", "training rows"), ("validation_loss", "validation rows")):
         if (values := getattr(ledger, column, None)) is not None:

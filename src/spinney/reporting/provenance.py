@@ -73,8 +73,19 @@ def describe_provenance(
         parameters,
         tuple((str(k), show_value(v)) for k, v in chosen.items()) if isinstance(chosen, Mapping) else (),
         given,
-        tuple((str(k), show_value(v)) for k, v in facts.items()),
+        tuple((str(k), _fact_text(v)) for k, v in facts.items()),
     )
+
+
+def _fact_text(value: Any) -> str:
+    """Return metadata as text.
+
+    >>> _fact_text("churn.csv"), _fact_text({"a": "numeric", "b": "date"}), _fact_text(3)
+    ('churn.csv', 'a: numeric, b: date', '3')
+    """
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}: {one}" for name, one in value.items())
+    return value if isinstance(value, str) else show_value(value)
 
 
 def now() -> str:

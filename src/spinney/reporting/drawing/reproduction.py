@@ -5,6 +5,8 @@ from __future__ import annotations
 from spinney.reporting.drawing.markup import details, table, text
 from spinney.reporting.provenance import Provenance
 
+_MAX_FACT = 1000
+
 
 def draw_provenance(found: Provenance) -> str:
     """Return versions, seed, hashes, parameters and the command."""
@@ -18,7 +20,7 @@ def draw_provenance(found: Provenance) -> str:
         ),
         ("Hash of the reported rows", f"<code>{found.data_hash}</code>"),
         *((text(name), text(value)) for name, value in found.versions),
-        *((text(name), text(value)) for name, value in found.metadata),
+        *((text(name), text(value, _MAX_FACT)) for name, value in found.metadata),
     ]
     versions = table(
         ["Fact", "Value"],
