@@ -22,7 +22,7 @@ from spinney.core.errors import InputError, InputTypeError
 from spinney.core.fitted_rules import broken_rule
 from spinney.core.parameter_help import LINK, with_help
 from spinney.core.parameter_names import suggest_argument, suggest_parameter
-from spinney.core.parameters import Rule, check_parameters, thread_count
+from spinney.core.parameters import Rule, Use, check_parameters, thread_count, warn_of_unused
 from spinney.data.coding import ColumnCoding, learn_coding
 from spinney.data.matrix import Matrix, coded_matrix, read_matrix, read_training_matrix
 from spinney.data.schema import Schema, Table, pack_schema, read_table, unpack_schema
@@ -107,7 +107,8 @@ class Estimator(BaseEstimator, Persistent, metaclass=_EstimatorType, persistent_
     A subclass
 
     - declares its parameters by `parameters`;
-    - lists the rules of its parameters in `_parameter_rules`, and calls `_check_params` first in ``fit``;
+    - lists the rules of its parameters in `_parameter_rules`, those that have an effect only together with
+      others in `_parameter_uses`, and calls `_check_params` first in ``fit``;
     - lists all its fitted attributes in `_required_attributes` (always there after a fit),
       `_state_attributes` (sometimes) and `_transient_attributes` (computed by `_derived`, not saved), see
       `Persistent`;
@@ -117,6 +118,7 @@ class Estimator(BaseEstimator, Persistent, metaclass=_EstimatorType, persistent_
     """
 
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = {}
+    _parameter_uses: ClassVar[tuple[Use, ...]] = ()
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
@@ -161,8 +163,9 @@ class Estimator(BaseEstimator, Persistent, metaclass=_EstimatorType, persistent_
         return self
 
     def _check_params(self) -> None:
-        """Raise InvalidParameterError if a parameter has a value that its rules do not allow."""
+        """Raise InvalidParameterError for a value that no rule allows; warn of parameters without effect."""
         check_parameters(type(self).__name__, vars(self), self._parameter_rules)
+        warn_of_unused(self, self._parameter_uses)
 
     def _unfitted_attributes(self) -> dict[str, Any]:
         """Return the attributes that do not come from a fit of this class.

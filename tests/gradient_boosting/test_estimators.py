@@ -534,11 +534,25 @@ def test_delta_of_huber_is_a_quantile_of_the_residuals_before_every_round():
     both.fit(X, y, weights, init_score=np.zeros(400))
     score, deltas = np.zeros(400), []
     for _ in range(2):
-        deltas.append(weighted_quantile(np.abs(y - score), weights, 0.9))
+        distance = np.abs(y - score)
+        most = 3 * weighted_quantile(distance, weights, 0.5)
+        deltas.append(min(weighted_quantile(distance, weights, 0.9), most))
         step = GradientBoostingRegressor("huber", huber_delta=deltas[-1], n_estimators=1, **settings)
         score = score + step.fit(X, y, weights, init_score=score).predict(X)
     assert deltas[1] < deltas[0]
     assert_allclose(both.predict(X), score, rtol=1e-9)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.12])
+def test_huber_withstands_more_outliers_than_its_quantile_leaves_out(share):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(6000, 4))
+    truth = 3 * X[:, 0] + 2 * np.sin(3 * X[:, 1])
+    y = truth[:3000] + rng.normal(scale=0.5, size=3000)
+    y[rng.random(3000) < share] += 100.0
+    model = GradientBoostingRegressor("huber", n_estimators=100, early_stopping=False, random_state=0)
+    predicted = model.fit(X[:3000], y).predict(X[3000:])
+    assert np.sqrt(np.mean((predicted - truth[3000:]) ** 2)) < 2.0
 
 
 @pytest.mark.parametrize(

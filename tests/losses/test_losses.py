@@ -152,6 +152,9 @@ def test_the_delta_of_huber_is_chosen_by_the_spread():
     assert AdaptiveHuberLoss.for_target(np.zeros(5), None).delta == 1.0
     spread = np.random.default_rng(6).normal(scale=3.0, size=5000)
     assert 4.5 < AdaptiveHuberLoss.for_target(spread, None).delta < 5.4
+    spread[:1000] = 1e6  # more outliers than the quantile leaves out
+    assert 4.5 < AdaptiveHuberLoss.for_target(spread, None).delta < 9.0
+    assert AdaptiveHuberLoss.for_target(np.append(spread, 0.0), np.append(np.ones(5000), 1e6)).delta == 1e6
 
 
 def test_weighted_quantiles_by_counting():

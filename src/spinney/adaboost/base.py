@@ -29,7 +29,7 @@ from spinney.adaboost.rounds import Rounds
 from spinney.base import Estimator, parameters
 from spinney.core.early_stopping import EarlyStopping
 from spinney.core.errors import InputError
-from spinney.core.parameters import FLAG, NONE, Integer, Real, Rule, thread_count
+from spinney.core.parameters import EARLY_STOPPING, FLAG, NONE, Integer, Real, Rule, thread_count
 from spinney.core.progress import ProgressBar
 from spinney.data.splits import hold_out
 from spinney.data.target import read_target
@@ -174,6 +174,7 @@ class _BaseAdaBoost(ModelPerOutput, CopiesEnsemble, Estimator):
         "validation_errors_",
     )
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = RULES
+    _parameter_uses = (EARLY_STOPPING,)
 
     estimator: Any = field(default=None, kw_only=False)
     n_estimators: int = 50

@@ -1,15 +1,18 @@
-"""Parameters of estimators: rules of valid values, the number of threads, and the seed."""
+"""Parameters of estimators: rules of valid values, which have no effect, the number of threads, the seed."""
 
 from __future__ import annotations
 
+import inspect
 import math
 import numbers
 import os
 import sys
-from collections.abc import Collection, Mapping
+import warnings
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 import joblib
 import numpy as np
@@ -164,6 +167,8 @@ _ABSENT = NotImplemented
 _PLAIN_TYPES = frozenset({int, float, str, bool, type(None), type(_ABSENT)})
 _MAX_VALID = 4096
 _valid: dict[tuple[Any, ...], Mapping[str, tuple[Rule, ...]]] = {}
+_DEFAULTS: WeakKeyDictionary[Callable[..., None], dict[str, Any]] = WeakKeyDictionary()
+"""Default values of the parameters of each constructor."""
 
 
 def check_parameters(owner: str, given: Mapping[str, Any], rules: Mapping[str, tuple[Rule, ...]]) -> None:
@@ -196,6 +201,96 @@ def plain_values(given: Mapping[str, Any]) -> dict[str, Any]:
     {'max_depth': 3, 'loss': 'auto'}
     """
     return {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
+
+
+@dataclass(frozen=True)
+class Use:
+    """Parameters that have an effect only with some values of another parameter.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The parameters.
+    other : str
+        The other parameter.
+    values : tuple
+        Values of the other parameter with which they have an effect; empty for all but `unless`.
+    unless : tuple
+        Values of the other parameter with which they have none.
+
+    Examples
+    --------
+    >>> use = Use(("degree",), "kernel", values=("poly",))
+    >>> use.has_effect("poly"), use.has_effect("linear"), str(use)
+    (True, False, "kernel='poly'")
+    """
+
+    names: tuple[str, ...]
+    other: str
+    values: tuple[Any, ...] = ()
+    unless: tuple[Any, ...] = ()
+
+    def has_effect(self, other: Any) -> bool:
+        """Return whether the parameters have an effect with this value of the other one."""
+        if self.values:
+            return OneOf(*self.values).allows(other)
+        return not OneOf(*self.unless).allows(other)
+
+    def __str__(self) -> str:
+        values = " or ".join(map(repr, self.values or self.unless))
+        return f"{self.other}={values}" if self.values else f"{self.other} other than {values}"
+
+
+VALIDATION_ROWS = Use(("validation_fraction",), "early_stopping", unless=(False,))
+EARLY_STOPPING = Use(("validation_fraction", "n_iter_no_change", "tol"), "early_stopping", unless=(False,))
+
+
+def warn_of_unused(estimator: Any, uses: Sequence[Use]) -> None:
+    """Warn of each parameter that is not at its default value, and has no effect.
+
+    Parameters
+    ----------
+    estimator : object
+        Has the parameters as attributes.
+    uses : sequence of Use
+        When parameters of its class have an effect.
+    """
+    given = vars(estimator)
+    named: set[str] = set()
+    for use in uses:
+        if use.has_effect(given.get(use.other)):
+            continue
+        defaults = _defaults_of(type(estimator))
+        for name in use.names:
+            known = name in given and name in defaults and name not in named
+            if known and not _is_default(given[name], defaults[name]):
+                named.add(name)
+                message = (
+                    f"{name}={show_value(given[name])} has no effect on {type(estimator).__name__}: it is "
+                    f"for {use}, and {use.other} is {show_value(given.get(use.other))}."
+                )
+                warnings.warn(message, UserWarning, stacklevel=_level_of_caller())
+
+
+def _defaults_of(cls: type) -> Mapping[str, Any]:
+    """Return the default values of the parameters of a class."""
+    constructor = cls.__init__  # type: ignore[misc]
+    if constructor not in _DEFAULTS:
+        known = inspect.signature(constructor).parameters.items()
+        _DEFAULTS[constructor] = {name: parameter.default for name, parameter in known}
+    return _DEFAULTS[constructor]
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    return value is default or (np.ndim(value) == 0 and bool(value == default))
+
+
+def _level_of_caller() -> int:
+    """Return the stack level, as `warn_of_unused` counts it, of the first function outside the package."""
+    frame, level = sys._getframe(1), 1  # noqa: SLF001
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("spinney."):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def thread_count(n_jobs: int | None) -> int:

@@ -13,7 +13,7 @@ from sklearn.metrics import get_scorer
 
 from spinney.base import parameters
 from spinney.core.elementary import log
-from spinney.core.parameters import FLAG, NONE, Integer, Kind, Real, Rule, draw_seed
+from spinney.core.parameters import FLAG, NONE, Integer, Kind, Real, Rule, Use, draw_seed
 from spinney.core.seeds import stream
 from spinney.data.target import by_output, most_probable
 from spinney.ensembles.base import RULES, _WeightedMean
@@ -218,6 +218,7 @@ class _EnsembleSelection(_WeightedMean):
         "n_bags": (Integer(1),),
         "max_samples": (Real(0.0, 1.0, open_ends="("),),
     }
+    _parameter_uses = (Use(("max_samples",), "n_bags", unless=(1,)),)
 
     scoring: Any = None
     n_steps: int = 50

@@ -18,7 +18,7 @@ from spinney.bagging.predictions import out_of_bag_attributes, out_of_bag_mean, 
 from spinney.bagging.sampling import BootstrapSamples, SampledEnsemble, category_keys
 from spinney.base import TableEstimator, parameters
 from spinney.core.errors import InputError
-from spinney.core.parameters import FLAG, NONE, Integer, Kind, OneOf, Rule, thread_count
+from spinney.core.parameters import FLAG, NONE, Integer, Kind, OneOf, Rule, Use, thread_count
 from spinney.core.progress import ProgressBar
 from spinney.data.schema import memory_for, read_table
 from spinney.data.target import (
@@ -46,8 +46,8 @@ from spinney.trees.base import BaseTree
 from spinney.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
 from spinney.trees.extra import ExtraTreeClassifier, ExtraTreeRegressor
 from spinney.trees.oblique import ObliqueTreeClassifier, ObliqueTreeRegressor
+from spinney.trees.parameters import COST_USES, CartParameters, CommonParameters, TreeParameters
 from spinney.trees.parameters import RULES as TREE_RULES
-from spinney.trees.parameters import CartParameters, CommonParameters, TreeParameters
 from spinney.trees.state import check_tree_classes
 
 Floats = NDArray[np.float64]
@@ -85,6 +85,7 @@ class BaseForest(
     """Base class of forests, which average the values of trees grown on samples of the rows."""
 
     _task: ClassVar[Task]
+    _parameter_uses = (*COST_USES, Use(("max_bins",), "n_directions", values=(0,)))
     _splitter: ClassVar[Literal["best", "random"]] = "best"
     _required_attributes: ClassVar[tuple[str, ...]] = ("ensemble_", "max_features_", "_samples")
     _state_attributes: ClassVar[tuple[str, ...]] = ("classes_", "oob_score_")

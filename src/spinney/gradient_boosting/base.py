@@ -15,7 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from spinney.base import TableEstimator
 from spinney.core.errors import InputError
-from spinney.core.parameters import check_parameters, draw_seed, plain_values, thread_count
+from spinney.core.parameters import (
+    EARLY_STOPPING,
+    Use,
+    check_parameters,
+    draw_seed,
+    plain_values,
+    thread_count,
+)
 from spinney.data.schema import Table, read_table
 from spinney.data.target import by_output, class_attributes
 from spinney.data.training_set import Task
@@ -98,6 +105,7 @@ class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
         "traffic_",
         "_predictor",
     )
+    _parameter_uses: ClassVar[tuple[Use, ...]] = (EARLY_STOPPING,)
 
     class_weight: Any = None
 

@@ -539,7 +539,8 @@ class GradientBoostingRegressor(RegressorMixin, FitMethods):  # type: ignore[mis
         (Chernozhukov, Fernández-Val and Galichon 2010), and `score` is the mean D² of the pinball losses.
     huber_delta : float or None, default=None
         Residual from which on ``loss="huber"`` is linear. None takes the 0.9 quantile of the absolute
-        residuals before every round, as `alpha` of scikit-learn's ``GradientBoostingRegressor``.
+        residuals before every round, as `alpha` of scikit-learn's ``GradientBoostingRegressor``, and at most
+        three times their median, so that more than 10 % of outliers are still outliers.
     tweedie_power : float, default=1.5
         Power of the variance of ``loss="tweedie"``, between 1 (Poisson) and 2 (gamma).
 

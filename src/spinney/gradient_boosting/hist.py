@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from spinney.base import CountsAs, Estimator, parameters
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
-from spinney.core.parameters import NONE, Integer, Kind, OneOf, Real, Rule, check_parameters
+from spinney.core.parameters import NONE, Integer, Kind, OneOf, Real, Rule, Use, check_parameters
 from spinney.core.parameters import ArrayLike as ArrayRule
 from spinney.data.categories import chosen_columns
 from spinney.data.columns import open_source
@@ -110,6 +110,8 @@ class HistParameters(BoostingParameters):
 
 class _HistGradientBoosting(HistParameters, _BaseGradientBoosting):
     """Gradient boosting that is set up, stopped and read as scikit-learn's histogram gradient boosting."""
+
+    _parameter_uses: ClassVar[tuple[Use, ...]] = ()  # scikit-learn's classes do not warn
 
     _rounds_name = "max_iter"
     _multi_output: ClassVar[bool] = False  # as in scikit-learn

@@ -16,7 +16,7 @@ from spinney.base import parameters
 from spinney.core.arrays import Floats
 from spinney.core.elementary import exp, log, log1p
 from spinney.core.errors import InputError
-from spinney.core.parameters import FLAG, Integer, OneOf, Real, Rule
+from spinney.core.parameters import FLAG, Integer, OneOf, Real, Rule, Use
 from spinney.io import require
 from spinney.linear.base import INPUT_RULES, LinearRegressor, target_shaped
 from spinney.linear.lbfgs import minimize
@@ -210,6 +210,7 @@ class GeneralizedLinearRegressor(RegressorMixin, LinearRegressor):  # type: igno
         "tol": (Real(0.0, open_ends="("),),
         **INPUT_RULES,
     }
+    _parameter_uses = (Use(("power",), "family", values=("tweedie",)),)
 
     family: Family = field(default="normal", kw_only=False)
     link: Link = "auto"

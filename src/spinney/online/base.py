@@ -14,7 +14,19 @@ from sklearn.base import ClassifierMixin
 from spinney.base import MatrixEstimator
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
-from spinney.core.parameters import FLAG, NONE, Integer, Kind, OneOf, Real, Rule, draw_seed, thread_count
+from spinney.core.parameters import (
+    FLAG,
+    NONE,
+    VALIDATION_ROWS,
+    Integer,
+    Kind,
+    OneOf,
+    Real,
+    Rule,
+    Use,
+    draw_seed,
+    thread_count,
+)
 from spinney.core.progress import track
 from spinney.data.coding import CODING_RULES
 from spinney.data.matrix import Matrix
@@ -58,6 +70,7 @@ class OnlineModel(MatrixEstimator, persistent_name=""):
 
     _required_attributes: ClassVar[tuple[str, ...]] = ("intercept_", "n_iter_", "t_")
     _state_attributes: ClassVar[tuple[str, ...]] = ("coef_", "ledger_")
+    _parameter_uses: ClassVar[tuple[Use, ...]] = (VALIDATION_ROWS,)
 
     coef_: Floats
     intercept_: Floats

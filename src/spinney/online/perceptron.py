@@ -13,7 +13,7 @@ from scipy import sparse
 from spinney.base import parameters
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
-from spinney.core.parameters import NONE, Integer, OneOf, Real, Rule, thread_count
+from spinney.core.parameters import NONE, VALIDATION_ROWS, Integer, OneOf, Real, Rule, Use, thread_count
 from spinney.data.matrix import Matrix
 from spinney.data.target import encode_labels
 from spinney.io import require
@@ -22,7 +22,7 @@ from spinney.native import core
 from spinney.online.base import CLASS_WEIGHT_RULE, ONLINE_RULES, OnlineClassifier
 from spinney.online.dual import DualPerceptron
 from spinney.online.training import PERCEPTRON, Learned, MistakeLedger, UpdateRule, sides
-from spinney.svm.kernels import KERNELS, KernelFunction, kernel_sums, resolve_gamma
+from spinney.svm.kernels import KERNEL_USES, KERNELS, KernelFunction, kernel_sums, resolve_gamma
 
 
 @parameters
@@ -149,6 +149,13 @@ class Perceptron(OnlineClassifier):
         "gamma": (OneOf("scale", "auto"), Real(0.0)),
         "coef0": (Real(-np.inf),),
     }
+    _parameter_uses = (
+        Use(("alpha",), "penalty", unless=(None,)),
+        Use(("l1_ratio",), "penalty", values=("elasticnet",)),
+        Use(("kernel", "degree", "coef0", "gamma"), "form", values=("dual",)),
+        *KERNEL_USES,
+        VALIDATION_ROWS,
+    )
     _state_attributes = ("dual_coef_", "support_", "support_vectors_", "_gamma")
     _required_attributes = ("n_mistakes_", "margin_", "radius_", "mistake_bound_")
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from spinney.base import TableEstimator, parameters
 from spinney.core.errors import InputError
-from spinney.core.parameters import FLAG, NONE, Integer, OneOf, Real, Rule, draw_seed
+from spinney.core.parameters import FLAG, NONE, VALIDATION_ROWS, Integer, OneOf, Real, Rule, draw_seed
 from spinney.core.parameters import ArrayLike as ArrayRule
 from spinney.core.seeds import stream
 from spinney.data import read_table
@@ -33,6 +33,7 @@ class NetworkEnsemble(TableEstimator, persistent_name=""):
     """Coding of the table, training of the networks, and the mean of their outputs."""
 
     _link: ClassVar[nets.Link]
+    _parameter_uses = (VALIDATION_ROWS,)
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = {
         "n_estimators": (Integer(1),),
         "penalty": (Real(0.0, 1.0),),

@@ -13,7 +13,18 @@ from sklearn.base import ClassifierMixin, is_classifier
 from spinney.base import parameters
 from spinney.core.elementary import log, softmax
 from spinney.core.errors import InputError
-from spinney.core.parameters import FLAG, NONE, Integer, OneOf, Real, Rule, draw_seed, thread_count
+from spinney.core.parameters import (
+    FLAG,
+    NONE,
+    Integer,
+    OneOf,
+    Real,
+    Rule,
+    Use,
+    check_parameters,
+    draw_seed,
+    thread_count,
+)
 from spinney.core.parameters import ArrayLike as ArrayRule
 from spinney.core.seeds import stream
 from spinney.data.target import encode_labels
@@ -112,6 +123,10 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
         "response": (OneOf("auto", *_RESPONSES),),
         "verbose": (FLAG, Integer(0)),
     }
+    _parameter_uses = (
+        Use(("code_size", "n_candidates"), "code", values=("dense", "sparse")),
+        Use(("loss",), "decoding", values=("loss",)),
+    )
     _required_attributes = ("classes_", "code_book_")
     _default_estimator = DecisionTreeClassifier
 
@@ -231,7 +246,8 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
         [[-1.0, 1.0, -1.0]]
         """
         check_input(self, X)
-        self._check_params()  # decoding, loss and response may have been set again since the fit
+        # decoding, loss and response may have been set again since the fit
+        check_parameters(type(self).__name__, vars(self), self._parameter_rules)
         if not self.estimators_:
             return np.ones((count_rows(X), self.code_book_.shape[1]))
         method = self._method(self.estimators_[0])

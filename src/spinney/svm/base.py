@@ -22,6 +22,7 @@ from spinney.io import require
 from spinney.members.tables import is_array
 from spinney.native import core
 from spinney.svm.kernels import (
+    KERNEL_USES,
     KERNELS,
     PRECOMPUTED,
     KernelFunction,
@@ -68,6 +69,7 @@ class SupportVectorMachine(MatrixEstimator, persistent_name=""):
         "fit_status_", "kkt_residual_", "dual_objective_", "_gamma",
     )  # fmt: skip
     _state_attributes: ClassVar[tuple[str, ...]] = ("ledger_",)
+    _parameter_uses = KERNEL_USES
 
     support_: NDArray[np.int32]
     support_vectors_: Any

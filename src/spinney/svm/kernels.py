@@ -12,11 +12,17 @@ from scipy import sparse
 
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
+from spinney.core.parameters import Use
 from spinney.data.matrix import Matrix
 from spinney.native import core
 
 KERNELS = ("linear", "poly", "rbf", "laplacian", "sigmoid", "precomputed")
 """Names in the order of the core's kernel types."""
+KERNEL_USES = (
+    Use(("degree",), "kernel", values=("poly",)),
+    Use(("coef0",), "kernel", values=("poly", "sigmoid")),
+    Use(("gamma",), "kernel", values=("poly", "rbf", "laplacian", "sigmoid")),
+)
 PRECOMPUTED = KERNELS.index("precomputed")
 
 

@@ -16,7 +16,7 @@ from spinney.base import ProbabilisticClassifier, TableEstimator, parameters
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
 from spinney.core.ledger import CandidateLedger
-from spinney.core.parameters import Rule, draw_seed, thread_count
+from spinney.core.parameters import Rule, Use, check_parameters, draw_seed, thread_count
 from spinney.data.schema import Schema, Table, memory_for, read_table
 from spinney.data.target import by_output, class_attributes, read_target
 from spinney.data.training_set import Task, TrainingSet
@@ -28,7 +28,7 @@ from spinney.tree.plan import GrowPlan
 from spinney.tree.predictor import Predictor, as_probabilities, as_targets
 from spinney.tree.tree_arrays import TreeArrays
 from spinney.trees.inspection import TreeInspection
-from spinney.trees.parameters import RULES, TreeParameters
+from spinney.trees.parameters import RULES, TREE_USES, TreeParameters
 from spinney.trees.pruning import (
     Decisions,
     PruningLedger,
@@ -47,6 +47,7 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
     _task: ClassVar[Task]
     _min_rows_for_threads = 2048
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = RULES
+    _parameter_uses: ClassVar[tuple[Use, ...]] = TREE_USES
     _required_attributes = ("tree_", "max_features_", "ccp_alpha_")
     _state_attributes = ("classes_", "ledger_", "pruning_ledger_")
     _transient_attributes = ("n_classes_", "n_outputs_", "predictor_")
@@ -167,7 +168,7 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
         Table
             The features.
         """
-        self._check_params()
+        check_parameters(type(self).__name__, vars(self), self._parameter_rules)
         return read_table(X, self.categorical_features)
 
     def fit_training_set(

@@ -6,13 +6,13 @@ from typing import Any, ClassVar, Literal
 
 from spinney.base import CountsAs, parameters
 from spinney.core.errors import InputError
-from spinney.core.parameters import FLAG, OneOf
+from spinney.core.parameters import FLAG, OneOf, Use
 from spinney.data.training_set import TrainingSet
 from spinney.tree.plan import LEAST_GAIN
 from spinney.tree.raising import raise_subtrees
 from spinney.tree.tree_arrays import TreeArrays
 from spinney.trees.base import ClassifierTree
-from spinney.trees.parameters import NO_LEAF_LIMIT, RULES, TreeParameters
+from spinney.trees.parameters import NO_LEAF_LIMIT, RULES, TREE_USES, TreeParameters
 from spinney.trees.pruning import Decisions
 
 
@@ -154,6 +154,8 @@ class C45Classifier(CountsAs, ClassifierTree):
             "subtree_raising": (FLAG,),
         }
     )
+
+    _parameter_uses = (*TREE_USES, Use(("subtree_raising",), "pruning", values=("pessimistic",)))
 
     min_samples_leaf: int | float | None = 2
     categorical_features: Any = None

@@ -21,6 +21,7 @@ from spinney.core.parameters import (
     OneOf,
     Real,
     Rule,
+    Use,
     features_to_try,
     plain_values,
     rows_or_share,
@@ -63,6 +64,19 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "one_se": (FLAG,),
     "ledger": (OneOf(False, True, "full"),),
 }
+
+COST_USES = (
+    Use(("cost_rule", "cost_omega"), "feature_costs", unless=(None,)),
+    Use(("cost_omega",), "cost_rule", values=("nunez",)),
+)
+TREE_USES = (
+    *COST_USES,
+    Use(("validation_fraction",), "pruning", values=("pre", "reduced-error")),
+    Use(("prune_ties",), "pruning", values=("reduced-error",)),
+    Use(("confidence",), "pruning", values=("pessimistic",)),
+    Use(("pruning_cv", "one_se"), "pruning", values=("cost-complexity",)),
+    Use(("pruning_cv", "one_se"), "ccp_alpha", values=(0, 0.0)),
+)
 
 # ID3 and C4.5 split rows into parts, and a branch may have less than one row.
 NO_LEAF_LIMIT: dict[str, tuple[Rule, ...]] = {"min_samples_leaf": (NONE, *RULES["min_samples_leaf"])}
