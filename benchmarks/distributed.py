@@ -1,9 +1,10 @@
 """Gradient boosting on a Dask cluster of two processes, beside LightGBM's and XGBoost's.
 
-    python -m benchmarks.distributed [--rows 400000] [--trees 20] [--limit 120]
+    python -m benchmarks.distributed [--rows 400000] [--trees 20] [--repeats 3] [--limit 180]
 
-For each library: seconds of a fit, peak memory of workers, and what happens when a worker is killed in the
-middle of a fit: it ends, raises an error, or has not ended after so many seconds.
+For each library, in turns: seconds of a fit by the clock and of the processor (client with its scheduler,
+workers), bytes that were moved between processes, peak memory of workers; then what happens when a worker is
+killed in the middle of a fit: it ends, raises an error, or has not ended after so many seconds.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -49,6 +51,20 @@ def peak_memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
 
 
+def processor_seconds() -> float:
+    import resource
+
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def bytes_moved() -> int:
+    """Return the bytes that were sent between processes of this machine so far; Linux counts them."""
+    lines = Path("/proc/net/dev").read_text().splitlines()
+    (counts,) = (line.split(":")[1].split() for line in lines if line.strip().startswith("lo:"))
+    return int(counts[0])
+
+
 def run_one(library: str, n_rows: int, n_trees: int, kill_after: float | None) -> dict[str, object]:
     """Fit in this process; kill a worker so many seconds after the fit began."""
     import dask.array as da
@@ -67,11 +83,16 @@ def run_one(library: str, n_rows: int, n_trees: int, kill_after: float | None) -
         pids = client.run(os.getpid)
         if kill_after is not None:
             threading.Timer(kill_after, os.kill, (next(iter(pids.values())), signal.SIGKILL)).start()
+        before, own, moved = client.run(processor_seconds), processor_seconds(), bytes_moved()
         began = time.perf_counter()
         model = make_model(library, n_trees, client).fit(Xd, yd)
         seconds = time.perf_counter() - began
         found: dict[str, object] = {"seconds": round(seconds, 2)}
         if kill_after is None:
+            found["client_cpu"] = round(processor_seconds() - own, 2)
+            found["moved_mb"] = round((bytes_moved() - moved) / 1e6, 1)
+            after = client.run(processor_seconds)
+            found["worker_cpu"] = [round(after[one] - before[one], 2) for one in before]
             found["worker_mb"] = list(client.run(peak_memory).values())
         if library == "spinney":
             found["traffic"] = vars(model.traffic_)
@@ -102,6 +123,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=400_000)
     parser.add_argument("--trees", type=int, default=20)
+    parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--limit", type=float, default=180.0)
     parser.add_argument("--one", choices=LIBRARIES)
     parser.add_argument("--kill-after", type=float)
@@ -109,11 +131,14 @@ def main() -> None:
     if args.one:
         print(json.dumps(run_one(args.one, args.rows, args.trees, args.kill_after)))
         return
+    seconds = dict.fromkeys(LIBRARIES, 10.0)
+    for _ in range(args.repeats):
+        for library in LIBRARIES:
+            whole = run_apart(library, args.rows, args.trees, None, args.limit)
+            print(library, "whole:", whole, flush=True)
+            seconds[library] = whole["seconds"] if isinstance(whole, dict) else seconds[library]
     for library in LIBRARIES:
-        whole = run_apart(library, args.rows, args.trees, None, args.limit)
-        print(library, "whole:", whole, flush=True)
-        seconds = whole["seconds"] if isinstance(whole, dict) else 10.0
-        killed = run_apart(library, args.rows, args.trees, float(seconds) / 2, args.limit)
+        killed = run_apart(library, args.rows, args.trees, seconds[library] / 2, args.limit)
         print(library, "a worker killed:", killed, flush=True)
 
 

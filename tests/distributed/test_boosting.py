@@ -41,18 +41,6 @@ def test_partitions_do_not_matter(client, table, sizes):
     expect_same(client, table, params, sizes=sizes)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("sizes", CUTS)
-@pytest.mark.parametrize("n_workers", [1, 3, 5])
-@pytest.mark.parametrize("n_threads", [1, 2])
-def test_workers_and_threads_do_not_matter(table, n_workers, n_threads, sizes):
-    from distributed import Client, LocalCluster
-
-    settings = {"n_workers": n_workers, "threads_per_worker": n_threads, "processes": False}
-    with LocalCluster(**settings, dashboard_address=":0") as cluster, Client(cluster) as own:
-        expect_same(own, table, SHORT | {"growth": "leaf-wise"}, "classes", weighted=True, sizes=sizes)
-
-
 def test_classes_weights_early_stopping_sampling_and_a_second_fit(client, table):
     params = {
         "n_estimators": 2,
@@ -75,22 +63,6 @@ def test_classes_weights_early_stopping_sampling_and_a_second_fit(client, table)
     proba = model.predict_proba(cut(X[:20], [5]))
     assert type(proba).__module__.startswith("dask")
     assert np.array_equal(proba.compute(), model.to_local().predict_proba(X[:20]))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("growth", ["leaf-wise", "level-wise", "symmetric"])
-@pytest.mark.parametrize("sampling", ["uniform", "mvs", "goss"])
-@pytest.mark.parametrize("sizes", CUTS[:2])
-def test_growth_and_sampling(client, table, growth, sampling, sizes):
-    params = SHORT | {"growth": growth, "sampling": sampling, "subsample": 0.4}
-    expect_same(client, table, params, "binary", weighted=True, sizes=sizes)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("loss", ["absolute_error", "quantile", "huber", "squared_error"])
-@pytest.mark.parametrize("sizes", CUTS[1:])
-def test_losses(client, table, loss, sizes):
-    expect_same(client, table, SHORT | {"loss": loss}, weighted=True, sizes=sizes)
 
 
 @pytest.mark.long

@@ -35,14 +35,6 @@ def test_forests(client, table, name):
     expect_same(client, table, name, PARAMS, weighted=name == "RandomForestClassifier")
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("sizes", CUTS)
-@pytest.mark.parametrize("name", FORESTS)
-def test_partitions_of_forests(client, table, name, sizes):
-    params = PARAMS | {"max_leaf_nodes": None, "n_estimators": 9, "oob_score": False}
-    expect_same(client, table, name, params, sizes, weighted=True)
-
-
 @pytest.mark.parametrize("name", ["BaggingClassifier", "BaggingRegressor"])
 def test_bagging(client, table, name):
     tree = sp.DecisionTreeClassifier if name.endswith("Classifier") else sp.DecisionTreeRegressor

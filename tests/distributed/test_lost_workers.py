@@ -135,7 +135,10 @@ def test_random_moments_of_workers_with_nannies(table, expected):
             if pids:
                 os.kill(pids[rng.integers(len(pids))], signal.SIGKILL)
 
-        kill_at_random(client, table, expected, 20, rng, kill)
+        def prepare():
+            client.wait_for_workers(2, timeout=120)
+
+        kill_at_random(client, table, expected, 20, rng, kill, prepare)
 
 
 @pytest.mark.long
@@ -161,20 +164,21 @@ def test_a_slow_worker_and_one_that_joins(table, expected):
 
 
 CLIENT = """
-    import os, signal, sys, threading
+    import os, signal, sys
     import numpy as np, pandas as pd
     from distributed import Client
     from dask_tables import CUTS, cut
+    from dask_workers import at_task
     from spinney.distributed import DaskGradientBoostingClassifier
+    from spinney.distributed.cluster import Cluster
     from spinney.gradient_boosting.callbacks import Checkpoint
 
     if __name__ == "__main__":
-        folder, address, seconds = sys.argv[1:]
+        folder, address, moment, delay = sys.argv[1:]
         X, y = pd.read_pickle(folder + "/X"), np.load(folder + "/y.npy")
         model = DaskGradientBoostingClassifier(**PARAMS, client=Client(address))
-        threading.Timer(float(seconds), os.kill, (os.getpid(), signal.SIGKILL)).start()
-        model.fit(cut(X, CUTS[1]), y, callbacks=[Checkpoint(folder + "/run.spinney", every=1)])
-        threading.Event().wait()
+        with at_task(Cluster, int(moment), lambda: os.kill(os.getpid(), signal.SIGKILL), float(delay)):
+            model.fit(cut(X, CUTS[1]), y, callbacks=[Checkpoint(folder + "/run.spinney", every=1)])
 """
 
 
@@ -190,14 +194,14 @@ def test_random_moments_of_a_killed_client(table, expected, tmp_path):
     script = textwrap.dedent(CLIENT).replace("PARAMS", repr(PARAMS))
     with cluster_of(2) as workers:
         client = workers.client
-        began = time.monotonic()
-        fit(client, table)
-        usual = time.monotonic() - began
+        with at_task(Cluster, -1, lambda: None) as count:
+            fit(client, table)
         for _ in range(10):
             path.unlink(missing_ok=True)
-            seconds = str(rng.uniform(0.2, 1.5) * usual)
-            command = [sys.executable, "-c", script, str(tmp_path), client.scheduler.address, seconds]
-            done = subprocess.run(command, env={**os.environ, "PYTHONPATH": "tests"}, check=False)
+            moment = rng.integers(1, count[0] - 1), rng.uniform(0, 0.1)
+            command = [sys.executable, "-c", script, str(tmp_path), client.scheduler.address]
+            environment = {**os.environ, "PYTHONPATH": "tests"}
+            done = subprocess.run([*command, *map(str, moment)], env=environment, check=False)
             assert done.returncode == -9
             if path.exists():
                 n_resumed += 1
