@@ -47,8 +47,8 @@ print(applicant.to_string(index=False))
 print(f"probability to pay back {model.predict_proba(applicant)[0, good]:.2f}: rejected, 0.70 is asked for\n")
 
 found = model.shap_values(applicant)  # contributions to the log-odds of classes_[1], "paid back"
-for name, value in sorted(zip(loans.columns, found.values[0], strict=True), key=lambda pair: pair[1]):
-    print(f"{name:15} {applicant[name].iloc[0]!s:>9}  {value:+.2f}  {'against' if value < 0 else 'for'}")
+for name, value, contribution in found.largest():
+    print(f"{name:15} {value!s:>9}  {contribution:+.2f}  {'against' if contribution < 0 else 'for'}")
 
 print("\nWhat would change the decision:")
 changes = {

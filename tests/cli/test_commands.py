@@ -289,6 +289,14 @@ def test_optional_packages_are_named(run, model, monkeypatch):
     assert done.code == 6 and "spinney[onnx]" in done.err and not Path("m.onnx").exists()
 
 
+def test_demo_names_its_files_as_json(run, tmp_path, monkeypatch):
+    shown = []
+    monkeypatch.setattr("spinney.cli.demo.run", lambda console, folder: shown.append(console.print("shown")))
+    found = run("demo", "--folder", tmp_path, "--json")
+    assert found.json["model"] == str(tmp_path / "demo.spinney") and found.err == "" and len(shown) == 1
+    assert "shown" in run("demo", "--folder", tmp_path).out
+
+
 def test_help_and_completion(run):
     shown = run("--help")
     assert shown.code == 0 and all(name in shown.out for name in ("compare", "resume", "Exit codes", "130"))

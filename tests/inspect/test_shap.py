@@ -168,3 +168,15 @@ def test_what_cannot_be_explained_is_refused():
         voting.shap_values(X)
     with pytest.raises(InputError, match="no output 'x'"):
         boosted.shap_values(X).select("x")
+    with pytest.raises(InputError, match="several outputs"):
+        boosted.shap_values(X, interactions=True).largest()
+
+
+def test_the_largest_contributions_come_first():
+    X = {"a": [0.0, 1.0, 2.0, 3.0], "b": ["u", "v", "u", "v"]}
+    found = sp.DecisionTreeRegressor().fit(X, [1.0, 5.0, 2.0, 6.0]).shap_values(X)
+    names = [name for name, _, _ in found.largest(1)]
+    sizes = [abs(part) for _, _, part in found.largest(1)]
+    assert names == ["b", "a"] and sizes == sorted(sizes, reverse=True)
+    (only,) = found.largest(1, n=1)
+    assert only == ("b", "v", float(found.values[1, 1]))

@@ -17,6 +17,8 @@ from rich.rule import Rule
 from rich.text import Text
 from rich.tree import Tree
 
+from spinney.cli.options import output_options
+from spinney.cli.output import Output
 from spinney.cli.tables import bar, contributions_table, importance_table, leaderboard, make_table
 
 _MAX_WIDTH = 110  # longer lines are hard to read
@@ -24,19 +26,26 @@ _COMPARED = (
     "gradient-boosting", "random-forest", "extra-trees", "adaboost", "cart", "c4.5", "linear",
     "discriminant", "naive-bayes", "svm",
 )  # fmt: skip
+_MODEL, _REPORT = "demo.spinney", "demo.html"
 _STYLES = {"yes": "green", "no": "magenta", "✓": "green", "✗": "red"}
 
 
 @click.command(short_help="Show what the library does, in seconds.")
 @click.option("--folder", type=click.Path(file_okay=False), metavar="FOLDER",
               help="Where the model and the report are written.  [default: a temporary folder]")  # fmt: skip
-def demo(folder: str | None) -> None:
+@output_options
+def demo(folder: str | None, as_json: bool, quiet: bool) -> None:
     """Show what the library does, in seconds: leaderboard, tree, boosting, model file, report."""
-    console = Console(highlight=False)
+    output = Output(as_json, quiet)
+    console = Console(highlight=False, stderr=as_json, quiet=quiet or (as_json and not output.interactive))
     console.width = min(console.width, _MAX_WIDTH)
     place = Path(folder) if folder is not None else Path(tempfile.gettempdir()) / "spinney-demo"
     place.mkdir(parents=True, exist_ok=True)
+    begin = perf_counter()
     run(console, place)
+    if as_json:
+        files = {"model": str(place / _MODEL), "report": str(place / _REPORT)}
+        output.result(files | {"seconds": perf_counter() - begin})
 
 
 def run(console: Console, folder: Path) -> None:
@@ -199,7 +208,7 @@ def _files(model: Any, X: Any, y: Any, folder: Path) -> Iterator[RenderableType]
     import spinney
     from spinney.io import ModelFileError
 
-    path = folder / "demo.spinney"
+    path = folder / _MODEL
     spinney.save(model, path, metadata={"command": "spinney demo"})
     again = spinney.load(path)
     damaged = bytearray(path.read_bytes())
@@ -222,6 +231,6 @@ def _files(model: Any, X: Any, y: Any, folder: Path) -> Iterator[RenderableType]
     from spinney.core.frames import to_frame
 
     frame = to_frame({name: column.tolist() for name, column in X.items()})
-    page = spinney.report(model, frame, y, command="spinney demo").save(folder / "demo.html")
+    page = spinney.report(model, frame, y, command="spinney demo").save(folder / _REPORT)
     yield Text.assemble("report page: ", (str(page), "bold green"))
     yield f"open it:     xdg-open {page}"

@@ -359,7 +359,10 @@ def _is_trial_file(path: str) -> bool:
     from pathlib import Path
 
     if not Path(path).is_file():
-        raise FileError(f"There is no file {path!r}", fix="fit --checkpoint and tune --trials write one.")
+        raise FileError(
+            f"There is no file {path!r}",
+            fix="fit --checkpoint writes one, and tune writes DATA.trials.jsonl.",
+        )
     with Path(path).open("rb") as stream:
         return stream.read(1) == b"{"
 

@@ -96,9 +96,10 @@ def data_table(data: TrainingData, recognised: bool, width: int = 100) -> Iterat
         table.add_row(f"… {len(data.features) - _MAX_COLUMNS} more", "", "", rest, style="dim")
     yield indented(table)
     how = "recognised; --task and --type override" if recognised else "as told"
-    head = Text.assemble("target ", (data.target, "bold"), f": {data.task} ", (f"({how})", "dim"))
-    values = _target_text(data)
-    yield from [head + f"  {values}"] if len(head) + 2 + len(values) <= width else [head, values]
+    target = Text.assemble("target ", (data.target, "bold"), f": {data.task} ", (f"({how})", "dim"))
+    text = _target_text(data)
+    target.append(("  " if len(target) + 2 + len(text) <= width else "\n") + text)
+    yield target
     yield ""
 
 

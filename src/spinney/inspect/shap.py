@@ -109,6 +109,37 @@ class ShapValues:
             self, values=self.values[..., at], base_values=self.base_values[..., at], output_names=()
         )
 
+    def largest(self, row: int = 0, n: int | None = None) -> list[tuple[str, Any, float]]:
+        """Return the contributions to one row, those of the largest size first.
+
+        Parameters
+        ----------
+        row : int, default=0
+            Position of the row.
+        n : int or None, default=None
+            Number of features; None is all.
+
+        Returns
+        -------
+        list of tuple
+            Name, value and contribution of each feature.
+
+        Examples
+        --------
+        >>> from spinney import DecisionTreeRegressor
+        >>> model = DecisionTreeRegressor().fit([[0.0, 5.0], [1.0, 5.0]], [2.0, 3.0])
+        >>> model.shap_values([[0.2, 5.0]]).largest(n=1)
+        [('x0', 0.2, -0.5)]
+        """
+        if self.values.ndim != 2:
+            raise InputError(
+                "These SHAP values are of several outputs, or of pairs of features",
+                fix="Call select(output) first, and leave interactions out.",
+            )
+        own, values = self.values[row], self.data[row].tolist()
+        order = np.argsort(-np.abs(own), kind="stable")[:n]
+        return [(self.feature_names[at], values[at], float(own[at])) for at in order]
+
     def mean_abs(self) -> Floats:
         """Return the mean absolute SHAP value of each feature, its importance.
 

@@ -399,9 +399,16 @@ def _shorten(text: str, length: int = 40) -> str:
 
 
 def _value_text(value: Any) -> str:
+    """Return the value of a feature as text.
+
+    >>> _value_text(22000.0), _value_text(0.123456), _value_text("pro"), _value_text(None)
+    ('22000', '0.1235', 'pro', 'missing')
+    """
     if value is None or (isinstance(value, float | np.floating) and np.isnan(value)):
         return "missing"
-    return f"{value:.4g}" if isinstance(value, float | np.floating) else printable(str(value))
+    if not isinstance(value, float | np.floating):
+        return printable(str(value))
+    return f"{value:.0f}" if 1e3 <= abs(value) < 1e15 else f"{value:.4g}"
 
 
 def _numbers(column: NDArray[Any]) -> Floats | None:
