@@ -338,9 +338,9 @@ class TileLanes {
     static void left_squares(Squares& out, std::span<Bytes> counts, const Tile& tile,
                              std::span<const Row> rows, const Bytes& last_left, const Bytes& also,
                              const RowStats& of, const Stat* total) {
-        using Some = VectorOf<std::uint8_t, N>::type;
-        using Signs = VectorOf<std::int8_t, N>::type;
-        using Words = VectorOf<std::int32_t, N>::type;
+        using Some = typename VectorOf<std::uint8_t, N>::type;
+        using Signs = typename VectorOf<std::int8_t, N>::type;
+        using Words = typename VectorOf<std::int32_t, N>::type;
         const Some last = read<Some>(&last_left), equal = read<Some>(&also);
         Words left{}, products{}, weight{};
         for (const Row row : rows) {

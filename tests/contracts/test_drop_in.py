@@ -9,7 +9,9 @@ import sklearn.linear_model
 from numpy.testing import assert_array_equal
 from scipy import sparse
 from sklearn.base import BaseEstimator
+from sklearn.model_selection import GroupKFold, cross_validate
 from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_html_repr
 
 import spinney as sp
@@ -91,6 +93,19 @@ def test_dropped_members_have_their_name():
     model = sp.VotingClassifier([("tree", TREE), ("none", "drop")]).fit(X, Y)
     assert model.named_estimators_["none"] == "drop"
     assert model.named_estimators_["tree"] is model.estimators_[0]
+
+
+def test_voting_and_stacking_pass_metadata_on_inside_of_another_router():
+    tree, groups = sp.DecisionTreeClassifier(max_depth=2), np.arange(len(X)) // 3
+    with sklearn.config_context(enable_metadata_routing=True):
+        tree.set_fit_request(sample_weight=True)
+        for learner in (sp.VotingClassifier, sp.StackingClassifier):
+            model = learner([("tree", tree)], cv=GroupKFold(2))
+            make_pipeline(model).fit(X, Y, sample_weight=np.ones(len(X)), groups=groups)
+        scores = cross_validate(
+            sp.VotingClassifier([("tree", tree)]), X, Y, cv=2, params={"sample_weight": np.ones(len(X))}
+        )
+    assert np.isfinite(scores["test_score"]).all()
 
 
 @pytest.mark.parametrize("learner", [sp.BaggingClassifier, sp.RandomForestClassifier])

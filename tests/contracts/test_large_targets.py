@@ -54,3 +54,14 @@ def test_importances_are_finite(kind: type) -> None:
         model = kind(criterion=criterion, max_depth=2, random_state=0).fit(X, y)
         assert np.isfinite(model.feature_importances_).all()
     assert model.feature_importances_.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    "kind", [sp.EnsembleSelectionRegressor, sp.StackingRegressor, sp.GradientBoostingRegressor, sp.Ridge]
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_squares_of_targets_that_overflow_are_named(kind: type) -> None:
+    members = [("one", sp.DecisionTreeRegressor(max_depth=1)), ("two", sp.DecisionTreeRegressor())]
+    model = kind(members, cv=2) if hasattr(kind(), "estimators") else kind()
+    with pytest.raises(ValueError, match="large"):
+        model.fit(X, TARGETS["both signs"])

@@ -83,13 +83,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.user_properties.append(("name", name))
     unknown = []
     for group in listed["failures"]:
+        strict = not group.get("may_pass", False)
         for pattern in group["tests"]:
             # Brackets are part of a test's name, only * is a wildcard.
             matching = fnmatch.filter(by_name, pattern.replace("[", "[[]"))
             if not matching and pattern.split("::")[0] in files:
                 unknown.append(pattern)
             for name in matching:
-                by_name[name].add_marker(pytest.mark.xfail(reason=group["reason"], strict=True))
+                by_name[name].add_marker(pytest.mark.xfail(reason=group["reason"], strict=strict))
     if unknown:
         raise pytest.UsageError(f"{LIST.name} names tests that do not exist: {', '.join(unknown)}")
 

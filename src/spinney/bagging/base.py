@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
-from sklearn import get_config
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
@@ -29,7 +28,7 @@ from spinney.bagging.predictions import (
 from spinney.bagging.sampling import BootstrapSamples, SampledEnsemble, row_order
 from spinney.bagging.trees import MergedTrees, SharedTrainingSets, fit_trees, is_own_tree, merge_trees
 from spinney.base import parameters
-from spinney.core.errors import InputError, show_values
+from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Integer, Kind, OneOf, Real, Rule, thread_count
 from spinney.data.schema import Table
 from spinney.data.target import (
@@ -43,6 +42,7 @@ from spinney.data.weights import check_weights
 from spinney.inspect.explainable import Explainable
 from spinney.io import require
 from spinney.members.base_estimators import AnyEstimator, CopiesEnsemble, base_estimator_tags
+from spinney.members.metadata import require_routing
 from spinney.members.tables import (
     check_classes,
     check_input,
@@ -328,12 +328,7 @@ class BaseBagging(Explainable, CopiesEnsemble, SampledEnsemble, persistent_name=
         """Return the arguments that a method of the members gets."""
         if not metadata:
             return {}
-        if not get_config()["enable_metadata_routing"]:
-            raise InputError(
-                f"{method} does not accept {show_values(list(metadata))}: passing them on to the members is "
-                "only supported if enable_metadata_routing=True",
-                fix="Call sklearn.set_config(enable_metadata_routing=True).",
-            )
+        require_routing(method, metadata)
         routed = process_routing(self, method, **metadata)["estimator"]
         return {name: value for given in routed.values() for name, value in given.items()}
 

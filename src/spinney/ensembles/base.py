@@ -257,7 +257,7 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
             scikit-learn's description of the routing.
         """
         fitting = MethodMapping().add(caller="fit", callee="fit")
-        router = MetadataRouter(owner=self).add_self_request(self)
+        router = MetadataRouter(owner=self)  # requests of members, splitter and final estimator decide
         for name, estimator in self._pairs() or ():
             if not _is_dropped(estimator):
                 router.add(**{name: estimator}, method_mapping=fitting)

@@ -13,6 +13,7 @@ from sklearn.metrics import get_scorer
 
 from spinney.base import parameters
 from spinney.core.elementary import log
+from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Integer, Kind, Real, Rule, Use, draw_seed
 from spinney.core.seeds import stream
 from spinney.data.target import by_output, most_probable
@@ -109,7 +110,10 @@ class SquaredLoss:
         self.n_members = len(predictions)
         errors = np.stack([(one - target).ravel() for one in predictions])
         shares = np.repeat(row_shares(weights, len(target)), target.shape[1])
-        self._products = np.array([(errors * one).sum(axis=1) for one in errors * shares])
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._products = np.array([(errors * one).sum(axis=1) for one in errors * shares])
+        if not np.isfinite(self._products).all():
+            raise InputError("The predictions of members, or the targets, are too large for squared errors.")
 
     def losses(self, counts: Counts) -> Array:
         """Return the mean squared error with one more of each member."""

@@ -8,7 +8,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, MetaEstimatorMixin, is_regressor
+from sklearn.base import ClassifierMixin, is_regressor
+from sklearn.utils.validation import _check_method_params
 
 from spinney.base import Estimator, parameters
 from spinney.core.arrays import Floats
@@ -18,6 +19,7 @@ from spinney.data.target import encode_labels, encode_like, read_labels
 from spinney.io import require
 from spinney.members.base_estimators import AnyEstimator, base_estimator_tags, make_member
 from spinney.members.fitting import run_jobs
+from spinney.members.metadata import RoutesToEstimator
 from spinney.members.tables import (
     check_described,
     check_input,
@@ -28,7 +30,7 @@ from spinney.members.tables import (
 )
 
 
-class BinaryMembers(ClassifierMixin, MetaEstimatorMixin, Estimator, persistent_name=""):  # type: ignore[misc]
+class BinaryMembers(ClassifierMixin, RoutesToEstimator, Estimator, persistent_name=""):  # type: ignore[misc]
     """Base class of classifiers whose members are copies of one estimator; tables are passed on unchanged."""
 
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = {
@@ -38,7 +40,11 @@ class BinaryMembers(ClassifierMixin, MetaEstimatorMixin, Estimator, persistent_n
     _required_attributes: ClassVar[tuple[str, ...]] = ("estimators_",)
     _state_attributes: ClassVar[tuple[str, ...]] = ("n_features_in_", "feature_names_in_")
 
+    estimator: Any
     estimators_: list[Any]
+
+    def _template(self) -> Any:
+        return self.estimator
 
     def _check_fitted(self) -> None:
         require(type(self.estimators_) is list, "the classifier has no list of members")
@@ -200,7 +206,12 @@ def read_batch(model: Any, X: Any, y: Any, classes: Any) -> Batch:
 
 
 def update_members(
-    model: Any, X: Any, batch: Batch, sides: list[NDArray[np.int64]], weights: Floats | None
+    model: Any,
+    X: Any,
+    batch: Batch,
+    sides: list[NDArray[np.int64]],
+    weights: Floats | None,
+    metadata: Mapping[str, Any],
 ) -> list[Any]:
     """Call ``partial_fit`` of each member, with its rows of the batch: those whose side is 0 or 1, not −1."""
     members = batch.members or [make_member(model.estimator) for _ in sides]
@@ -209,11 +220,13 @@ def update_members(
             "A member is constant, because fit saw one class only, and partial_fit cannot change it",
             fix="Begin with partial_fit instead of fit.",
         )
-    calls = [(member, X, side, weights) for member, side in zip(members, sides, strict=True)]
+    calls = [(member, X, side, weights, metadata) for member, side in zip(members, sides, strict=True)]
     return run_jobs(_update_member, calls, model.n_jobs)
 
 
-def _update_member(member: Any, X: Any, side: NDArray[np.int64], weights: Floats | None) -> Any:
+def _update_member(
+    member: Any, X: Any, side: NDArray[np.int64], weights: Floats | None, metadata: Mapping[str, Any]
+) -> Any:
     """Call ``partial_fit`` of one member, and return it."""
     rows = np.flatnonzero(side >= 0)
     if len(rows):
@@ -221,5 +234,6 @@ def _update_member(member: Any, X: Any, side: NDArray[np.int64], weights: Floats
         options: dict[str, Any] = {} if is_regressor(member) else {"classes": np.array([0, 1])}
         if weights is not None:
             options["sample_weight"] = weights[rows]
+        options |= _check_method_params(X, dict(metadata), rows)
         member.partial_fit(table, side[rows], **options)
     return member

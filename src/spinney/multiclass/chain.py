@@ -22,7 +22,6 @@ from spinney.core.progress import track
 from spinney.core.seeds import stream
 from spinney.data.sparse import checked_sparse
 from spinney.data.target import read_target
-from spinney.data.weights import check_weights
 from spinney.io import require
 from spinney.members.base_estimators import AnyEstimator, make_member
 from spinney.members.fitting import fit_member
@@ -132,7 +131,7 @@ class ClassifierChain(BinaryMembers):
     order_: NDArray[np.int64] = field(init=False)
     chain_method_: str = field(init=False)
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, **metadata: Any) -> Self:
         """Fit the members one after the other.
 
         Parameters
@@ -143,6 +142,8 @@ class ClassifierChain(BinaryMembers):
             The labels.
         sample_weight : array-like of shape (n_rows,), default=None
             Row weights.
+        **metadata : dict
+            Further arguments for the members, with scikit-learn's metadata routing switched on.
 
         Returns
         -------
@@ -152,7 +153,7 @@ class ClassifierChain(BinaryMembers):
         self._check_params()
         n_rows, described = count_training_rows(X), describe_input(X)
         target = _read_label_columns(y, n_rows)
-        weights = check_weights(sample_weight, n_rows)
+        weights, metadata = self._route("fit", sample_weight, metadata, n_rows)
         seed = draw_seed(self.random_state)
         order = self._read_order(target.shape[1], seed)
         handed = np.zeros((n_rows, len(order)))
@@ -162,7 +163,7 @@ class ClassifierChain(BinaryMembers):
             drawn = None if self.random_state is None else int(stream(seed, step + 1).integers(2**63))
             member = make_member(self.estimator, drawn)
             table, column = append_columns(X, handed[:, :step]), target[:, label]
-            members.append(fit_member(member, table, column, weights))
+            members.append(fit_member(member, table, column, weights, **metadata))
             if self.cv is None:
                 handed[:, step] = column
             else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field
 from itertools import combinations
 from typing import Any, ClassVar, Self
@@ -9,12 +10,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _check_method_params
 
 from spinney.base import parameters
 from spinney.core.arrays import Floats
 from spinney.core.parameters import thread_count
 from spinney.data.target import encode_labels
-from spinney.data.weights import check_weights
 from spinney.io import require
 from spinney.members.base_estimators import base_estimator_tags
 from spinney.members.fitting import fit_members, run_jobs
@@ -47,12 +48,14 @@ def fit_pair(
     pair: tuple[int, int],
     weights: Floats | None,
     rows: NDArray[np.int64] | None,
+    metadata: Mapping[str, Any],
 ) -> Any:
     """Fit a member to the rows of two classes; ``rows`` are also the columns of a precomputed kernel."""
     chosen = np.flatnonzero(np.isin(codes, pair)) if rows is None else rows
     table = take_rows(X, chosen) if rows is None else take_columns(take_rows(X, chosen), chosen)
     side = (codes[chosen] == pair[1]).astype(np.int64)
-    return fit_side(estimator, table, side, None if weights is None else weights[chosen])
+    others = _check_method_params(X, dict(metadata), chosen)
+    return fit_side(estimator, table, side, None if weights is None else weights[chosen], others)
 
 
 @parameters
@@ -109,7 +112,7 @@ class OneVsOneClassifier(BinaryMembers):
         """Number of classes."""
         return len(self.classes_)
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, **metadata: Any) -> Self:
         """Fit one member per pair of classes.
 
         Parameters
@@ -120,6 +123,8 @@ class OneVsOneClassifier(BinaryMembers):
             Class labels.
         sample_weight : array-like of shape (n_rows,), default=None
             Row weights.
+        **metadata : dict
+            Further arguments for the members, with scikit-learn's metadata routing switched on.
 
         Returns
         -------
@@ -130,14 +135,22 @@ class OneVsOneClassifier(BinaryMembers):
         thread_count(self.n_jobs)
         n_rows = count_training_rows(X)
         described = describe_input(X)
-        weights = check_weights(sample_weight, n_rows)
+        weights, metadata = self._route("fit", sample_weight, metadata, n_rows)
         codes, classes = encode_labels(y, n_rows)
         pairs = list(combinations(range(len(classes)), 2))
         indices = None
         if base_estimator_tags(self.estimator).input_tags.pairwise:
             indices = [np.flatnonzero(np.isin(codes, pair)) for pair in pairs]
         calls = [
-            (self.estimator, X, codes, pair, _without_zeros(weights, codes, pair), indices and indices[p])
+            (
+                self.estimator,
+                X,
+                codes,
+                pair,
+                _without_zeros(weights, codes, pair),
+                indices and indices[p],
+                metadata,
+            )
             for p, pair in enumerate(pairs)
         ]
         members = fit_members(self, fit_pair, calls, X)
@@ -145,7 +158,12 @@ class OneVsOneClassifier(BinaryMembers):
 
     @available_if(has_partial_fit)  # type: ignore[untyped-decorator]
     def partial_fit(
-        self, X: Any, y: Any, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        **metadata: Any,
     ) -> Self:
         """Update the members with a batch of rows; available if they have ``partial_fit``.
 
@@ -159,6 +177,8 @@ class OneVsOneClassifier(BinaryMembers):
             All classes, also of later batches. The first call needs them.
         sample_weight : array-like of shape (n_rows,), default=None
             Row weights.
+        **metadata : dict
+            Further arguments for the members, with scikit-learn's metadata routing switched on.
 
         Returns
         -------
@@ -174,10 +194,10 @@ class OneVsOneClassifier(BinaryMembers):
         """
         self._check_params()
         batch = read_batch(self, X, y, classes)
-        weights = check_weights(sample_weight, len(batch.codes))
+        weights, metadata = self._route("partial_fit", sample_weight, metadata, len(batch.codes))
         pairs = combinations(range(len(batch.classes)), 2)
         sides = [np.where(np.isin(batch.codes, pair), batch.codes == pair[1], -1) for pair in pairs]
-        members = update_members(self, X, batch, sides, weights)
+        members = update_members(self, X, batch, sides, weights, metadata)
         return self._set_fitted(estimators_=members, classes_=batch.classes, **batch.described)
 
     # ---- prediction ----

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, ClassVar, Self
 
@@ -16,7 +17,6 @@ from spinney.core.errors import InputError
 from spinney.core.parameters import thread_count
 from spinney.data.sparse import checked_sparse
 from spinney.data.target import encode_labels, read_target
-from spinney.data.weights import check_weights
 from spinney.io import require
 from spinney.members.base_estimators import make_member
 from spinney.members.fitting import fit_member, fit_members, run_jobs
@@ -49,12 +49,14 @@ def read_labels(y: Any, n_rows: int) -> NDArray[np.int64] | None:
     return target.astype(np.int64)
 
 
-def fit_side(estimator: Any, X: Any, side: NDArray[np.int64], weights: Floats | None) -> Any:
+def fit_side(
+    estimator: Any, X: Any, side: NDArray[np.int64], weights: Floats | None, metadata: Mapping[str, Any]
+) -> Any:
     """Fit a member to 0 and 1, or make it constant if only one of them has weight.  side (n_rows,)"""
     seen = side if weights is None else side[weights > 0]
     if seen.min() == seen.max():
         return ConstantMember(int(seen[0]))
-    return fit_member(make_member(estimator), X, side, weights)
+    return fit_member(make_member(estimator), X, side, weights, **metadata)
 
 
 def _against_rest(codes: NDArray[np.int32], n_classes: int) -> list[NDArray[np.int64]]:
@@ -117,7 +119,7 @@ class OneVsRestClassifier(BinaryMembers):
         """Number of classes or labels."""
         return len(self.classes_)
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, **metadata: Any) -> Self:
         """Fit one member per class or label.
 
         Parameters
@@ -128,6 +130,8 @@ class OneVsRestClassifier(BinaryMembers):
             Class labels, or which labels a row has.
         sample_weight : array-like of shape (n_rows,), default=None
             Row weights.
+        **metadata : dict
+            Further arguments for the members, with scikit-learn's metadata routing switched on.
 
         Returns
         -------
@@ -138,14 +142,14 @@ class OneVsRestClassifier(BinaryMembers):
         thread_count(self.n_jobs)
         n_rows = count_training_rows(X)
         described = describe_input(X)
-        weights = check_weights(sample_weight, n_rows)
+        weights, metadata = self._route("fit", sample_weight, metadata, n_rows)
         labels = read_labels(y, n_rows)
         if labels is not None:
             classes, sides = np.arange(labels.shape[1]), list(labels.T.copy())
         else:
             codes, classes = encode_labels(y, n_rows)
             sides = _against_rest(codes, len(classes))
-        calls = [(self.estimator, X, side, weights) for side in sides]
+        calls = [(self.estimator, X, side, weights, metadata) for side in sides]
         members = fit_members(self, fit_side, calls, X)
         return self._set_fitted(
             estimators_=members, classes_=classes, multilabel_=labels is not None, **described
@@ -153,7 +157,12 @@ class OneVsRestClassifier(BinaryMembers):
 
     @available_if(has_partial_fit)  # type: ignore[untyped-decorator]
     def partial_fit(
-        self, X: Any, y: Any, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        **metadata: Any,
     ) -> Self:
         """Update the members with a batch of rows; available if they have ``partial_fit``.
 
@@ -167,6 +176,8 @@ class OneVsRestClassifier(BinaryMembers):
             All classes, also of later batches. The first call needs them.
         sample_weight : array-like of shape (n_rows,), default=None
             Row weights.
+        **metadata : dict
+            Further arguments for the members, with scikit-learn's metadata routing switched on.
 
         Returns
         -------
@@ -182,8 +193,9 @@ class OneVsRestClassifier(BinaryMembers):
         """
         self._check_params()
         batch = read_batch(self, X, y, classes)
-        weights = check_weights(sample_weight, len(batch.codes))
-        members = update_members(self, X, batch, _against_rest(batch.codes, len(batch.classes)), weights)
+        weights, metadata = self._route("partial_fit", sample_weight, metadata, len(batch.codes))
+        sides = _against_rest(batch.codes, len(batch.classes))
+        members = update_members(self, X, batch, sides, weights, metadata)
         return self._set_fitted(
             estimators_=members, classes_=batch.classes, multilabel_=False, **batch.described
         )

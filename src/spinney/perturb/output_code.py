@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, is_classifier
+from sklearn.utils.validation import _check_method_params
 
 from spinney.base import parameters
 from spinney.core.elementary import log, softmax
@@ -28,10 +29,10 @@ from spinney.core.parameters import (
 from spinney.core.parameters import ArrayLike as ArrayRule
 from spinney.core.seeds import stream
 from spinney.data.target import encode_labels
-from spinney.data.weights import check_weights
 from spinney.io import require
 from spinney.members.base_estimators import AnyEstimator, make_member
 from spinney.members.fitting import fit_member, fit_members, run_jobs
+from spinney.members.metadata import RoutesToEstimator
 from spinney.members.tables import (
     check_input,
     check_labels,
@@ -50,7 +51,7 @@ _CODE, _MEMBERS = 0, 1
 
 
 @parameters
-class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[misc]
+class OutputCodeClassifier(ClassifierMixin, RoutesToEstimator, _MemberEnsemble):  # type: ignore[misc]
     """Error-correcting output codes (Dietterich and Bakiri, 1995) over any classifier.
 
     A code has one row per class and one column per member: 1 and −1 are the two sides that the member
@@ -147,7 +148,7 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
 
     # ---- fitting ----
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, **metadata: Any) -> Self:
         """Make the code and fit one member per column.
 
         Parameters
@@ -158,6 +159,8 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
             Class labels.
         sample_weight : array-like of shape (n_rows,), default=None
             Row weights.
+        **metadata : dict
+            Further arguments for the members, with scikit-learn's metadata routing switched on.
 
         Returns
         -------
@@ -170,7 +173,7 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
         self._method(template)
         described = describe_input(X)
         codes, classes = encode_labels(y, n_rows)
-        weights = check_weights(sample_weight, n_rows)
+        weights, metadata = self._route("fit", sample_weight, metadata, n_rows)
         present = np.bincount(codes, weights, minlength=len(classes)) > 0
         code = self._make_code(present, stream(seed, _CODE))
         n_members = code.shape[1] if present.sum() > 1 else 0
@@ -180,6 +183,7 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
                 X,
                 code[codes, t],
                 weights,
+                metadata,
             )
             for t in range(n_members)
         ]
@@ -340,12 +344,20 @@ class OutputCodeClassifier(ClassifierMixin, _MemberEnsemble):  # type: ignore[mi
         return bool(is_classifier(member)) and np.array_equal(sides, [-1, 1])
 
 
-def _fit_sides(member: Any, X: Any, sides: NDArray[np.int8], weights: NDArray[np.float64] | None) -> Any:
+def _fit_sides(
+    member: Any,
+    X: Any,
+    sides: NDArray[np.int8],
+    weights: NDArray[np.float64] | None,
+    metadata: Mapping[str, Any],
+) -> Any:
     """Fit a member to the rows with a side.  sides (n_rows,)"""
     used = np.flatnonzero(sides)
     everything = len(used) == len(sides)
     table = X if everything else take_rows(X, used)
-    return fit_member(member, table, sides[used].astype(np.int64), None if weights is None else weights[used])
+    others = _check_method_params(X, dict(metadata), used)
+    given = None if weights is None else weights[used]
+    return fit_member(member, table, sides[used].astype(np.int64), given, **others)
 
 
 def _margin(member: Any, X: Any, method: str) -> NDArray[np.float64]:
