@@ -388,7 +388,8 @@ def test_strong_keeps_to_what_was_set():
     X, y = rows(120)
     growth = {"growth": "leaf-wise", "n_estimators": 5, "random_state": 0}
     model = GradientBoostingClassifier(preset="strong", **growth).fit(*rows(120, 3))
-    assert all(name.startswith("leaf-wise") for name in model.chosen_["members"])
+    assert plan_of(model, "multiclass", 120).name(0).startswith("leaf-wise, max_leaf_nodes=8")
+    assert model.chosen_["n_members"] == 3
     level = GradientBoostingClassifier(preset="strong", **growth | {"growth": "level-wise"}).fit(X, y)
     assert level.chosen_["n_members"] == 5 and "members" not in level.chosen_
     few = GradientBoostingClassifier(preset="strong", n_members=2, n_estimators=5, random_state=0).fit(X, y)
@@ -408,17 +409,52 @@ def test_small_tables_have_more_turns(n_rows, n_turns):
         chosen = choose(params, Facts(n_rows, kind))
         n_variants = len(member_variants(params | chosen, kind, n_rows))
         assert chosen["n_members"] == n_turns * n_variants
-        assert n_variants == (1 if n_rows < 50 else 2 if n_rows >= 2000 or kind == "regression" else 3)
+        assert n_variants == (1 if n_rows < 50 else 2 if n_rows >= 2000 else 3)
+
+
+def test_settings_for_noise_fade_with_the_number_of_rows():
+    def members(preset, kind, n_rows):
+        params = GradientBoostingClassifier(preset=preset).get_params()
+        params |= choose(params, Facts(n_rows, kind))
+        return [one.settings | {"handicap": one.handicap} for one in member_variants(params, kind, n_rows)]
+
+    few, more = members("auto", "binary", 999), members("auto", "binary", 1000)
+    assert few[:2] == [{"growth": growth, "handicap": 1.0} for growth in ("leaf-wise", "symmetric")]
+    assert more[1] == {"growth": "symmetric", "handicap": 1.0, **defaults.MODERATE}
+    assert [one[-1]["handicap"] for one in (few, more)] == [defaults.HANDICAP] * 2
+    assert (few[-1]["growth"], more[-1]["growth"]) == ("leaf-wise", "symmetric")
+    assert few[-1]["subsample"] == more[-1]["subsample"] == defaults.SUBSAMPLE  # not that of noisy tables
+    assert [len(members("strong", "binary", n)) for n in (999, 1000, 2000)] == [3, 4, 4]
+    assert [len(members("strong", "multiclass", n)) for n in (999, 1000, 2000)] == [4, 4, 3]
+    noisy = [
+        any(one.get("max_features") == 0.1 for one in members("auto", "multiclass", n))
+        for n in (999, 1000, 2000)
+    ]
+    assert noisy == [False, True, False]
+
+
+@pytest.mark.parametrize("preset, n_rows, depths", [
+    ("auto", 1999, [5, None]), ("auto", 2000, [None]), ("strong", 1999, [None, 3, None]),
+    ("strong", 2000, [3, 9, None]), ("strong", 5000, [None, 8, 9]),
+])  # fmt: skip
+def test_depths_of_symmetric_trees_in_regression(preset, n_rows, depths):
+    params = GradientBoostingRegressor(preset=preset).get_params()
+    params |= choose(params, Facts(n_rows, "regression", is_squared=True))
+    first, *others = member_variants(params, "regression", n_rows)
+    assert first.settings == {"growth": "leaf-wise"}
+    assert [one.settings.get("max_depth") for one in others] == depths
+    unchosen = member_variants(params | {"early_stopping": False, "preset": "auto"}, "regression", n_rows)
+    assert [one.settings for one in unchosen] == [{"growth": "leaf-wise"}, {"growth": "symmetric"}]
 
 
 def test_more_classes_have_members_for_noise_and_for_rules():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 2, size=(300, 6))
     rules = GradientBoostingClassifier(n_estimators=60, random_state=0).fit(X, X[:, 0] + (X[:, 1] ^ X[:, 2]))
-    assert "symmetric" in rules.chosen_["members"]
+    assert any("l2_regularization=0.1" in name for name in rules.chosen_["members"])
+    assert not any("max_leaf_nodes" in name for name in rules.chosen_["members"])
     noisy = GradientBoostingClassifier(n_estimators=60, random_state=0).fit(*rows(300, 3))
-    assert any("max_features=0.1" in name for name in noisy.chosen_["members"])
-    assert "symmetric" not in noisy.chosen_["members"]
+    assert any("max_leaf_nodes=8" in name for name in noisy.chosen_["members"])
     for more in ({"growth": "symmetric"}, {"n_members": 1}, {"early_stopping": False}):
         params = GradientBoostingClassifier(**more).get_params()
         params |= choose(params, Facts(300, "multiclass"))
@@ -460,7 +496,8 @@ def test_a_member_that_is_much_worse_is_left_out():
     X = rng.integers(0, 2, size=(800, 3))
     y = np.where(X[:, 0] == 1, X[:, 1], X[:, 2]) * 10.0 + 0.01 * rng.normal(size=800)
     model = GradientBoostingRegressor(n_estimators=15, max_leaf_nodes=2, random_state=0).fit(X, y)
-    assert set(model.chosen_["members"]) == {"symmetric"}  # stumps cannot learn an interaction
+    growths = {name.split(",")[0] for name in model.chosen_["members"]}
+    assert growths == {"symmetric"}  # stumps cannot learn an interaction
 
 
 def test_constraints_and_added_rounds_keep_growth_leaf_wise():

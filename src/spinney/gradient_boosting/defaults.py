@@ -71,31 +71,46 @@ N_TURNS = ((2000, 2),)
 # A member is left out where its validation loss exceeds the least of its turn by more than this fraction, and
 # its settings are not tried in later turns if it does so by more than the second.
 MAX_MEMBER_LOSS, MAX_LOSS_TO_TRY_AGAIN = 0.1, 0.3
-# The same for squared errors of small tables, where averaging is worth more than choosing.
-MAX_MEMBER_LOSS_SMALL_REGRESSION = 0.2
 
-# Small tables with classes are noisy: few features per node, few rows per tree and a larger λ are better
-# there. Rules without noise need all that a tree can do, and a small λ, since their hessians vanish: a
-# member with the ordinary settings, or with these, is kept where its loss is less by an eighth.
-SMALL_ROWS = 2000
+# Small tables of two classes are noisy: few features per node, few rows per tree and a larger λ are better
+# there, less so from the first of these numbers of rows on. Rules without noise need all that a tree can do,
+# and a small λ, since their hessians vanish: a member for them is kept where its loss is less by an eighth.
+MODERATE_ROWS, SMALL_ROWS, STRONG_SMALL_ROWS = 1000, 2000, 5000
 NOISY: dict[str, Value] = {
     "max_features": 0.1,
     "subsample": 0.5,
     "l2_regularization": 3.0,
     "random_strength": 2.0,
 }
+MODERATE: dict[str, Value] = {
+    "max_features": 0.25,
+    "subsample": 0.6,
+    "l2_regularization": 2.0,
+    "random_strength": 1.5,
+}
 RULES: dict[str, Value] = {"max_features": MAX_FEATURES, "subsample": SUBSAMPLE, "l2_regularization": 0.1}
-SHARP: dict[str, Value] = {"max_features": 1.0, "l2_regularization": 0.1, "random_strength": 0.0}
+SHARP: dict[str, Value] = {
+    "max_features": 1.0,
+    "subsample": SUBSAMPLE,
+    "l2_regularization": 0.1,
+    "random_strength": 0.0,
+}
 HANDICAP, SMALL_HANDICAP = 1.25, 1.1
+# More classes: trees of rules whose rows and splits are drawn with noise, and shallow ones.
+RANDOM_RULES: dict[str, Value] = RULES | {"subsample": 0.5, "random_strength": 2.0}
+FLAT: dict[str, Value] = {"max_depth": 4, "max_features": 0.3, "random_strength": 2.0}
+DEEP_NOISY: dict[str, Value] = NOISY | {"max_depth": 8}
 DEEP: dict[str, Value] = {"max_depth": 8, "max_features": 0.3, "random_strength": 2.0}
 DEEPER: dict[str, Value] = {"max_depth": 9}
+SHALLOW: dict[str, Value] = {"max_depth": 5}
+SHALLOWER: dict[str, Value] = {"max_depth": 3}
 FEW_LEAVES: dict[str, Value] = {"max_leaf_nodes": 8, "max_features": 0.3, "l2_regularization": 3.0}
 
 # The preset "strong" has more turns. Those of more classes take the longest.
 N_TURNS_STRONG: dict[Kind, tuple[tuple[int, int], ...]] = {
-    "binary": ((2000, 5), (5000, 2)),
+    "binary": ((1000, 5), (2000, 4), (5000, 2)),
     "multiclass": ((2000, 3), (5000, 2)),
-    "regression": ((2000, 5), (5000, 2)),
+    "regression": ((2000, 3), (5000, 2)),
 }
 MAX_ROUNDS_STRONG = 5000
 
@@ -243,46 +258,63 @@ def member_variants(params: Mapping[str, Any], kind: Kind, n_rows: int) -> tuple
     growth, is_strong = params["growth"], params["preset"] == "strong" and n_rows >= MIN_ROWS
     variants: tuple[Variant, ...] = (Variant({}),)
     if growth == "mixed" and kind == "multiclass" and not _has_choice(params):
-        variants = (Variant({"growth": "symmetric"}),)
+        variants = (_symmetric({}),)
+    elif growth == "mixed" and not _has_choice(params) and not is_strong:
+        variants = _leaf_wise({}), _symmetric({})
+    elif (is_strong or growth == "mixed") and kind == "binary":
+        variants = _binary_variants(n_rows, is_strong, is_noisy(params, kind, n_rows))
     elif is_strong or growth == "mixed":
-        small = MIN_ROWS <= n_rows < SMALL_ROWS
-        variants = _small_variants(params, kind, is_strong) if small else _large_variants(kind, is_strong)
+        choose_variants = _multiclass_variants if kind == "multiclass" else _regression_variants
+        variants = choose_variants(n_rows, is_strong)
     fitting = tuple(one for one in variants if growth in ("mixed", one.settings.get("growth", growth)))
     return fitting or (Variant({}),)
 
 
-def _small_variants(params: Mapping[str, Any], kind: Kind, is_strong: bool) -> tuple[Variant, ...]:
-    """Return the variants of fewer than `SMALL_ROWS` rows."""
-    leaf_wise, symmetric = _growing("leaf-wise"), _growing("symmetric")
-    if kind == "multiclass":
-        variants = symmetric(NOISY), leaf_wise(FEW_LEAVES), symmetric({}, HANDICAP)
-        return (*variants, leaf_wise(NOISY)) if is_strong else variants
-    if is_noisy(params, kind, SMALL_ROWS - 1):
-        return leaf_wise({}), symmetric({}), leaf_wise(RULES, HANDICAP)
-    return leaf_wise({}), symmetric({})
+def _leaf_wise(settings: Mapping[str, Value], handicap: float = 1.0) -> Variant:
+    used = {name: value for name, value in settings.items() if name != "random_strength"}
+    return Variant({"growth": "leaf-wise", **used}, handicap)
 
 
-def _large_variants(kind: Kind, is_strong: bool) -> tuple[Variant, ...]:
-    """Return the variants of `SMALL_ROWS` rows or more."""
-    leaf_wise, symmetric = _growing("leaf-wise"), _growing("symmetric")
-    if kind == "multiclass":
-        variants = symmetric(DEEP), symmetric(SHARP)
-        return (*variants, symmetric({})) if is_strong else variants
-    variants = leaf_wise({}), symmetric({})
-    if not is_strong:
-        return variants
-    last = symmetric(DEEPER) if kind == "regression" else leaf_wise(SHARP, SMALL_HANDICAP)
-    return (*variants, symmetric(DEEP), last)
+def _symmetric(settings: Mapping[str, Value], handicap: float = 1.0) -> Variant:
+    return Variant({"growth": "symmetric", **settings}, handicap)
 
 
-def _growing(growth: str) -> Callable[..., Variant]:
-    """Return a function that makes variants of one way to grow trees."""
+def _binary_variants(n_rows: int, is_strong: bool, noisy: bool) -> tuple[Variant, ...]:
+    """Return the variants of two classes; `noisy` if the model has the settings for noisy tables."""
+    variants = leaf_wise, symmetric = _leaf_wise({}), _symmetric({})
+    if noisy and n_rows < MODERATE_ROWS:
+        return *variants, _leaf_wise(RULES, HANDICAP)
+    if noisy:
+        moderate, sharp = _symmetric(MODERATE), _symmetric(SHARP, HANDICAP)
+        return (*variants, moderate, sharp) if is_strong else (leaf_wise, moderate, sharp)
+    if is_strong and n_rows >= SMALL_ROWS:
+        return *variants, _symmetric(DEEP), _leaf_wise(SHARP, SMALL_HANDICAP)
+    return leaf_wise, symmetric
 
-    def variant(settings: Mapping[str, Value], handicap: float = 1.0) -> Variant:
-        used = {k: v for k, v in settings.items() if growth == "symmetric" or k != "random_strength"}
-        return Variant({"growth": growth, **used}, handicap)
 
-    return variant
+def _multiclass_variants(n_rows: int, is_strong: bool) -> tuple[Variant, ...]:
+    """Return the variants of more than two classes."""
+    ordinary, few_leaves = _symmetric({}), _leaf_wise(FEW_LEAVES)
+    random, noisy, sharp = _symmetric(RANDOM_RULES), _symmetric(NOISY), _symmetric(SHARP)
+    if n_rows < MODERATE_ROWS:
+        variants = random, ordinary, few_leaves
+        return (*variants, replace(sharp, handicap=HANDICAP)) if is_strong else variants
+    if n_rows < SMALL_ROWS:
+        return (ordinary, noisy, few_leaves, random)[: 4 if is_strong else 3]
+    return (_symmetric(FLAT), sharp, _symmetric(DEEP_NOISY))[: 3 if is_strong else 2]
+
+
+def _regression_variants(n_rows: int, is_strong: bool) -> tuple[Variant, ...]:
+    """Return the variants of numbers."""
+    leaf_wise, symmetric = _leaf_wise({}), _symmetric({})
+    if n_rows < SMALL_ROWS:
+        depths = (symmetric, _symmetric(SHALLOWER)) if is_strong else (_symmetric(SHALLOW),)
+        return leaf_wise, *depths, _symmetric(SHARP)
+    if is_strong and n_rows < STRONG_SMALL_ROWS:
+        return leaf_wise, _symmetric(SHALLOWER), _symmetric(DEEPER), _symmetric(SHARP)
+    if is_strong:
+        return leaf_wise, symmetric, _symmetric(DEEP), _symmetric(DEEPER)
+    return leaf_wise, symmetric
 
 
 def _has_choice(params: Mapping[str, Any]) -> bool:
@@ -313,20 +345,17 @@ class MemberPlan:
         Parameters of the model, with the chosen ones instead of "auto".
     variants : tuple of Variant
         What the members of one turn have instead.
-    max_loss : float
-        Fraction by which the validation loss of a member may exceed the least one of its turn.
 
     Examples
     --------
     >>> settings = {"preset": "auto", "growth": "mixed", "early_stopping": True, "n_members": 4}
-    >>> plan = MemberPlan.of(settings | {"max_depth": None}, {}, "regression", 1000)
+    >>> plan = MemberPlan.of(settings | {"max_depth": None}, {}, "regression", 3000)
     >>> [(plan.name(member), plan.turn(member)) for member in range(3)]
     [('leaf-wise', 0), ('symmetric', 0), ('leaf-wise', 1)]
     """
 
     settings: Mapping[str, Any]
     variants: tuple[Variant, ...]
-    max_loss: float = MAX_MEMBER_LOSS
 
     @classmethod
     def of(cls, settings: Mapping[str, Any], chosen: Mapping[str, Value], kind: Kind, n_rows: int) -> Self:
@@ -337,9 +366,7 @@ class MemberPlan:
         for variant in (one.with_only(free) for one in variants):
             if variant.settings not in [one.settings for one in different]:
                 different.append(variant)
-        is_small_regression = kind == "regression" and n_rows < SMALL_ROWS
-        max_loss = MAX_MEMBER_LOSS_SMALL_REGRESSION if is_small_regression else MAX_MEMBER_LOSS
-        return cls(settings, tuple(different), max_loss)
+        return cls(settings, tuple(different))
 
     def _variant(self, member: int) -> Variant:
         return self.variants[member % len(self.variants)]
@@ -379,7 +406,7 @@ class MemberPlan:
         >>> [plan.is_kept(member, [1.0, 1.2, 3.0, 3.1]) for member in range(4)]
         [True, False, True, True]
         """
-        return not self._exceeds(member, losses, self.max_loss)
+        return not self._exceeds(member, losses, MAX_MEMBER_LOSS)
 
     def is_tried(self, member: int, losses: Sequence[float]) -> bool:
         """Return whether a member is fitted: not if its settings were much worse in an earlier turn."""

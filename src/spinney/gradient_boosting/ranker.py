@@ -119,9 +119,8 @@ class GradientBoostingRanker(_BaseGradientBoosting):
         Number of models whose raw scores are averaged. Members of different settings, such as leaf-wise and
         symmetric trees of ``growth="mixed"``, take turns. Those of one turn share seed and validation rows,
         and a member whose validation loss exceeds the least one of its turn by more than 10 % is left out
-        (by more than 30 %, its settings are not tried again); 20 % below 2,000 rows. "auto" is two
-        turns below 2,000 rows and one above; one turn where `growth` is set. With ``preset="strong"`` there
-        are more settings and turns.
+        (by more than 30 %, its settings are not tried again). "auto" is two turns below 2,000 rows and one
+        above; one turn where `growth` is set. With ``preset="strong"`` there are more settings and turns.
     verbose : int, default=0
         Above 0, show a progress bar, or messages of the logger ``spinney`` where INFO messages are enabled;
         a number k above 1 logs one message every k rounds.
