@@ -60,4 +60,4 @@ def test_importances_are_finite(kind: type) -> None:
 def test_selection_names_targets_whose_squares_overflow() -> None:
     members = [("one", sp.DecisionTreeRegressor(max_depth=1)), ("two", sp.DecisionTreeRegressor())]
     with pytest.raises(ValueError, match="too large for squared errors"):
-        sp.EnsembleSelectionRegressor(members, cv=2).fit(X, np.linspace(-1e308, 1e308, 30))
+        sp.EnsembleSelectionRegressor(members, cv=2).fit(X, 1e308 * np.linspace(-1.0, 1.0, 30))
