@@ -20,6 +20,9 @@ from spinney.core.parameter_names import PEER_NAMES, PEERS
         (sp.GradientBoostingClassifier, "reg_lambda", "l2_regularization"),
         (sp.BaggingClassifier, "base_estimator", "estimator"),
         (sp.SVC, "gama", "gamma"),
+        (sp.SVC, "c", "C"),
+        (sp.HistGradientBoostingClassifier, "n_estimators", "max_iter"),
+        (sp.HistGradientBoostingRegressor, "num_boost_round", "max_iter"),
     ],
 )
 def test_the_parameter_that_was_meant_is_named(make: Any, name: str, meant: str) -> None:

@@ -176,6 +176,9 @@ def suggest_argument(name: str, arguments: Collection[str], owner: str, known: C
 
 def _meant(name: str, known: Collection[str]) -> str | None:
     """Return the known name that other libraries call by a name, or that it is a typo of."""
-    peers = [peer for peer in PEER_NAMES.get(name, ()) if peer in known]
+    names = [name, *PEER_NAMES.get(name, ())]
+    if "n_estimators" in names and "max_leaf_nodes" in known:
+        names.append("max_iter")  # the rounds of HistGradientBoosting*
+    peers = [peer for peer in names if peer in known] or [one for one in known if one.lower() == name.lower()]
     near = peers or difflib.get_close_matches(name, known, n=1, cutoff=0.7)
     return near[0] if near else None

@@ -112,7 +112,7 @@ class LogarithmicPoolClassifier(ClassifierMixin, Estimator):  # type: ignore[mis
                 f"and there are {n_classes} classes."
             )
         else:
-            parts = values.reshape(n_rows, -1, n_classes).transpose(1, 0, 2)
+            parts = values.reshape(n_rows, width // n_classes, n_classes).transpose(1, 0, 2)
         return np.asarray(log(np.clip(parts, self.floor, None)))
 
     def _sums(self, X: Any) -> Array:

@@ -451,9 +451,10 @@ class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
         """
         table = self._read_table(X)
         leaves = self._predictor.apply(table, self._threads_for(table))
-        if self.n_trees_per_iteration_ == 1:
+        n_trees = self.n_trees_per_iteration_
+        if n_trees == 1:
             return leaves
-        return leaves.reshape(table.n_rows, -1, self.n_trees_per_iteration_)
+        return leaves.reshape(table.n_rows, leaves.shape[1] // n_trees, n_trees)
 
     def evals_frame(self) -> Any:
         """Return `evals_result_` as a data frame.

@@ -195,7 +195,7 @@ class NetworkEnsemble(TableEstimator, persistent_name=""):
         """Yield the outputs of the networks for each block of rows.  (n_estimators, n_rows, n_outputs)"""
         table = self._read_table(X)
         inputs = self.coding_.apply(table)
-        for begin in range(0, len(inputs), _BLOCK):
+        for begin in range(0, max(len(inputs), 1), _BLOCK):
             yield self.networks_.outputs(inputs[begin : begin + _BLOCK])
 
     def _mean_output(self, X: Any) -> Array:
