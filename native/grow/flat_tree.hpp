@@ -29,6 +29,16 @@ struct FlatTree {
     std::vector<LedgerRow> ledger;
     int n_outputs = 1, width = 1;
 
+    /// Remove all nodes, keeping the memory.
+    void clear() {
+        kind.clear();
+        for (auto* v : {&feature, &first_child, &n_children, &missing, &branch, &term_feature}) v->clear();
+        for (auto* v : {&threshold, &weight, &impurity, &value, &term_coefficient, &term_fill}) v->clear();
+        for (auto* v : {&n_samples, &set_begin, &branch_begin, &term_begin}) v->clear();
+        set_bits.clear();
+        ledger.clear();
+    }
+
     /// Make room for the split and the row count of n nodes.
     void resize(Size n) {
         kind.resize(n);

@@ -1,10 +1,13 @@
 // Growth of forests.
 #include "grow/grow_forest.hpp"
 
+#include <algorithm>
 #include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
+
+#include "grow/grown_tree.hpp"
 
 namespace spinney {
 
@@ -47,13 +50,20 @@ class InOrder {
   public:
     InOrder(Size n, const std::function<void(FlatTree&&)>& take) : waiting_(n), take_(take) {}
 
-    void add(Size i, FlatTree&& result) {
+    /// The memory of the result stays with the caller unless the result has to wait.
+    void add(Size i, FlatTree& result) {
+        bool is_next = false;
         {
             const std::lock_guard lock(mutex_);
-            waiting_[i] = std::move(result);
+            is_next = !busy_ && i == next_;
+            if (is_next)
+                ++next_;
+            else
+                waiting_[i] = std::move(result);
             if (busy_) return;
             busy_ = true;  // stays set if `take` throws: nothing is passed on afterwards
         }
+        if (is_next) take_(std::move(result));
         while (std::optional<FlatTree> next = pop_next()) take_(std::move(*next));
     }
 
@@ -77,6 +87,7 @@ void grow_forest(const TreeGrower& grower, const Target& target, const GrowOptio
                  const ForestPlan& plan, Interrupt& interrupt, const std::function<void(FlatTree&&)>& take) {
     const Size n_trees = plan.tree_seeds.size();
     InOrder out(n_trees, take);
+    std::vector<GrowMemory> memory(static_cast<Size>(std::max(1, options.n_threads)));
     // With all threads, before each grows its own tree.
     bool fits = true;
     if (!exact && grower.has_byte_codes()) {
@@ -86,14 +97,16 @@ void grow_forest(const TreeGrower& grower, const Target& target, const GrowOptio
     // Where the codes are in files, all threads grow the same tree, whose subtrees are copied to memory.
     Pool::shared().parallel_for(
         fits ? options.n_threads : 1, n_trees,
-        [&](Size t, int) {
+        [&](Size t, int thread) {
             const RowVector<double> weights = sample_weights(plan, t, target);
             Target own = target;
             own.weights = weights.data();
             GrowOptions own_options = options;
             own_options.seed = own_options.tie_seed = plan.tree_seeds[t];
             // Nested parallel loops run on the calling thread, unless this is the only tree.
-            out.add(t, grower.grow(own, own_options, exact, interrupt));
+            GrowMemory& of_thread = memory[static_cast<Size>(thread)];
+            grower.grow(of_thread, own, own_options, exact, interrupt);
+            out.add(t, of_thread.tree);
         },
         &interrupt);
 }

@@ -47,6 +47,17 @@ class HistogramRun {
 
     /// Grow the subtree of `first` depth first; returns the nodes of fewer rows than `compact_below`.
     std::vector<HistogramNode> depth_first(Fragment& f, HistogramNode first, Size compact_below) {
+        const auto enqueue = [&](std::vector<HistogramNode>& stack, HistogramNode& node) {
+            // Half of all nodes: they do not go through the stack.
+            if (must_be_leaf(node))
+                finalize_leaf(f, node);
+            else
+                stack.push_back(std::move(node));
+        };
+        if (must_be_leaf(first)) {
+            finalize_leaf(f, first);
+            return {};
+        }
         return spinney::depth_first(c_, f, std::move(first), compact_below,
                                     [&](HistogramNode& node, std::vector<HistogramNode>& stack) {
                                         search(f, node, split_);
@@ -54,8 +65,8 @@ class HistogramRun {
                                         auto [left, right] = split(f, node, split_, compact_below);
                                         // The smaller child first: then at most log2(n) histograms are kept.
                                         const bool left_first = left.size() < right.size();
-                                        stack.push_back(std::move(left_first ? right : left));
-                                        stack.push_back(std::move(left_first ? left : right));
+                                        enqueue(stack, left_first ? right : left);
+                                        enqueue(stack, left_first ? left : right);
                                     });
     }
 
@@ -65,6 +76,7 @@ class HistogramRun {
         spinney::best_first(
             c_, work(std::move(root)),
             [&](Work& node) {
+                if (must_be_leaf(node)) return finalize_leaf(f, node);
                 search(f, node, node);
                 if (c_.options.max_leaf_nodes > 256) pool_.release(std::move(node.histogram));
             },
@@ -115,14 +127,22 @@ class HistogramRun {
         return pure_values(c_, node.size(), [&](Size i) { return table_row(row[i]); });
     }
 
+    /// Whether the node is a leaf whatever its features are.
+    bool must_be_leaf(const HistogramNode& node) const {
+        return must_stop(c_, node.state, node.total.data(), node.size()) || is_pure(node);
+    }
+
+    void finalize_leaf(Fragment& f, HistogramNode& node) {
+        record(f, node, true);
+        pool_.release(std::move(node.histogram));
+    }
+
     /// Find the best split of the node, or make it a leaf.
     void search(Fragment& f, HistogramNode& node, NodeSplit& out) {
         out.clear();
-        if (!must_stop(c_, node.state, node.total.data(), node.size()) && !is_pure(node))
-            search_->find(out, node, list(node));
-        const bool leaf = !out.best.found();
-        record(f, node, leaf);
-        if (leaf) pool_.release(std::move(node.histogram));
+        search_->find(out, node, list(node));
+        if (!out.best.found()) return finalize_leaf(f, node);
+        record(f, node, false);
     }
 
     /// Result of partitioning the rows of a node, and the codes next to the threshold.
@@ -240,10 +260,11 @@ void take_all(HistogramRun& run, HistogramNode& node) {
 }
 
 /// Grow the subtree of `first`: large nodes by all threads, the others copied together and by one thread
-/// each. table_row: of the rows of `codes`; empty: the same
+/// each. table_row: of the rows of `codes`; empty: the same; fragments: empty ones
 std::vector<Fragment> grow_subtrees(const GrowContext& c, const CodeTiles& codes, HistogramRun& run,
-                                    std::span<const Row> table_row, HistogramNode first) {
-    std::vector<Fragment> fragments(1);
+                                    std::span<const Row> table_row, HistogramNode first,
+                                    std::vector<Fragment> fragments) {
+    if (fragments.empty()) fragments.resize(1);
     fragments[0].add(1, c.node_values.size());
     first.state.id = 0;
     auto deferred = run.depth_first(fragments[0], std::move(first), kCompact);
@@ -275,7 +296,7 @@ std::vector<Fragment> grow_from_files(const GrowContext& c, const CodeTiles& cod
         const CompactRows own(codes, table_row, table_row, c.s);
         HistogramRun subtree(c, own.view(), table_row, c.options.n_threads);
         take_all(subtree, node);
-        auto grown = grow_subtrees(c, own.codes, subtree, table_row, std::move(node));
+        auto grown = grow_subtrees(c, own.codes, subtree, table_row, std::move(node), {});
         const auto offset = static_cast<std::int32_t>(fragments.size()) - 1;
         for (GrownNode& one : grown[0].nodes)
             if (one.fragment > 0) one.fragment += offset;
@@ -297,7 +318,8 @@ bool histogram_grower_supports(const GrowContext& c) {
     return n_bins * static_cast<Size>(c.s.width) <= max_histogram && c.options.fit_histograms();
 }
 
-std::vector<Fragment> grow_histogram(const GrowContext& c, const CodeTiles& codes, RowVector<Row> rows) {
+std::vector<Fragment> grow_histogram(const GrowContext& c, const CodeTiles& codes, RowVector<Row> rows,
+                                     std::vector<Fragment> fragments) {
     const HistogramData data{codes, {c.s.stats.data(), c.s.class_code.data()}};
     HistogramRun run(c, data, {}, c.options.n_threads);
     run.rows = std::move(rows);
@@ -308,9 +330,9 @@ std::vector<Fragment> grow_histogram(const GrowContext& c, const CodeTiles& code
     if (!c.options.best_first()) {
         const Size fits = codes.rows_in_memory();
         return fits < codes.n_rows ? grow_from_files(c, codes, run, std::move(root), fits)
-                                   : grow_subtrees(c, codes, run, {}, std::move(root));
+                                   : grow_subtrees(c, codes, run, {}, std::move(root), std::move(fragments));
     }
-    std::vector<Fragment> fragments(1);
+    fragments.resize(1);
     fragments[0].add(1, c.node_values.size());
     run.best_first(fragments[0], std::move(root));
     return fragments;

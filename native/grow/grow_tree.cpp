@@ -65,8 +65,8 @@ class ScaledTarget {
         bool integer = true;
         for (Size r = 0; r < given.n_rows; ++r) {
             const double w = given.weights[r];
-            integer = integer && w == std::floor(w);
-            if (w > 0) least = std::min(least, w);
+            integer &= detail::is_whole(w);
+            least = w > 0 && w < least ? w : least;
         }
         if (integer) return false;
         std::vector<double> counts(given.n_rows);
@@ -119,7 +119,14 @@ struct TreeGrower::Shared {
 TreeGrower::TreeGrower(const CodeMatrix& x) : x_(x), shared_(std::make_unique<Shared>()) {}
 TreeGrower::~TreeGrower() = default;
 
-FlatTree TreeGrower::grow(const Target& given, GrowOptions options, bool exact, Interrupt& interrupt) const {
+FlatTree TreeGrower::grow(const Target& target, GrowOptions options, bool exact, Interrupt& interrupt) const {
+    GrowMemory memory;
+    grow(memory, target, std::move(options), exact, interrupt);
+    return std::move(memory.tree);
+}
+
+void TreeGrower::grow(GrowMemory& memory, const Target& given, GrowOptions options, bool exact,
+                      Interrupt& interrupt) const {
     const ScaledTarget scaled(given, options.criterion);
     const Target& target = scaled.target;
     options.min_weight_leaf /= scaled.weight_unit;
@@ -129,22 +136,28 @@ FlatTree TreeGrower::grow(const Target& given, GrowOptions options, bool exact, 
     const Statistics s = make_statistics(target, options.min_samples_leaf > 1, options.fractional(),
                                          options.criterion != CriterionName::poisson);
     const NodeValues node_values(target, s, options.criterion);
-    RowVector<Row> rows;
-    rows.reserve(x_.n_rows);
+    RowVector<Row> rows(x_.n_rows);
     double weight = 0;
-    for (Size r = 0; r < x_.n_rows; ++r) {
-        if (!(target.weight(r) > 0)) continue;
-        rows.push_back(static_cast<Row>(r));
-        weight += target.weight(r);
+    Size n_rows = 0;
+    for (Size r = 0; r < x_.n_rows;
+         ++r) {  // without branches: which rows are in a bootstrap sample is random
+        const double own = target.weight(r);
+        rows[n_rows] = static_cast<Row>(r);
+        n_rows += own > 0;
+        weight += own;
     }
+    rows.resize(n_rows);
     GrowContext context{x_, target, s, options, node_values, interrupt, weight};
     const bool histogram = !exact && histogram_grower_supports(context);
     if (histogram && options.random_splitter()) context.starts = shared_->starts(x_);
-    FlatTree tree = flatten(histogram ? grow_histogram(context, tiles(options), std::move(rows))
-                                      : grow_exact(context, {rows.begin(), rows.end()}),
-                            node_values, target, &interrupt);
-    scaled.restore(tree);
-    return tree;
+    for (Fragment& f : memory.fragments) f.clear();
+    if (histogram)
+        memory.fragments =
+            grow_histogram(context, tiles(options), std::move(rows), std::move(memory.fragments));
+    else
+        memory.fragments = grow_exact(context, {rows.begin(), rows.end()});
+    flatten(memory.tree, memory.fragments, node_values, target, &interrupt);
+    scaled.restore(memory.tree);
 }
 
 bool TreeGrower::has_byte_codes() const {

@@ -12,6 +12,8 @@
 
 namespace spinney {
 
+struct GrowMemory;
+
 /// Grows trees on the codes of one table; what they share is built once. Thread-safe.
 class TreeGrower {
   public:
@@ -20,6 +22,9 @@ class TreeGrower {
 
     /// Grow one tree. exact: use the exact grower even if the histogram grower supports the tree.
     FlatTree grow(const Target& target, GrowOptions options, bool exact, Interrupt& interrupt) const;
+    /// The same, to memory.tree; memory: of the tree before
+    void grow(GrowMemory& memory, const Target& target, GrowOptions options, bool exact,
+              Interrupt& interrupt) const;
 
     bool has_byte_codes() const;
 

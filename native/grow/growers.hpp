@@ -23,7 +23,8 @@ std::vector<Fragment> grow_exact(const GrowContext& c, std::vector<Row> rows);
 /// Whether the histogram grower supports these codes and options.
 bool histogram_grower_supports(const GrowContext& c);
 
-/// The same by the histogram grower.
-std::vector<Fragment> grow_histogram(const GrowContext& c, const CodeTiles& codes, RowVector<Row> rows);
+/// The same by the histogram grower. fragments: empty ones, whose memory is used
+std::vector<Fragment> grow_histogram(const GrowContext& c, const CodeTiles& codes, RowVector<Row> rows,
+                                     std::vector<Fragment> fragments);
 
 }  // namespace spinney

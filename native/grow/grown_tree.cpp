@@ -51,6 +51,9 @@ void write_ledger(std::vector<LedgerRow>& out, const std::vector<Fragment>& frag
                      [](const LedgerRow& a, const LedgerRow& b) { return a.node < b.node; });
 }
 
+/// Nodes from which a tree does not leave its memory to the next one.
+constexpr Size kManyNodes = Size{1} << 18;
+
 /// Prefetch distance: nodes were grown in another order than they are read in.
 constexpr Size kAhead = 16;
 
@@ -144,18 +147,19 @@ std::vector<NodeRef> lay_out(FlatTree& out, const std::vector<Fragment>& fragmen
     return order;
 }
 
-FlatTree flatten(std::vector<Fragment> fragments, const NodeValues& node_values, const Target& target,
-                 Interrupt* interrupt) {
-    FlatTree out;
+void flatten(FlatTree& out, std::vector<Fragment>& fragments, const NodeValues& node_values,
+             const Target& target, Interrupt* interrupt) {
+    out.clear();
     out.n_outputs = target.n_outputs;
     out.width = target.task == Task::classification ? target.max_classes() : 1;
     const std::vector<NodeRef> order = lay_out(out, fragments, interrupt);
-    for (Fragment& f : fragments) f.nodes = {};  // free memory for the arrays
+    if (order.size() > kManyNodes)
+        for (Fragment& f : fragments) f.nodes = {};  // free memory for the arrays
     const Size n = order.size(), m = static_cast<Size>(node_values.size()),
                values = static_cast<Size>(out.n_outputs * out.width);
     out.weight.resize(n);
     out.impurity.resize(n);
-    out.value.assign(n * values, 0.0);
+    out.value.resize(n * values);
     const auto moments_of = [&](Size i) {
         const NodeRef p = order[i];
         return fragments[static_cast<Size>(p.fragment)].node_values.data() + static_cast<Size>(p.node) * m;
@@ -167,15 +171,14 @@ FlatTree flatten(std::vector<Fragment> fragments, const NodeValues& node_values,
         if (node_values.mergeable())
             for (int c = 0; c < out.n_children[i]; ++c)
                 node_values.merge(own, moments_of(static_cast<Size>(out.first_child[i] + c)));
-        out.weight[i] = node_values.weight(own);
-        out.impurity[i] = node_values.impurity(own);
         const Fragment& f = fragments[static_cast<Size>(order[i].fragment)];
         const auto at = static_cast<Size>(order[i].node);
         const auto [lower, upper] =
             at < f.bounds.size() ? f.bounds[at] : std::array{kImpossible, -kImpossible};
-        node_values.value(out.value.data() + i * values, out.width, own, lower, upper);
+        out.weight[i] = node_values.weight(own);
+        out.impurity[i] =
+            node_values.describe(out.value.data() + i * values, out.width, own, out.weight[i], lower, upper);
     }
-    return out;
 }
 
 namespace {

@@ -42,6 +42,17 @@ struct Fragment {
         bounds[static_cast<Size>(node)] = {lower, upper};
     }
 
+    /// Remove all nodes, keeping the memory.
+    void clear() {
+        nodes.clear();
+        node_values.clear();
+        sets.clear();
+        branches.clear();
+        terms.clear();
+        ledger.clear();
+        bounds.clear();
+    }
+
     /// Append n consecutive nodes and return the first.
     Node add(int n, int values_size) {
         const Node first = static_cast<Node>(nodes.size());
@@ -52,6 +63,12 @@ struct Fragment {
 
     /// Write a split into its node and append the children.
     void set_split(Node node, const Candidate& c, const CodeMatrix& x, int values_size);
+};
+
+/// Memory that a tree leaves to the next one of the same thread: new pages take longer than a small tree.
+struct GrowMemory {
+    std::vector<Fragment> fragments;
+    FlatTree tree;
 };
 
 /// A node of a fragment.
@@ -66,7 +83,13 @@ std::vector<NodeRef> lay_out(FlatTree& out, const std::vector<Fragment>& fragmen
                              Interrupt* interrupt = nullptr);
 
 /// Lay out the fragments, which are consumed, and compute the values of all nodes.
-FlatTree flatten(std::vector<Fragment> fragments, const NodeValues& node_values, const Target& target,
-                 Interrupt* interrupt = nullptr);
+void flatten(FlatTree& out, std::vector<Fragment>& fragments, const NodeValues& node_values,
+             const Target& target, Interrupt* interrupt = nullptr);
+inline FlatTree flatten(std::vector<Fragment> fragments, const NodeValues& node_values,
+                        const Target& target) {
+    FlatTree out;
+    flatten(out, fragments, node_values, target);
+    return out;
+}
 
 }  // namespace spinney

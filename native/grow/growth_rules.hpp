@@ -143,6 +143,10 @@ inline void assign_unseen(Candidate& best, Size left, Size right, bool fractiona
         best.missing = larger;
 }
 
+/// Rows that depth-first growth visits between two polls of the interrupt: a poll reads the clock, which
+/// takes as long as a small node.
+inline constexpr Size kRowsPerPoll = 4096;
+
 /// Depth-first growth. expand(node, stack) searches a node and pushes its children. Nodes of fewer rows than
 /// `deferred_below` are returned, linked as fragments 1, 2, ….
 template <class Work, class Expand>
@@ -150,10 +154,15 @@ std::vector<Work> depth_first(const GrowContext& c, Fragment& f, Work first, Siz
                               Expand&& expand) {
     std::vector<Work> stack, deferred;
     stack.push_back(std::move(first));
+    Size visited = kRowsPerPoll;
     while (!stack.empty()) {
-        c.interrupt.poll();
         Work node = std::move(stack.back());
         stack.pop_back();
+        visited += node.size() + 16;  // a node costs something besides its rows
+        if (visited >= kRowsPerPoll) {
+            c.interrupt.poll();
+            visited = 0;
+        }
         if (node.size() >= deferred_below) {
             expand(node, stack);
             continue;

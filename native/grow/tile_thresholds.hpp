@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <span>
 #include <vector>
@@ -165,14 +166,16 @@ class TileThresholds {
                 return sum_in_bytes(sums, tile, rows, bytes);
             }
         }
+        if (L == Layout::dense && width_ == 2) {
+            TileLanes::Bytes bytes{};
+            for (const TileThreshold& t : all) bytes[t.column] = static_cast<std::uint8_t>(last_left(t));
+            return sum_pairs(sums, tile, rows, bytes);
+        }
         for (Size begin = 0; begin < n_; begin += kRegister) {
             const auto some = all.subspan(begin, std::min(kRegister, n_ - begin));
             Stat* to = sums.data() + begin * width_;
-            if (L == Layout::dense && width_ == 2)
-                sum_pairs(to, tile, rows, some, last_left);
-            else
-                for (Size i = 0; i < some.size(); ++i)
-                    sum_one(to + i, tile, rows, some[i].column, last_left(some[i]));
+            for (Size i = 0; i < some.size(); ++i)
+                sum_one(to + i, tile, rows, some[i].column, last_left(some[i]));
         }
     }
 
@@ -196,28 +199,29 @@ class TileThresholds {
         for (Size w = 0; w < width_; ++w) sums[w * kRegister] = left_[w];
     }
 
-    /// The left sums of up to kRegister thresholds of regression: one per lane and without branches, which
-    /// would be mispredicted.
-    template <class LastLeft>
-    void sum_pairs(Stat* sums, const Tile& tile, std::span<const Row> rows,
-                   std::span<const TileThreshold> thresholds, LastLeft&& last_left) {
-        std::array<std::uint32_t, kRegister> column{};
-        StatRegister last = StatRegister{} - 1;  // below all codes: nothing goes left
-        for (Size i = 0; i < thresholds.size(); ++i) {
-            column[i] = thresholds[i].column;
-            last[i] = static_cast<Stat>(last_left(thresholds[i]));
+    /// The left sums of regression with one output.
+    void sum_pairs(std::vector<Stat>& sums, const Tile& tile, std::span<const Row> rows,
+                   const TileLanes::Bytes& last_left) {
+        std::array<Stat, kWideTileFeatures> weight, value;
+        std::uint64_t wanted = 0;  // one bit per register of columns
+        for (const TileThreshold& t : thresholds()) wanted |= std::uint64_t{1} << (t.column / kRegister);
+        while (wanted != 0) {
+            const auto first = static_cast<Size>(std::countr_zero(wanted)) * kRegister;
+            if (wanted & (wanted - 1)) {  // two at a time
+                wanted &= wanted - 1;
+                const auto second = static_cast<Size>(std::countr_zero(wanted)) * kRegister;
+                TileLanes::left_values<2>(weight.data(), value.data(), {first, second}, tile, rows, last_left,
+                                          data_.rows.stats);
+            } else {
+                TileLanes::left_values<1>(weight.data(), value.data(), {first}, tile, rows, last_left,
+                                          data_.rows.stats);
+            }
+            wanted &= wanted - 1;
         }
-        StatRegister weight{}, value{};
-        for (const Row row : rows) {
-            const std::uint8_t* codes = tile.codes.data() + row * tile.n;
-            StatRegister code;
-            for (Size i = 0; i < kRegister; ++i) code[i] = codes[column[i]];
-            const StatRegister left = code <= last;
-            weight += left & data_.rows.stats[row * 2];
-            value += left & data_.rows.stats[row * 2 + 1];
+        for (Size i = 0; i < n_; ++i) {
+            sums[place(i)] = weight[thresholds_[i].column];
+            sums[place(i) + kRegister] = value[thresholds_[i].column];
         }
-        std::memcpy(sums, &weight, sizeof weight);
-        std::memcpy(sums + kRegister, &value, sizeof value);
     }
 
     const GrowContext& c_;

@@ -140,7 +140,23 @@ inline double small_to_real(Stat x) { return static_cast<double>(x); }
 
 /// One register of narrower integers, read from memory.
 template <class T>
-StatRegister widened(const T* from) {
+[[gnu::always_inline]] inline StatRegister widened(const T* from) {
+    // GCC widens vectors of eight bytes or less number by number.
+#if defined(__AVX512F__)
+    if constexpr (sizeof(T) == 1) {
+        const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from));
+        return std::bit_cast<StatRegister>(std::is_signed_v<T> ? _mm512_maskz_cvtepi8_epi64(0xFF, bytes)
+                                                               : _mm512_maskz_cvtepu8_epi64(0xFF, bytes));
+    }
+#elif defined(__AVX2__)
+    if constexpr (sizeof(T) == 1) {
+        int four;
+        std::memcpy(&four, from, sizeof four);
+        const __m128i bytes = _mm_cvtsi32_si128(four);
+        return std::bit_cast<StatRegister>(std::is_signed_v<T> ? _mm256_cvtepi8_epi64(bytes)
+                                                               : _mm256_cvtepu8_epi64(bytes));
+    }
+#endif
     using Narrow = typename VectorOf<T, kRegister>::type;
     using Wider = VectorOf<std::int32_t, kRegister>::type;
     Narrow v;
@@ -149,6 +165,21 @@ StatRegister widened(const T* from) {
     // Via 32 bits: GCC has no single conversion for both steps.
     else
         return __builtin_convertvector(__builtin_convertvector(v, Wider), StatRegister);
+}
+
+/// All lanes of a register combined to one number, half with half.
+template <class V, class Combine>
+[[gnu::always_inline]] inline auto across_lanes(V x, Combine&& combine) {
+    using Number = std::remove_cvref_t<decltype(x[0])>;
+    constexpr Size n = sizeof(V) / sizeof(Number);
+    if constexpr (n == 2) {
+        const Number a = x[0], b = x[1];
+        return combine(a, b);
+    } else {
+        typename VectorOf<Number, n / 2>::type half[2];
+        std::memcpy(half, &x, sizeof x);
+        return across_lanes(combine(half[0], half[1]), combine);
+    }
 }
 
 /// to += from for two neighbouring numbers, in one instruction. Copied, because Clang takes vectors that are

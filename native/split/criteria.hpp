@@ -40,13 +40,11 @@ struct BestLanes {
 
     /// The largest value of all lanes and the smallest index among equal ones.
     std::pair<double, Size> first() const {
-        double largest = value[0];
-        for (Size i = 1; i < kRegister; ++i) largest = value[i] > largest ? value[i] : largest;
         // Without branches, which would be mispredicted.
+        const double largest = across_lanes(value, [](auto a, auto b) { return b > a ? b : a; });
         const StatRegister among =
             value == largest ? index : StatRegister{} + std::numeric_limits<Stat>::max();
-        Stat at = among[0];
-        for (Size i = 1; i < kRegister; ++i) at = among[i] < at ? among[i] : at;
+        const Stat at = across_lanes(among, [](auto a, auto b) { return b < a ? b : a; });
         return {largest, static_cast<Size>(at)};
     }
 };

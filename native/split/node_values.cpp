@@ -77,8 +77,9 @@ double NodeValues::weight(const double* m) const {
     return w;
 }
 
-double NodeValues::impurity(const double* m) const {
-    const double w = weight(m);
+double NodeValues::impurity(const double* m) const { return impurity(m, weight(m)); }
+
+double NodeValues::impurity(const double* m, double w) const {
     if (!(w > 0)) return 0.0;
     double sum = 0;
     if (target_.task == Task::classification) {
@@ -92,14 +93,30 @@ double NodeValues::impurity(const double* m) const {
     return std::min(std::max(0.0, sum / target_.n_outputs), DBL_MAX);
 }
 
+double NodeValues::describe(double* out, int width, const double* m, double w, double lower,
+                            double upper) const {
+    value(out, width, m, w, lower, upper);
+    const bool shares = target_.task == Task::classification && target_.n_outputs == 1 &&
+                        criterion_ == CriterionName::gini && lower == kImpossible && upper == -kImpossible;
+    if (!shares || !(w > 0)) return impurity(m, w);
+    double sum = 0;  // of the same terms as in class_impurity, whose divisions are done
+    for (int k = 0; k < width; ++k)
+        if (out[k] != 0.0) sum += out[k] * out[k];
+    return std::max(0.0, 1.0 - sum);
+}
+
 void NodeValues::value(double* out, int width, const double* m, double lower, double upper) const {
-    const double w = weight(m);
+    value(out, width, m, weight(m), lower, upper);
+}
+
+void NodeValues::value(double* out, int width, const double* m, double w, double lower, double upper) const {
     if (target_.task == Task::regression) {
         for (int o = 0; o < target_.n_outputs; ++o) out[o] = std::clamp(m[1 + 3 * o], lower, upper);
         return;
     }
     for (int classes : target_.n_classes) {
         for (int k = 0; k < classes; ++k) out[k] = w > 0 ? m[k] / w : 1.0 / classes;
+        std::fill(out + classes, out + width, 0.0);
         if (classes == 2 && target_.n_outputs == 1 && (lower > kImpossible || upper < -kImpossible)) {
             out[1] = std::clamp(out[1], lower, upper);
             out[0] = 1.0 - out[1];

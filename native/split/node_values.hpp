@@ -55,6 +55,9 @@ class NodeValues {
     /// constraint.  out (n_outputs, width)
     void value(double* out, int width, const double* m, double lower, double upper) const;
 
+    /// The same of a node of weight w; returns its impurity.
+    double describe(double* out, int width, const double* m, double w, double lower, double upper) const;
+
   private:
     double row_weight(const NodeRows& node, Size i) const {
         if (node.parts.empty()) return target_.weight(node.rows[i]);
@@ -67,6 +70,8 @@ class NodeValues {
     void class_weights(double* out, const NodeRows& node) const;
     void means(double* out, const NodeRows& node) const;
     void medians(double* out, const NodeRows& node) const;
+    double impurity(const double* m, double w) const;
+    void value(double* out, int width, const double* m, double w, double lower, double upper) const;
     double class_impurity(const double* m, int classes, double w) const;
     double value_impurity(const double* m, double w) const;
 

@@ -302,6 +302,27 @@ class TileLanes {
         }
     }
 
+    /// Left weights and values of the thresholds of N registers of columns, regression with one output.
+    /// weight, value (kWideTileFeatures,): receive those columns; stats (n_rows, 2)
+    template <Size N>
+    static void left_values(Stat* weight, Stat* value, const std::array<Size, N>& columns, const Tile& tile,
+                            std::span<const Row> rows, const Bytes& last_left, const Stat* stats) {
+        std::array<StatRegister, N> weights{}, values{};
+        for (const Row row : rows) {
+            const auto left = std::bit_cast<std::array<std::int8_t, sizeof(Bytes)>>(
+                std::bit_cast<Bytes>(load(tile, row) <= last_left));
+            for (Size i = 0; i < N; ++i) {
+                const StatRegister goes_left = widened(left.data() + columns[i]);
+                weights[i] += goes_left & stats[row * 2];
+                values[i] += goes_left & stats[row * 2 + 1];
+            }
+        }
+        for (Size i = 0; i < N; ++i) {
+            std::memcpy(weight + columns[i], &weights[i], sizeof weights[i]);
+            std::memcpy(value + columns[i], &values[i], sizeof values[i]);
+        }
+    }
+
     /// Left sums of each threshold by class.  sums (thresholds / kRegister, n_classes, kRegister); counts
     /// (n_classes,): all zero before and after; weights (n_rows,): up to max_weight < 256
     static void left_sums_by_class(Stat* sums, std::span<Bytes> counts,

@@ -24,17 +24,25 @@ void scale_weights(Statistics& out, const Target& target) {
     for (Size r = 0; r < target.n_rows; ++r) {
         const double w = target.weight(r);
         out.max_weight = std::max(out.max_weight, w);
-        integer = integer && w == std::floor(w);
-        unit = unit && w == 1.0;
+        integer &= detail::is_whole(w);
+        unit &= w == 1.0;
     }
     out.unit_weights = unit;
     // Integer weights are kept: a row of weight 2 then equals the row twice, to the last bit.
     out.weight_unit = integer && total < 0x1.0p52 ? 1.0 : 1.0 / detail::power_of_two_scale(total);
 }
 
+/// As std::llround, for numbers below 2^62, without a call of the C library.
+Stat rounded(double x) {
+    const auto whole = static_cast<Stat>(x);
+    const double rest = x - static_cast<double>(whole);
+    return whole + Stat{rest >= 0.5} - Stat{rest <= -0.5};
+}
+
 /// Weight in steps; a positive weight is at least one step.
 Stat weight_in_steps(const Statistics& s, double w) {
-    return w > 0 ? std::max<Stat>(1, std::llround(w / s.weight_unit)) : 0;
+    if (s.weight_unit == 1.0) return static_cast<Stat>(w);
+    return w > 0 ? std::max<Stat>(1, rounded(w / s.weight_unit)) : 0;
 }
 
 /// Whether two classes with integer weights fit into the halves of a 64-bit integer.
@@ -108,7 +116,7 @@ void fill_values(Statistics& out, const Target& target, bool centred) {
         const double scale = detail::power_of_two_scale(spread.total()) * 0x1.0p-40;
         out.value_shift[o] = shift;
         out.value_unit[o] = 2.0 / scale;
-        for (Size r = 0; r < n; ++r) out.stats[r * stride + 1 + o] = std::llround(term(r) * scale);
+        for (Size r = 0; r < n; ++r) out.stats[r * stride + 1 + o] = rounded(term(r) * scale);
     }
     for (Size r = 0; r < n; ++r) {
         out.stats[r * stride] = weight_in_steps(out, target.weight(r));

@@ -131,6 +131,9 @@ struct Statistics {
 
 namespace detail {
 
+/// Whether a number of at least 0 is whole, without a call of the C library.
+inline bool is_whole(double x) { return x >= 0x1.0p52 || (x + 0x1.0p52) - 0x1.0p52 == x; }
+
 /// Largest power of two by which numbers with this total can be scaled while their sum stays below 2^61.
 double power_of_two_scale(double total);
 

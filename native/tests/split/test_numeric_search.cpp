@@ -291,6 +291,36 @@ TEST(random_thresholds_of_a_tile_have_the_sums_of_every_class) {
     }
 }
 
+TEST(random_thresholds_of_a_tile_have_the_sums_of_numbers) {
+    for (std::uint64_t seed = 0; seed < 50; ++seed) {
+        std::mt19937_64 g(seed);
+        const Size n = 1 + g() % 200, n_columns = 1 + g() % kWideTileFeatures;
+        Tile tile{0, n_columns, RowVector<std::uint8_t>(n * n_columns + kWideTileFeatures)};
+        for (std::uint8_t& code : tile.codes) code = static_cast<std::uint8_t>(g());
+        std::vector<Stat> stats(2 * n);
+        for (Stat& own : stats) own = static_cast<Stat>(g() % 1000000) - 500000;
+        std::vector<Row> rows;
+        for (Row r = 0; r < n; ++r)
+            if (g() % 3) rows.push_back(r);
+        TileLanes::Bytes last_left{};
+        for (Size j = 0; j < n_columns; ++j) last_left[j] = static_cast<std::uint8_t>(g());
+        std::array<Stat, kWideTileFeatures> weight{}, value{};
+        for (Size j = 0; j < kWideTileFeatures; j += 2 * kRegister)
+            TileLanes::left_values<2>(weight.data(), value.data(), {j, j + kRegister}, tile, rows, last_left,
+                                      stats.data());
+        for (Size j = 0; j < n_columns; ++j) {
+            Stat expected_weight = 0, expected_value = 0;
+            for (const Row row : rows)
+                if (tile.codes[row * n_columns + j] <= last_left[j]) {
+                    expected_weight += stats[2 * row];
+                    expected_value += stats[2 * row + 1];
+                }
+            CHECK_EQUAL(weight[j], expected_weight);
+            CHECK_EQUAL(value[j], expected_value);
+        }
+    }
+}
+
 namespace {
 
 template <Size N>
