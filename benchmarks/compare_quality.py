@@ -31,6 +31,8 @@ USED_BEFORE = (
     "electricity", "bike_sharing_hour", "waveform5000", "optdigits", "avila",
     "mammography", "delta_ailerons", "nursery", "spambase", "house_8L",
     "higgs_11k", "pol", "mushroom", "elevators", "poker_25k", "amazon_employee_access",
+    "splice", "page_blocks", "cpu_act", "bank_marketing", "letter",
+    "pendigits", "beijing_pm25", "kr_vs_kp", "jm1", "2dplanes",
 )  # fmt: skip
 """Tables that were looked at already: while the ranking was developed, or in a run of this program."""
 N_TABLES = 10

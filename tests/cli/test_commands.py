@@ -307,16 +307,21 @@ def test_help_and_completion(run):
     assert run("--version").out.startswith("spinney ")
 
 
-def test_columns_and_learners_are_completed(churn):
-    import click
+def test_columns_and_learners_are_completed(churn, model):
+    from click.shell_completion import ShellComplete
 
-    from spinney.cli.options import complete_column, complete_learner
+    from spinney.cli.main import cli
 
-    context = click.Context(click.Command("fit"))
-    context.params["data"] = str(churn)
-    assert complete_column(context, None, "ch") == ["churn"]
-    assert complete_learner(context, None, "random") == ["random-forest"]
-    assert complete_learner(context, None, "cart,random") == ["cart,random-forest"]
+    def complete(*typed):
+        found = ShellComplete(cli, {}, "spinney", "_SPINNEY_COMPLETE").get_completions(
+            [str(one) for one in typed[:-1]], typed[-1]
+        )
+        return [one.value for one in found]
+
+    assert complete("fit", churn, "-t", "ch") == ["churn"]
+    assert complete("predict", model, churn, "--drop", "cu") == ["customer"]
+    assert complete("fit", churn, "-t", "churn", "-l", "random") == ["random-forest"]
+    assert complete("compare", churn, "-l", "cart,random") == ["cart,random-forest"]
 
 
 def test_json_has_no_nan(run, churn, model):

@@ -106,7 +106,7 @@ def test_zstd(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("a,b\n1,2\n3\n4,5\n", r"Line 3 .*has 1 fields, the header has 2.*--skip-ragged"),
+        ("a,b\n1,2\n3\n4,5\n", r"Line 3 .*has 1 field, the header has 2.*--skip-ragged"),
         ("a,b\n1,2,3\n", r"Line 2 .*has 3 fields"),
         ("", "is empty"),
         ("\n\n", "is empty"),

@@ -7,6 +7,7 @@ from sklearn.base import BaseEstimator
 
 import spinney
 from spinney.core.errors import InputError
+from spinney.core.progress import ProgressBar
 from spinney.datasets import make_box
 from spinney.io import dumps, loads
 from spinney.model_selection import LEARNERS, find_learner
@@ -180,3 +181,20 @@ def test_a_slow_learner_is_begun_only_if_there_is_time_for_a_fold(noisy, seconds
     assert race._fit(quick, 0) == begun and ("no time left" in race.skipped.values()) != begun
     race.budget.note(strong.name, 100.0)
     assert not race._fit(quick, 1)
+
+
+def test_repeats_that_only_slow_learners_give_up_still_count_for_the_others(noisy):
+    problem, metric = read_problem(*noisy), find_metric("accuracy", "classification")
+    slow, quick = find_learner("gradient-boosting-strong"), find_learner("cart")
+    candidates = [(one, one.name, spinney.DecisionTreeClassifier(max_depth=2)) for one in (quick, slow)]
+    candidates.insert(1, (None, "other", spinney.DecisionTreeClassifier(max_depth=1)))
+    race = Race(problem, problem.folds(3, 2), [metric], candidates, Budget(1000), None, None, 2)
+    note = race.budget.note
+    race.budget.note = lambda name, seconds: note(name, 400.0 if name == slow.name else seconds)
+    with ProgressBar("", 1, shown=False) as bar:
+        race.run(bar)
+    assert {name: len(results) for name, results in race.results.items()} == {
+        "cart": 6, "other": 6, slow.name: 3,
+    }  # fmt: skip
+    assert len(race.splits) == 6
+    race.ensemble(race.entries())

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from spinney.cli.columns import as_numbers
 from spinney.cli.failures import DataError, OptionError
+from spinney.cli.text_values import count_of
 
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "?")
 """Texts that count as missing values."""
@@ -204,7 +205,7 @@ def _ragged(file: str, line: int | None, found: int, expected: int, text: str, n
     more = f", and {n - 1:,} more lines do not fit either" if n > 1 else ""
     start = text.strip()[:40]
     return DataError(
-        f"{where} has {found} fields, the header has {expected}{more}: {start!r}",
+        f"{where} has {count_of(found, 'field')}, the header has {expected}{more}: {start!r}",
         fix="Correct it, name the separator by --delimiter, or leave such lines out by --skip-ragged.",
     )
 

@@ -25,7 +25,10 @@ _HEADER_BYTES = 1 << 16
 
 def complete_column(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
     """Return the columns of the data file whose names begin as typed, for shell completion."""
-    data = context.params.get("data")
+    # After an option without its value click leaves the arguments as they are; the data file is the last.
+    data = context.params.get("data") or next(
+        (one for one in reversed(context.args) if Path(one).is_file()), None
+    )
     try:
         names = list(read_data_file(str(data), ReadOptions(n_rows=1)).columns) if data else []
     except Exception:  # nothing to complete

@@ -118,7 +118,9 @@ class Race:
         first = [one for one in self.candidates if one not in slow] or slow
         self._run_folds(first, bar)
         if slow is not first and self.budget.left >= self.budget.seconds * _SHARE_OF_SLOW:
+            finished = list(self.splits)
             self._run_folds(slow, bar)
+            self.splits = finished  # repeats that only the slow learners gave up
         elif slow is not first:
             self.skipped |= {name: "no time left" for _, name, _ in slow}
 

@@ -408,7 +408,8 @@ def _value_text(value: Any) -> str:
         return "missing"
     if not isinstance(value, float | np.floating):
         return printable(str(value))
-    return f"{value:.0f}" if 1e3 <= abs(value) < 1e15 else f"{value:.4g}"
+    size = float(value)
+    return f"{size:.0f}" if 1e3 <= abs(size) < 1e15 else f"{size:.4g}"
 
 
 def _numbers(column: NDArray[Any]) -> Floats | None:
