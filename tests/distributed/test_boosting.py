@@ -116,6 +116,22 @@ def test_partitions_of_other_types(client, table):
         DaskGradientBoostingRegressor(**params, client=client).fit(join(parts), y)
 
 
+def test_partitions_with_categories_of_their_own(client, table):
+    """Each has other categories, also as the type of pandas, the first none at all."""
+    X, y, _ = table
+    X = X[["a", "color"]].sort_values("color", na_position="first", ignore_index=True)
+    params = SHORT | {"n_estimators": 1, "growth": "leaf-wise"}
+    parts = [X[:3_000], X[3_000:40_000], X[40_000:]]
+    assert [part["color"].nunique() for part in parts] == [0, 3, 2]
+    expected = dumps(sp.GradientBoostingRegressor(**params).fit(X, y))
+    for kind in ("object", "category"):
+        frame = join([part.astype({"color": kind}) for part in parts])
+        model = DaskGradientBoostingRegressor(**params, client=client).fit(frame, y)
+        assert dumps(model.to_local()) == expected
+    new = X[:5].assign(color="violet")
+    assert model.predict(cut(new, [2])).compute().tolist() == model.predict(new).tolist()
+
+
 def test_bad_input(client, table):
     X, y, _ = table
     model = DaskGradientBoostingRegressor(client=client)

@@ -38,6 +38,16 @@ def test_errors_of_functions_are_raised(client):
         call(Cluster(client), operator.truediv, 1, 0)
 
 
+def test_calls_are_not_logged_one_by_one(client, caplog):
+    cluster = Cluster(client)
+    call(cluster, operator.add, 1, 2)
+    with caplog.at_level("INFO", "distributed.worker"):
+        call(cluster, operator.add, 1, 2)
+        assert not caplog.messages
+        client.run(operator.add, 1, 2)
+        assert "Run out-of-band function 'add'" in caplog.messages
+
+
 def test_a_worker_that_is_closing_counts_as_lost(client):
     def close_threads(dask_worker):
         ended = ThreadPoolExecutor(1)

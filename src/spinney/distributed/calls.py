@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 _here = threading.local()
+
+
+def _is_no_call(record: logging.LogRecord) -> bool:
+    return record.args != ("answer",)
 
 
 class Failed(NamedTuple):
@@ -48,6 +53,8 @@ async def answer(function: Callable[..., Any], args: tuple[Any, ...], dask_worke
         finally:
             _here.worker = None
 
+    # Dask would write a line for every call, some ten per tree
+    logging.getLogger("distributed.worker").addFilter(_is_no_call)
     try:
         called = asyncio.get_running_loop().run_in_executor(dask_worker.executors["default"], call)
     except RuntimeError as error:  # its threads have ended
