@@ -109,13 +109,13 @@ def test_ctrl_c_stops_networks_in_the_middle_of_their_training(learner, monkeypa
 
 
 @pytest.mark.parametrize("learner", DEFAULTS, ids=lambda learner: learner.name)
-def test_every_split_polls(learner):
-    """Every split has its poll. That one comes every 200 ms needs a clock: see the long test below."""
+def test_splits_poll_once_per_some_rows(learner):
+    """A poll comes with every 4096 rows. That one comes every 200 ms needs a clock: see the long test below."""
     model = learner.with_threads(1)
     with joblib.parallel_config(n_jobs=1):  # for those without n_jobs: only polls of this thread are counted
-        n_polls = count_polls(model, *small_problem(learner, 1000))
+        n_polls = count_polls(model, *small_problem(learner, 8000))
     trees = TreeEnsemble.from_trees([model.tree_]) if hasattr(model, "tree_") else model.ensemble_
-    assert n_polls >= (trees.node_count - trees.n_trees) // 2 > 0
+    assert n_polls >= trees.n_samples[trees.feature >= 0].sum() // 4096 > 0
 
 
 @pytest.fixture

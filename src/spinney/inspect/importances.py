@@ -83,7 +83,7 @@ def feature_importances(
     X : array-like, sparse matrix or data frame of shape (n_rows, n_features) or None, default=None
         Rows for ``kind="shap"``.
     normalize : bool, default=True
-        Whether the importances sum to 1.
+        Whether the importances sum to 1, as those by gain always do.
 
     Returns
     -------
@@ -99,12 +99,12 @@ def feature_importances(
     [1.0, 0.0]
     """
     total = find_tree_sum(model)
-    if kind == "gain":
-        values: Floats = np.asarray(model.feature_importances_, np.float64)
+    if kind == "gain":  # the sum is 1, or 0 without splits
+        return Importances(total.schema.names, np.asarray(model.feature_importances_, np.float64), kind)
     elif kind == "split":
         trees, n = total.trees, total.schema.n_features
         used = np.concatenate([trees.feature[trees.feature >= 0], trees.term_feature])
-        values = np.bincount(total.owner[used], minlength=n).astype(np.float64)
+        values: Floats = np.bincount(total.owner[used], minlength=n).astype(np.float64)
     elif kind == "shap":
         if X is None:
             raise InputError('kind="shap" needs rows', fix="Pass X.")
