@@ -110,7 +110,7 @@ def test_ctrl_c_stops_networks_in_the_middle_of_their_training(learner, monkeypa
 
 @pytest.mark.parametrize("learner", DEFAULTS, ids=lambda learner: learner.name)
 def test_splits_poll_once_per_some_rows(learner):
-    """A poll comes with every 4096 rows. That one comes every 200 ms needs a clock: see the long test below."""
+    """A poll comes per 4096 rows. That one comes every 200 ms needs a clock: see the long test below."""
     model = learner.with_threads(1)
     with joblib.parallel_config(n_jobs=1):  # for those without n_jobs: only polls of this thread are counted
         n_polls = count_polls(model, *small_problem(learner, 8000))
