@@ -101,7 +101,7 @@ def feature_importances(
     total = find_tree_sum(model)
     if kind == "gain":  # the sum is 1, or 0 without splits
         return Importances(total.schema.names, np.asarray(model.feature_importances_, np.float64), kind)
-    elif kind == "split":
+    if kind == "split":
         trees, n = total.trees, total.schema.n_features
         used = np.concatenate([trees.feature[trees.feature >= 0], trees.term_feature])
         values: Floats = np.bincount(total.owner[used], minlength=n).astype(np.float64)
