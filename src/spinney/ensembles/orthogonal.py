@@ -16,12 +16,12 @@ _TOLERANCE = 1e-10
 """Columns that are closer to the span of others, relative to the longest column, count as collinear."""
 
 
-def _reflect(matrix: Array, k: int) -> Array | None:
-    """Make column k zero below row k by a reflection, in place; return its normal vector."""
+def _reflect(matrix: Array, k: int) -> Array:
+    """Make column k zero below row k by a reflection, in place; return its normal vector, of length √2."""
     normal = matrix[k:, k].copy()
     length = np.sqrt((normal * normal).sum())
     if length == 0:
-        return None
+        return normal
     head = -np.copysign(length, normal[0])
     normal[0] -= head
     normal *= np.sqrt(2.0 / (normal * normal).sum())
@@ -95,20 +95,18 @@ def shortest_solution(matrix: Array, right: Array) -> Array:
         work[:, both], order[both] = work[:, swapped], order[swapped]
         _reflect(work, rank)
         rank += 1
-    # The rows that are left, transposed, times reflections are triangular: x is a combination of them.
-    rows, target = np.ascontiguousarray(work[:rank, :n_columns].T), work[:rank, -1]
-    normals = [_reflect(rows, k) if n_columns > rank else None for k in range(rank)]
-    solution = np.zeros(n_columns)
-    if n_columns > rank:
+    target, solution = work[:rank, -1], np.zeros(n_columns)
+    if rank == n_columns:
+        for k in reversed(range(rank)):
+            solution[k] = (target[k] - (work[k, k + 1 : -1] * solution[k + 1 :]).sum()) / work[k, k]
+    else:
+        # The transposed rows, times reflections, are triangular: the shortest x is a combination of them.
+        rows = np.ascontiguousarray(work[:rank, :n_columns].T)
+        normals = [_reflect(rows, k) for k in range(rank)]
         for k in range(rank):
             solution[k] = (target[k] - (rows[:k, k] * solution[:k]).sum()) / rows[k, k]
         for k in reversed(range(rank)):
-            normal = normals[k]
-            if normal is not None:
-                solution[k:] -= normal * (normal * solution[k:]).sum()
-    else:
-        for k in reversed(range(rank)):
-            solution[k] = (target[k] - (work[k, k + 1 : -1] * solution[k + 1 :]).sum()) / work[k, k]
+            solution[k:] -= normals[k] * (normals[k] * solution[k:]).sum()
     found = np.empty(n_columns)
     found[order] = solution
     return found
