@@ -122,7 +122,7 @@ def smoke(wheels: Path, python: str) -> int:
     found = find_python(python)
     if found is None:
         raise SystemExit(f"Python {python} not found.")
-    seconds = try_wheel(found, wheels, ["tests/smoke"], ["pytest"])
+    seconds = try_wheel(found, wheels, ["tests/smoke"], ["pytest", "hypothesis"])
     print(f"smoke: installed in {seconds:.1f} s (at most {INSTALL_LIMIT:.0f}), tests passed")
     return int(seconds > INSTALL_LIMIT)
 
