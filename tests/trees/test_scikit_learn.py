@@ -4,7 +4,9 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
+import sklearn.base
 import sklearn.ensemble
 import sklearn.tree
 from numpy.testing import assert_allclose, assert_array_equal
@@ -12,7 +14,6 @@ from sklearn.datasets import load_diabetes, load_iris
 from sklearn.inspection import partial_dependence
 
 import spinney as sp
-from spinney.core.errors import InputError
 from spinney.io import dumps, loads
 
 
@@ -89,10 +90,48 @@ def walk(tree, point, features, node):
     )
 
 
-def test_recursion_over_categories_is_an_error():
-    model = sp.DecisionTreeRegressor(categorical_features=[0]).fit([[0], [1], [2], [3]], [1.0, 5.0, 1.0, 5.0])
-    with pytest.raises(InputError, match="brute"):
-        model._compute_partial_dependence_recursion(np.array([[0.0]]), [0])
+@pytest.mark.parametrize(
+    "model",
+    [
+        sp.DecisionTreeRegressor(max_depth=6),
+        sp.RandomForestRegressor(10, random_state=0),
+        sp.HistGradientBoostingRegressor(max_iter=20),
+        sp.HistGradientBoostingClassifier(max_iter=20),
+        sp.GradientBoostingRegressor(n_estimators=20, random_state=0),
+        sp.GradientBoostingRegressor(n_estimators=20, categorical_encoding="ordered", random_state=0),
+        sp.GradientBoostingClassifier(n_estimators=20, random_state=0),
+    ],
+)
+def test_partial_dependence_by_recursion_follows_numbers_and_categories(model):
+    random = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {"size": random.normal(size=400), "colour": random.choice(["blue", "green", "red"], 400)}
+    )
+    y = X["size"] + 2 * (X["colour"] == "red")
+    is_classifier = sklearn.base.is_classifier(model)
+    model.fit(X, np.digitize(y, [0.0, 1.0]) if is_classifier else y)
+    brute = {"method": "brute"} | ({"response_method": "decision_function"} if is_classifier else {})
+    for features in (["size"], ["colour"], ["size", "colour"]):
+        given = {"features": features, "categorical_features": ["colour"], "grid_resolution": 10}
+        found = partial_dependence(model, X, **given)["average"]
+        for method in ("auto", "recursion"):
+            assert_array_equal(partial_dependence(model, X, method=method, **given)["average"], found)
+        expected = partial_dependence(model, X, **given, **brute)["average"]
+        assert found.shape == expected.shape
+        for one, other in zip(found, expected, strict=True):
+            assert np.corrcoef(one.ravel(), other.ravel())[0, 1] > 0.97
+
+
+@pytest.mark.parametrize(
+    "make", [sp.DecisionTreeRegressor, sp.RandomForestRegressor, sp.GradientBoostingRegressor]
+)
+def test_partial_dependence_by_recursion_has_every_output(make):
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    model = make(random_state=0).fit(X, np.column_stack([X[:, 0], -X[:, 0]]))
+    found = partial_dependence(model, X, [0], grid_resolution=5)["average"]
+    assert found.shape == (2, 5)
+    assert (np.diff(found[0]) >= 0).all()
+    assert (np.diff(found[1]) <= 0).all()
 
 
 @pytest.mark.parametrize(

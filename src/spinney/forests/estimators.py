@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +13,6 @@ from spinney.core.errors import InputError, show_value
 from spinney.data.target import by_output, most_probable
 from spinney.forests.forest import RULES, BaseForest, Floats
 from spinney.forests.leaf_targets import LeafTargets
-from spinney.tree.partial_dependence import partial_dependence
 from spinney.tree.predictor import as_probabilities, as_targets
 from spinney.trees.parameters import criteria
 
@@ -484,11 +482,6 @@ class RandomForestRegressor(CountsAs, RegressorForest):
     """
 
     counts_as: ClassVar = ("sklearn.ensemble", "RandomForestRegressor")
-
-    def _compute_partial_dependence_recursion(self, grid: NDArray[Any], features: Sequence[int]) -> Floats:
-        """Return the mean prediction at each point; scikit-learn's ``partial_dependence`` calls it."""
-        each = [partial_dependence(tree, grid, features) for tree in self.ensemble_.trees()]
-        return np.asarray(np.mean(each, axis=0))
 
 
 @parameters

@@ -12,7 +12,7 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_pinball_score
 from sklearn.utils.metaestimators import available_if
 
-from spinney.base import ProbabilisticClassifier, parameters
+from spinney.base import CountsAs, ProbabilisticClassifier, parameters
 from spinney.core.errors import InputError
 from spinney.data.target import decode_classes, has_one_output
 from spinney.data.training_set import Task
@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 
 
 @parameters
-class GradientBoostingClassifier(ProbabilisticClassifier, FitMethods):
+class GradientBoostingClassifier(CountsAs, ProbabilisticClassifier, FitMethods):
     """Gradient boosted trees for classification.
 
     Trees are grown on histograms of binned features, with Newton steps on the loss. Parameters that
@@ -220,6 +220,7 @@ class GradientBoostingClassifier(ProbabilisticClassifier, FitMethods):
     1.0
     """
 
+    counts_as: ClassVar = ("sklearn.ensemble", "HistGradientBoostingClassifier")
     _task: ClassVar[Task] = "classification"
     _multi_output: ClassVar[bool] = True
     _parameter_rules = CLASSIFICATION_RULES
@@ -403,7 +404,7 @@ class GradientBoostingClassifier(ProbabilisticClassifier, FitMethods):
 
 
 @parameters
-class GradientBoostingRegressor(RegressorMixin, FitMethods):  # type: ignore[misc]
+class GradientBoostingRegressor(CountsAs, RegressorMixin, FitMethods):  # type: ignore[misc]
     """Gradient boosted trees for regression.
 
     Trees are grown on histograms of binned features, with Newton steps on the loss. Parameters that
@@ -593,6 +594,7 @@ class GradientBoostingRegressor(RegressorMixin, FitMethods):  # type: ignore[mis
     [1.0]
     """
 
+    counts_as: ClassVar = ("sklearn.ensemble", "HistGradientBoostingRegressor")
     _task: ClassVar[Task] = "regression"
     _multi_output: ClassVar[bool] = True
     _parameter_rules = REGRESSION_RULES

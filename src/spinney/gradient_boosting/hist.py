@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import field, fields
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spinney.base import CountsAs, Estimator, parameters
-from spinney.core.arrays import Floats
+from spinney.base import Estimator, parameters
 from spinney.core.errors import InputError
 from spinney.core.parameters import NONE, Integer, Kind, OneOf, Real, Rule, Use, check_parameters
 from spinney.core.parameters import ArrayLike as ArrayRule
@@ -24,7 +23,6 @@ from spinney.gradient_boosting.estimators import GradientBoostingClassifier, Gra
 from spinney.gradient_boosting.hist_input import with_finite_numbers, without_negative_categories
 from spinney.gradient_boosting.parameters import CLASSIFICATION_RULES, REGRESSION_RULES, BoostingParameters
 from spinney.losses.losses import Loss
-from spinney.tree.partial_dependence import partial_dependence
 from spinney.trees.parameters import RULES as TREE_RULES
 
 _NEVER = 2**31 - 1
@@ -212,19 +210,9 @@ class _HistGradientBoosting(HistParameters, _BaseGradientBoosting):
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         return Estimator.__repr__(self, N_CHAR_MAX)
 
-    def _compute_partial_dependence_recursion(self, grid: NDArray[Any], features: Sequence[int]) -> Floats:
-        """Return the sum of the trees at each point; scikit-learn's ``partial_dependence`` calls it.
-
-        As there, the constant is left out.  -> (n_trees_per_iteration_, n_points)
-        """
-        total = np.zeros((self.n_trees_per_iteration_, len(grid)))
-        for t, tree in enumerate(self.ensemble_.trees()):
-            total[t % self.n_trees_per_iteration_] += partial_dependence(tree, grid, features)
-        return total
-
 
 @parameters
-class HistGradientBoostingClassifier(CountsAs, _HistGradientBoosting, GradientBoostingClassifier):  # type: ignore[misc]
+class HistGradientBoostingClassifier(_HistGradientBoosting, GradientBoostingClassifier):  # type: ignore[misc]
     """Histogram gradient boosting for classification, as scikit-learn's ``HistGradientBoostingClassifier``.
 
     It has exactly the parameters, defaults and rules of scikit-learn, for code that was written for it.
@@ -329,12 +317,11 @@ class HistGradientBoostingClassifier(CountsAs, _HistGradientBoosting, GradientBo
     1.0
     """
 
-    counts_as: ClassVar = ("sklearn.ensemble", "HistGradientBoostingClassifier")
     _parameter_rules = CLASSIFICATION_RULES | _RULES | {"loss": (OneOf("log_loss"), _CUSTOM_LOSS)}
 
 
 @parameters
-class HistGradientBoostingRegressor(CountsAs, _HistGradientBoosting, GradientBoostingRegressor):  # type: ignore[misc]
+class HistGradientBoostingRegressor(_HistGradientBoosting, GradientBoostingRegressor):  # type: ignore[misc]
     """Histogram gradient boosting for regression, as scikit-learn's ``HistGradientBoostingRegressor``.
 
     It has exactly the parameters, defaults and rules of scikit-learn, for code that was written for it.
@@ -434,7 +421,6 @@ class HistGradientBoostingRegressor(CountsAs, _HistGradientBoosting, GradientBoo
     [1.0]
     """
 
-    counts_as: ClassVar = ("sklearn.ensemble", "HistGradientBoostingRegressor")
     _parameter_rules = (
         REGRESSION_RULES
         | _RULES

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any, Literal
 
+from numpy.typing import NDArray
+
+from spinney.core.arrays import Floats
 from spinney.inspect.shap import ShapValues, shap_values
 from spinney.inspect.tree_view import DecisionSteps, decision_steps, nodes_frame
+from spinney.tree.partial_dependence import partial_dependence
 from spinney.tree.tree_sum import TreeSum
 
 
@@ -100,3 +105,10 @@ class Explainable:
         >>> model.nodes_frame().query("tree == 0 and depth <= 1")  # doctest: +SKIP
         """
         return nodes_frame(self.tree_sum())
+
+    def _compute_partial_dependence_recursion(self, grid: NDArray[Any], features: Sequence[int]) -> Floats:
+        """Return the mean output at each point; scikit-learn's ``partial_dependence`` calls it.
+
+        As in scikit-learn, the constant of gradient boosting is left out.  -> (n_outputs, n_points)
+        """
+        return partial_dependence(self.tree_sum(), grid, features)

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
-
-from numpy.typing import NDArray
+from typing import ClassVar, Literal
 
 from spinney.base import CountsAs, parameters
-from spinney.core.arrays import Floats
-from spinney.tree.partial_dependence import partial_dependence
 from spinney.trees.base import ClassifierTree, RegressorTree
 from spinney.trees.parameters import RULES, CartParameters, criteria
 
@@ -268,7 +263,3 @@ class DecisionTreeRegressor(CountsAs, RegressorTree, CartParameters):
 
     criterion: str = "squared_error"
     splitter: Literal["best", "random"] = "best"
-
-    def _compute_partial_dependence_recursion(self, grid: NDArray[Any], features: Sequence[int]) -> Floats:
-        """Return the mean prediction at each point; scikit-learn's ``partial_dependence`` calls it."""
-        return partial_dependence(self.tree_, grid, features)
