@@ -72,13 +72,13 @@ class BoundBooster {
         return to_list(std::move(trees), n_features_);
     }
 
-    nb::list step(const Matrix<double>& gradient, const Matrix<double>& hessian) {
+    nb::list step(const Matrix<double>& gradient, const Matrix<double>& hessian, bool bounded) {
         for (const Matrix<double>* m : {&gradient, &hessian})
             if (m->shape(0) != booster_->n_rows() || m->shape(1) != n_scores_)
                 throw nb::value_error("gradient and hessian must have the shape of the scores");
         std::vector<FlatTree> trees;
         run_interruptible([&](Interrupt& interrupt) {
-            trees = booster_->step(gradient.data(), hessian.data(), interrupt);
+            trees = booster_->step(gradient.data(), hessian.data(), bounded, interrupt);
         });
         return to_list(std::move(trees), n_features_);
     }
@@ -142,7 +142,7 @@ void register_boost(nb::module_& m) {
              "scored.")
         .def("run", &Bound::run, "loss"_a, "parameters"_a, "n_rounds"_a,
              "Boost by a loss that is built in; one tree for each score and round.")
-        .def("step", &Bound::step, "gradient"_a, "hessian"_a,
+        .def("step", &Bound::step, "gradient"_a, "hessian"_a, "bounded"_a = false,
              "Boost one round by gradients and hessians (n_rows, n_scores), both without row weights.")
         .def("loss", &Bound::loss, "loss"_a, "parameters"_a, "weights"_a.none(),
              "Give the mean loss by weight; None: by the weights of training.")

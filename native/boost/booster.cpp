@@ -86,10 +86,12 @@ class TreeBooster final : public Booster {
         return out;
     }
 
-    std::vector<FlatTree> step(const double* gradient, const double* hessian, Interrupt& interrupt) override {
+    std::vector<FlatTree> step(const double* gradient, const double* hessian, bool bounded,
+                               Interrupt& interrupt) override {
         std::vector<FlatTree> out;
         begin_round();
-        grow_round(out, {}, interrupt, [&](TreeWork& work, Size k, Size begin, Size end) {
+        const Loss like{bounded ? LossName::log : LossName::squared, {}};
+        grow_round(out, like, interrupt, [&](TreeWork& work, Size k, Size begin, Size end) {
             return copy_gradients(work, begin, end, gradient + k, hessian + k, scores_.size());
         });
         ++round_;

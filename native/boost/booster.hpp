@@ -25,7 +25,8 @@ class Booster {
     virtual std::vector<FlatTree> run(const Loss& loss, Size n_rounds, Interrupt& interrupt) = 0;
 
     /// Boost one round by given gradients and hessians.  both (n_rows, n_scores), without weights
-    virtual std::vector<FlatTree> step(const double* gradient, const double* hessian,
+    /// bounded: the steps of leaves are bounded, as those of losses whose hessian depends on the score
+    virtual std::vector<FlatTree> step(const double* gradient, const double* hessian, bool bounded,
                                        Interrupt& interrupt) = 0;
 
     /// The weighted mean of a loss.  weights (n_rows,), or null for those of training

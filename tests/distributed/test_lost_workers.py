@@ -136,7 +136,12 @@ def test_random_moments_of_workers_with_nannies(table, expected):
                 os.kill(pids[rng.integers(len(pids))], signal.SIGKILL)
 
         def prepare():
-            client.wait_for_workers(2, timeout=120)
+            try:
+                client.wait_for_workers(2, timeout=60)
+            except TimeoutError:  # a nanny gives up a worker that is killed while it starts
+                local.scale(0)
+                local.scale(2)
+                client.wait_for_workers(2, timeout=120)
 
         kill_at_random(client, table, expected, 20, rng, kill, prepare)
 

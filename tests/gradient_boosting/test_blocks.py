@@ -103,7 +103,16 @@ class LogCosh(Loss):
         return 1 - np.tanh(score - y) ** 2
 
 
-@pytest.mark.parametrize("more", [{"loss": LogCosh()}, {"monotonic_cst": {"a": 1}, "max_features": 0.5}])
+class BoundedLogCosh(LogCosh):
+    """The same loss with bounded steps: the weight of rows is part of the packed sums."""
+
+    bounds_steps = True
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"loss": LogCosh()}, {"loss": BoundedLogCosh()}, {"monotonic_cst": {"a": 1}, "max_features": 0.5}],
+)
 def test_a_loss_of_ones_own_and_constraints(stores, table, more):
     expect_same(sp.GradientBoostingRegressor(**SHORT, **more, growth="leaf-wise"), stores("value"), table)
 

@@ -134,7 +134,10 @@ def test_progress_shows_rounds_and_scores():
     model = GradientBoostingRegressor(n_estimators=4, early_stopping=True, random_state=0, preset="classic")
     model.fit(X, Y, callbacks=progress)
     shown = screen.getvalue()
-    assert "4/4" in shown and "validation" in shown
+    assert "4/4" in shown and "validation loss 0." in shown and "loss -" not in shown
+    screen.truncate(0)
+    model.set_params(scoring="r2").fit(X, Y, callbacks=progress)
+    assert "validation 0." in screen.getvalue() and "loss" not in screen.getvalue()
 
 
 def test_verbose_shows_progress_on_the_error_stream(capsys):

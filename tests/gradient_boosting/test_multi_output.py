@@ -53,6 +53,40 @@ def test_labels_have_the_shapes_of_scikit_learns_forests():
         assert_allclose(proba[k], alone.predict_proba(X), rtol=1e-6)
 
 
+@pytest.mark.parametrize("encoding", ["subset", "ordered"])
+def test_outputs_have_any_number_of_classes(encoding):
+    X, values, labels, weights = rows()
+    third = np.array(["low", "mid", "top"])[np.digitize(values[:, 0], [-1.0, 1.0])]
+    y = np.column_stack([third, labels[:, 1], np.repeat("same", 400)])
+    params = FIXED | {"categorical_encoding": encoding}
+    model = GradientBoostingClassifier(**params).fit(X, y, weights)
+    assert model.n_classes_.tolist() == [3, 2, 1] and model.n_trees_per_iteration_ == 5
+    proba = model.predict_proba(X)
+    assert [one.shape for one in proba] == [(400, 3), (400, 2), (400, 1)]
+    labels_of = [labels[p.argmax(axis=1)] for labels, p in zip(model.classes_, proba, strict=True)]
+    assert_array_equal(model.predict(X), np.column_stack(labels_of))
+    assert (model.predict(X) == y).mean(axis=0).min() > 0.8
+    assert_array_equal(list(model.staged_predict(X))[-1], model.predict(X))
+    assert_array_equal(spinney.io.loads(spinney.io.dumps(model)).predict_proba(X)[0], proba[0])
+    if encoding == "subset":  # without statistics of all targets, each output has the model that it has alone
+        for k in range(2):
+            alone = GradientBoostingClassifier(**params).fit(X, y[:, k], weights)
+            assert_allclose(proba[k], alone.predict_proba(X), rtol=1e-9)  # leaf steps are bounded, too
+    assert model.shap_values(X[:2]).values.shape == (2, X.shape[1], 5)
+
+
+def test_outputs_of_many_classes_stop_early_continue_and_refit():
+    X, values, labels, _ = rows()
+    y = np.column_stack([np.digitize(values[:, 0], [-1.0, 1.0]), labels[:, 1]])
+    chosen = GradientBoostingClassifier(random_state=0).fit(X, y, eval_set=(X[:50], y[:50]))
+    assert chosen.evals_frame().shape[0] > 1 and (chosen.predict(X) == y).mean() > 0.85
+    fixed = FIXED | {"early_stopping": False}
+    once = GradientBoostingClassifier(**fixed).fit(X, y)
+    twice = GradientBoostingClassifier(**fixed | {"n_estimators": 7, "warm_start": True}).fit(X, y)
+    twice.set_params(n_estimators=15).fit(X, y)
+    assert_array_equal(once.predict_proba(X)[0], twice.predict_proba(X)[0])
+
+
 def test_a_label_that_never_occurs_and_labels_of_text():
     X, _, labels, _ = rows(100)
     words = np.array([["no", "no"], ["yes", "no"]])[labels[:, 0]]
@@ -120,7 +154,7 @@ def test_what_several_outputs_cannot_have():
     with pytest.raises(InputError, match="Set huber_delta"):
         GradientBoostingRegressor("huber").fit(X, values)
     with pytest.raises(InputError, match="y has 3 classes in output 1"):
-        GradientBoostingClassifier().fit(X, np.column_stack([labels[:, 0], np.arange(60) % 3]))
+        GradientBoostingClassifier("exponential").fit(X, np.column_stack([labels[:, 0], np.arange(60) % 3]))
     with pytest.raises(InputError, match=r"a class that is not known, in row 3\. Known classes: 0, 1"):
         GradientBoostingClassifier().fit(X, labels, eval_set=(X[:4], [[0, 0], [0, 0], [1, 1], [0, 7]]))
     with pytest.raises(InputError, match="y has 1 outputs where 2 are expected"):

@@ -48,14 +48,18 @@ def _routing():
         yield
 
 
-@pytest.mark.parametrize(("learner", "y", "params"), CASES)
-def test_members_get_the_metadata_of_their_rows(learner, y, params):
-    member = Remembers().set_fit_request(sample_weight=True, remark=True)
-    model = learner(member, **params).fit(X, y, sample_weight=X[:, 0] ** 2, remark=X[:, 1])
+def assert_members_got_the_metadata_of_their_rows(model):
     for fitted in model.estimators_:
         rows, weights, remark = fitted.given_
         np.testing.assert_array_equal(weights, rows[:, 0] ** 2)
         np.testing.assert_array_equal(remark, rows[:, 1])
+
+
+@pytest.mark.parametrize(("learner", "y", "params"), CASES)
+def test_members_get_the_metadata_of_their_rows(learner, y, params):
+    member = Remembers().set_fit_request(sample_weight=True, remark=True)
+    model = learner(member, **params).fit(X, y, sample_weight=X[:, 0] ** 2, remark=X[:, 1])
+    assert_members_got_the_metadata_of_their_rows(model)
 
 
 @pytest.mark.parametrize(("learner", "y", "params"), CASES)
@@ -71,10 +75,7 @@ def test_members_get_only_what_they_request(learner, y, params):
 def test_partial_fit_routes_too(learner):
     member = Remembers().set_partial_fit_request(sample_weight=True, remark=True)
     model = learner(member).partial_fit(X, Y, [0, 1, 2], sample_weight=X[:, 0] ** 2, remark=X[:, 1])
-    for fitted in model.estimators_:
-        rows, weights, remark = fitted.given_
-        np.testing.assert_array_equal(weights, rows[:, 0] ** 2)
-        np.testing.assert_array_equal(remark, rows[:, 1])
+    assert_members_got_the_metadata_of_their_rows(model)
 
 
 @pytest.mark.parametrize(("learner", "y", "params"), CASES)

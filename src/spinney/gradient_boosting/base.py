@@ -63,7 +63,7 @@ from spinney.inspect.explainable import Explainable
 from spinney.inspect.tree_view import TreeView, view_tree
 from spinney.io import load, require
 from spinney.losses.losses import IDENTITY, Loss, MultiQuantileLoss
-from spinney.losses.multi_output import MultiOutputLoss
+from spinney.losses.multi_output import MultiClassOutputsLoss, MultiOutputLoss
 from spinney.members.tables import check_classes, is_array
 from spinney.tree.ensemble import TreeEnsemble
 from spinney.tree.predictor import Predictor
@@ -391,10 +391,14 @@ class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
             n_scores = self.loss_.n_outputs
             require(not is_classifier or len(outputs) == n_scores, "the loss has another number of outputs")
             require(max(outputs) <= 2, "an output has more than two classes")
+        elif isinstance(self.loss_, MultiClassOutputsLoss):
+            n_scores = self.loss_.n_scores
+            require(is_classifier and outputs == [*self.loss_.n_classes], "the loss has other classes")
+        else:
+            require(len(outputs) == 1, "the loss has one output, the classes have several")
         if isinstance(self.loss_, MultiQuantileLoss):
             require(not is_classifier, "a classifier has the loss of quantiles")
             n_scores = len(self.loss_.quantiles)
-        require(n_scores > 1 or len(outputs) == 1, "the loss has one output, the classes have several")
         require(is_classifier or "classes_" not in fitted, "a regressor has classes")
         valid = is_array(self.base_score_, np.float64, n_scores) and bool(np.isfinite(self.base_score_).all())
         require(valid, "base_score_ is not one number per raw score")
@@ -520,6 +524,12 @@ class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
             return tuple(map(str, self.loss_.quantiles))
         if isinstance(self.loss_, MultiOutputLoss):
             return tuple(map(str, range(n_scores)))
+        if isinstance(self.loss_, MultiClassOutputsLoss):
+            return tuple(
+                f"{k}: {label}" if len(labels) > 2 else str(k)
+                for k, labels in enumerate(self.classes_)
+                for label in (labels.tolist() if len(labels) > 2 else [k])
+            )
         return tuple(map(str, self.classes_.tolist()))
 
     def __len__(self) -> int:

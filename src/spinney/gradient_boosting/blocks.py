@@ -105,11 +105,15 @@ class BlockBooster:
             self.round += 1
         return trees
 
-    def step(self, gradient: Floats, hessian: Floats) -> list[core.GrownTree]:
-        """Boost one round by gradients and hessians (n_rows, n_scores), both without row weights."""
+    def step(self, gradient: Floats, hessian: Floats, bounded: bool = False) -> list[core.GrownTree]:
+        """Boost one round by gradients and hessians (n_rows, n_scores), both without row weights.
+
+        bounded: the steps of leaves are bounded, as those of losses whose hessian depends on the score.
+        """
+        like = "log" if bounded else "squared"
         self.engine.map_blocks("given", PerRow(gradient), PerRow(hessian))
         try:
-            trees = [self._grow("squared", (0.0,), k) for k in range(self.n_scores)]
+            trees = [self._grow(like, (0.0,), k) for k in range(self.n_scores)]
         finally:
             self.engine.map_blocks("given", None, None)
         self.round += 1

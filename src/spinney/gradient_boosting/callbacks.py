@@ -43,6 +43,8 @@ class Round:
         rows; "fit" where there is only one pass.
     member : int
         Index of the member with ``n_members`` above 1.
+    by_loss : bool
+        Whether the scores are mean losses with the sign changed.
 
     Examples
     --------
@@ -58,6 +60,7 @@ class Round:
     model: Callable[[], Any]
     phase: Literal["fit", "search", "refit"] = "fit"
     member: int = 0
+    by_loss: bool = False
 
 
 @runtime_checkable
@@ -180,7 +183,11 @@ class Progress:
                 self._start(title, round.number - 1, round.n_rounds)
             self._pass = now
         scores = {"train": round.train_score, "validation": round.validation_score}
-        text = "  ".join(f"{name} {score:.5g}" for name, score in scores.items() if score is not None)
+        text = "  ".join(
+            f"{name} loss {-score:.5g}" if round.by_loss else f"{name} {score:.5g}"
+            for name, score in scores.items()
+            if score is not None
+        )
         if self._bar is not None:
             self._bar.update(round.number, text)
 

@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 
 from spinney.base import CountsAs, ProbabilisticClassifier, parameters
 from spinney.core.errors import InputError
-from spinney.data.target import decode_classes, has_one_output
+from spinney.data.target import has_one_output, most_probable
 from spinney.data.training_set import Task
 from spinney.gradient_boosting.fit_methods import FitMethods
 from spinney.gradient_boosting.parameters import (
@@ -26,7 +26,7 @@ from spinney.gradient_boosting.parameters import (
 from spinney.gradient_boosting.training_set import BoostingSet
 from spinney.losses import losses
 from spinney.losses.losses import Link, Loss
-from spinney.losses.multi_output import MultiOutputLoss
+from spinney.losses.multi_output import MultiClassOutputsLoss, MultiOutputLoss
 
 Floats = NDArray[np.float64]
 
@@ -38,8 +38,8 @@ class GradientBoostingClassifier(CountsAs, ProbabilisticClassifier, FitMethods):
     Trees are grown on histograms of binned features, with Newton steps on the loss. Parameters that
     scikit-learn's ``HistGradientBoostingClassifier`` has keep their meaning. Parameters that are "auto" are
     chosen from the table, and ``chosen_`` tells how; ``preset="classic"`` has scikit-learn's fixed defaults.
-    With more than two classes a round has one tree per class. Several labels with two classes each, such as
-    the columns of an indicator matrix, are learned by one tree per label and round.
+    With more than two classes a round has one tree per class. Several outputs, such as the columns of an
+    indicator matrix of labels, are learned by one model, whose rounds have the trees of every output.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ class GradientBoostingClassifier(CountsAs, ProbabilisticClassifier, FitMethods):
 
     def _make_loss(self, training: BoostingSet) -> Loss:
         if training.n_outputs > 1:
-            return MultiOutputLoss(self._label_loss(training), training.n_outputs)
+            return self._loss_of_outputs(training)
         n_classes = len(training.classes[0])
         if n_classes == 1:  # nothing to learn: the class code 0 is a target that every tree predicts
             return losses.SquaredLoss()
@@ -246,17 +246,21 @@ class GradientBoostingClassifier(CountsAs, ProbabilisticClassifier, FitMethods):
             )
         return losses.LogLoss() if n_classes == 2 else losses.SoftmaxLoss(n_classes)
 
-    def _label_loss(self, training: BoostingSet) -> Loss:
-        """Return the loss of one of several labels, which have at most two classes each."""
-        for output, n_classes in enumerate(training.n_classes):
-            if n_classes > 2:
+    def _loss_of_outputs(self, training: BoostingSet) -> Loss:
+        """Return the loss of several outputs."""
+        output, n_classes = int(np.argmax(training.n_classes)), max(training.n_classes)
+        if n_classes > 2:
+            if self.loss != "log_loss":
                 raise InputError(
-                    f"y has {n_classes} classes in output {output}; of several outputs each may have two",
-                    fix="Pass an indicator matrix of labels, or fit one model per output.",
+                    f"y has {n_classes} classes in output {output}; of several outputs with more than two "
+                    "classes the loss is the log loss",
+                    fix='Use loss="log_loss", or fit one model per output.',
                 )
+            return MultiClassOutputsLoss(tuple(training.n_classes))
         if isinstance(self.loss, Loss):
-            return self.loss
-        return losses.ExponentialLoss() if self.loss == "exponential" else losses.LogLoss()
+            return MultiOutputLoss(self.loss, training.n_outputs)
+        loss = losses.ExponentialLoss() if self.loss == "exponential" else losses.LogLoss()
+        return MultiOutputLoss(loss, training.n_outputs)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -272,6 +276,8 @@ class GradientBoostingClassifier(CountsAs, ProbabilisticClassifier, FitMethods):
         return self.loss_.link or (losses.LOGIT if self.n_classes_ == 2 else losses.MULTI_LOGIT)
 
     def _probabilities(self, scores: Floats) -> Any:
+        if isinstance(self.loss_, MultiClassOutputsLoss):
+            return self.loss_.probabilities(scores)
         if not has_one_output(self):
             mean = self._link.mean(scores)
             return [
@@ -285,8 +291,7 @@ class GradientBoostingClassifier(CountsAs, ProbabilisticClassifier, FitMethods):
 
     def _labels(self, scores: Floats) -> NDArray[Any]:
         if not has_one_output(self):
-            is_second = (self._link.mean(scores) > 0.5) & (np.asarray(self.n_classes_) == 2)
-            return decode_classes(is_second.astype(np.intp), self.classes_)
+            return most_probable(self._probabilities(scores), self.classes_)
         if self.n_classes_ == 2:  # half the time of argmax over two columns
             codes = (self._link.mean(scores[:, 0]) > 0.5).astype(np.intp)
         else:

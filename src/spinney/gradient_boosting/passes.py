@@ -183,7 +183,7 @@ class BoostingPass:
             scores = np.broadcast_to(self.base_score, (training.n_rows, training.n_scores))  # no memory
         else:
             scores = start_scores(self.base_score, training.init_score, training.n_rows)
-        targets = np.ravel(training.targets, order="F")  # one output after the other
+        targets = np.ravel(training.core_targets, order="F")  # one output after the other
         scores = self._add_earlier(training.columns, scores)
         if training.blocks is not None:
             rows = targets.reshape(-1, training.n_rows), training.weights, scores

@@ -351,7 +351,8 @@ class BoostingLoop:
             train, validation = (
                 scores[-1] if scores else None for scores in (self.train_scores, self.validation_scores)
             )
-            stop = call(Round(number, n_rounds, train, validation, snapshot, phase, member))
+            by_loss = isinstance(self.scorer, LossScorer)
+            stop = call(Round(number, n_rounds, train, validation, snapshot, phase, member, by_loss))
         self._check_training_loss()
         return stop
 
@@ -422,7 +423,7 @@ class BoostingLoop:
                 row=int(np.argwhere(hessian < 0)[0][0]),
                 fix="A Newton step needs a hessian of at least 0; clip it at 0 or return an upper bound.",
             )
-        return self.booster.step(gradient, hessian)
+        return self.booster.step(gradient, hessian, loss.bounds_steps)
 
     def _record(self, grown: Sequence[core.GrownTree]) -> None:
         """Update scores, ledger and early stopping after a round; an empty round is the constant."""

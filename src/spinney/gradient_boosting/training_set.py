@@ -22,6 +22,7 @@ from spinney.gradient_boosting.categories import MAX_GROUPS, TargetStatistics, c
 from spinney.gradient_boosting.defaults import Kind
 from spinney.gradient_boosting.rounds import BoosterRows, EvalSetRows
 from spinney.losses.losses import Loss, MultiQuantileLoss, SquaredLoss
+from spinney.losses.multi_output import MultiClassOutputsLoss
 from spinney.native import core
 
 Floats = NDArray[np.float64]
@@ -75,12 +76,14 @@ class BoostingSet(TrainingSet):
     @property
     def kind(self) -> Kind:
         """What is learned."""
-        n_classes = len(self.classes[0]) if self.classes else 0
+        n_classes = max(map(len, self.classes), default=0)
         return "regression" if not n_classes else "binary" if n_classes <= 2 else "multiclass"
 
     @property
     def n_scores(self) -> int:
         """Number of raw scores per row: one per output, quantile, or class where there are more than two."""
+        if isinstance(self.loss, MultiClassOutputsLoss):
+            return self.loss.n_scores
         if self.n_outputs > 1:
             return self.n_outputs
         if isinstance(self.loss, MultiQuantileLoss):
@@ -100,12 +103,19 @@ class BoostingSet(TrainingSet):
     @property
     def target_columns(self) -> Floats:
         """Targets whose means encode categories; indicators of more than two classes.  (n_rows, n_scores)"""
+        if isinstance(self.loss, MultiClassOutputsLoss):
+            return self.loss.indicators(self.targets)
         if self.n_outputs > 1:
             return self.targets
         if self.n_scores == 1 or not self.classes:
             return self.targets[:, None]
         is_class: NDArray[np.bool_] = self.y == np.arange(self.n_scores)
         return is_class.astype(np.float64)
+
+    @property
+    def core_targets(self) -> Floats:
+        """Targets in the shape that the core accepts, one column of a row or one per raw score."""
+        return self.target_columns if isinstance(self.loss, MultiClassOutputsLoss) else self.targets
 
     def with_weights(self, weights: Floats | None, row_weight: float) -> Self:
         """Return the set with weights in rows, as λ and limits are; ``row_weight`` counts as one row."""

@@ -96,6 +96,9 @@ class Loss(Persistent):
         Link function. None is the identity in regression and the logistic function in classification.
     parameter : float
         The parameter of the loss (delta, quantile, power), 0 for losses without one.
+    bounds_steps : bool
+        Whether no leaf of a loss of your own moves a raw score by more than 4 times the learning rate. That
+        is for losses whose hessian comes near 0, as that of the log loss, on the scale of a link.
     has_value : bool
         Whether the loss defines ``value``.
     changes : bool
@@ -114,6 +117,7 @@ class Loss(Persistent):
 
     core_name: ClassVar[str] = ""
     link: ClassVar[Link | None] = None
+    bounds_steps: ClassVar[bool] = False
 
     _parameter_name: ClassVar[str] = ""
 
