@@ -74,3 +74,38 @@ def test_other_names_are_refused() -> None:
         model.predict([{"size": 1.0, "color": "red"}])
     with pytest.raises((InputError, InputTypeError)):
         model.predict({})
+
+
+MATRIX_MODELS = [sp.SVC(), sp.GaussianNB(), sp.Perceptron(), sp.LinearDiscriminantAnalysis(), sp.LinearSVC()]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("model", MATRIX_MODELS, ids=lambda model: type(model).__name__)
+def test_learners_of_matrices_take_dicts(model: Any) -> None:
+    numbers = FRAME[["size", "n"]]
+    rows = [{"n": row["n"], "size": row["size"]} for row in ROWS]
+    expected = model.fit(numbers, Y).predict(numbers)
+    for X in (rows, {"n": numbers["n"].tolist(), "size": numbers["size"].tolist()}):
+        assert np.array_equal(model.predict(X), expected)
+        fitted = type(model)().fit(X, Y)
+        assert fitted.feature_names_in_.tolist() == ["n", "size"] and fitted.n_features_in_ == 2
+        assert np.array_equal(fitted.predict(numbers[["n", "size"]]), expected)
+    assert model.predict(rows[3]).tolist() == expected[3:4].tolist()
+    with pytest.raises(InputError, match="yet now missing:\n- n"):
+        model.predict([{"size": 1.0}])
+    with pytest.raises(InputError, match="in column 'color'"):
+        type(model)().fit(ROWS, Y)
+
+
+def test_learners_of_matrices_name_a_column_that_is_no_number() -> None:
+    X = pd.DataFrame({"n": range(6), "range": pd.cut(range(6), 2)})
+    with pytest.raises(InputError, match="in column 'range'"):
+        sp.GaussianNB().fit(X, [0, 1] * 3)
+    X["when"] = pd.to_timedelta(range(6), "h")
+    with pytest.raises(InputError, match=r"Dates, times and durations.*in column 'when'"):
+        sp.GaussianNB().fit(X, [0, 1] * 3)
+
+
+def test_complex_class_weights_are_refused() -> None:
+    with pytest.raises(InputError, match="class_weight must hold numbers"):
+        sp.DecisionTreeClassifier(class_weight={0: 1j, 1: 1.0}).fit(FRAME, Y)

@@ -145,3 +145,22 @@ def test_bad_relevance_is_named(params, change, message):
         small(**params).fit(X, change(y), qid=qid)
     with pytest.raises(InputError, match="eval_group add up to 3, but there are 720 rows"):
         small().fit(X, y, qid=qid, eval_set=(X, y), eval_group=[3])
+
+
+@pytest.mark.parametrize("name", ["eval_group", "eval_qid"])
+def test_several_evaluation_sets_have_their_own_queries(name):
+    X, y, qid = queries()
+    parts = [qid < 40, qid >= 40]
+    by = {"eval_qid": lambda ids: ids, "eval_group": lambda ids: np.unique(ids, return_counts=True)[1]}[name]
+    sets = [(X[part], y[part]) for part in parts]
+    both = small(early_stopping=False).fit(
+        X, y, qid=qid, eval_set=sets, **{name: [by(qid[part]) for part in parts]}
+    )
+    for k, part in enumerate(parts):
+        for given in (by(qid[part]), [by(qid[part])]):
+            alone = small(early_stopping=False).fit(X, y, qid=qid, eval_set=sets[k : k + 1], **{name: given})
+            assert alone.evals_result_["validation_0"] == both.evals_result_[f"validation_{k}"]
+    with pytest.raises(InputError, match=f"{name} is one array for 2 sets"):
+        small(early_stopping=False).fit(X, y, qid=qid, eval_set=sets, **{name: by(qid)})
+    with pytest.raises(InputError, match=f"{name} has 1 entries, and eval_set 2"):
+        small(early_stopping=False).fit(X, y, qid=qid, eval_set=sets, **{name: [by(qid)]})

@@ -1,5 +1,7 @@
 """Rows and columns of every kind of table, remembered features, and class codes."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -161,6 +163,31 @@ def test_rows_of_arrow_types_without_a_take_kernel() -> None:
     frame = encoded.to_pandas(types_mapper=pd.ArrowDtype)
     assert take_rows(frame, [2, 0])["c"].tolist() == ["blue", "red"]
     assert take_rows(frame, [2, 0])["n"].tolist() == [2, 1]
+
+
+def test_runs_of_dictionary_values_are_read_and_taken() -> None:
+    import pyarrow as pa
+
+    colors = pa.array(["red", "blue"]).dictionary_encode()
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([3, 8], pa.int16()), colors)
+    X = pa.table({"c": pa.chunked_array([runs.slice(0, 5), runs.slice(5)]), "n": range(8)})
+    y = [0, 0, 0, 1, 1, 1, 1, 1]
+    assert take_rows(X.slice(1), [0, 1, 2, 6])["c"].to_pylist() == ["red", "red", "blue", "blue"]
+    for model in (sp.DecisionTreeClassifier(), sp.BaggingClassifier(n_estimators=5, random_state=0)):
+        assert model.fit(X.select(["c"]), y).predict(X.select(["c"]).slice(2)).tolist() == y[2:]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "model", [sp.VotingClassifier([("tree", sp.DecisionTreeClassifier())]), sp.GaussianNB()]
+)
+def test_a_record_batch_has_the_names_of_its_columns(model: Any) -> None:
+    import pyarrow as pa
+
+    batch = pa.record_batch({"a": [0.0, 1.0, 2.0, 3.0], "b": [1.0, 1.0, 0.0, 1.0]})
+    model.fit(batch, [0, 0, 1, 1])
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+    assert model.predict(batch).tolist() == model.predict(pa.Table.from_batches([batch])).tolist()
 
 
 @pytest.mark.parametrize("X", [{}, [{}]])

@@ -31,15 +31,38 @@ def with_plain_types(X: Any) -> Any:
     if nw.dependencies.is_pandas_dataframe(native):
         return _plain_pandas(X, native)
     if hasattr(native, "schema") and hasattr(native, "set_column"):  # a Table or RecordBatch
-        if not hasattr(native, "to_batches"):
-            import pyarrow as pa
-
-            native = pa.Table.from_batches([native])  # scikit-learn takes no rows of a batch
+        native = as_table(native)
         for j, field in enumerate(native.schema):
             if (plain := plain_type(field.type)) is not field.type:
                 native = native.set_column(j, field.name, _cast(native.column(j), plain))
         return native
     return X
+
+
+def as_table(X: Any) -> Any:
+    """Return a record batch as a table, because scikit-learn neither takes rows of a batch nor reads names.
+
+    Parameters
+    ----------
+    X : object
+        Any table.
+
+    Returns
+    -------
+    object
+        The table; the same object if it is no record batch.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> as_table(pa.record_batch({"a": [1, 2]})).column_names
+    ['a']
+    """
+    if not hasattr(X, "schema") or not hasattr(X, "set_column") or hasattr(X, "to_batches"):
+        return X
+    import pyarrow as pa
+
+    return pa.Table.from_batches([X])
 
 
 def plain_type(arrow_type: Any) -> Any:
@@ -56,11 +79,20 @@ def plain_type(arrow_type: Any) -> Any:
 def _cast(column: Any, plain: Any) -> Any:
     """Decode runs and convert views."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     if pa.types.is_run_end_encoded(column.type):
-        column = pc.run_end_decode(column)
+        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+        column = pa.chunked_array([_decode_runs(chunk) for chunk in chunks], column.type.value_type)
     return column.cast(plain)
+
+
+def _decode_runs(runs: Any) -> Any:
+    """Return the values of all rows; Arrow itself decodes no runs of dictionary values, but their numbers."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    numbers = pa.RunEndEncodedArray.from_arrays(runs.run_ends, pa.array(range(len(runs.values)), pa.int64()))
+    return runs.values.take(pc.run_end_decode(numbers.slice(runs.offset, len(runs))))
 
 
 def _plain_pandas(X: Any, native: Any) -> Any:

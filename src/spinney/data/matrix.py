@@ -11,9 +11,11 @@ from sklearn.utils.validation import validate_data
 
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
+from spinney.data.arrow import as_table
 from spinney.data.coding import ColumnCoding
 from spinney.data.columns import column_label, open_source
-from spinney.data.schema import Table
+from spinney.data.readers import is_dicts
+from spinney.data.schema import Table, check_same_names
 from spinney.data.sparse import canonical, checked_sparse
 
 Matrix: TypeAlias = Floats | sparse.csr_matrix
@@ -72,9 +74,10 @@ def read_matrix(
     if allow_sparse and sparse.issparse(X):
         X = checked_sparse(X)
     try:
+        checked, values, names = _without_names(estimator, X, reset)
         matrix: Any = validate_data(
-            estimator,
-            X,
+            checked,
+            values,
             reset=reset,
             accept_sparse="csr" if allow_sparse else False,
             dtype=np.float64,
@@ -85,10 +88,36 @@ def read_matrix(
     except (TypeError, ValueError) as error:
         _explain(type(estimator).__name__, X, error, allow_nan, has_options)
         raise
+    if reset and names is not None:
+        estimator.n_features_in_, estimator.feature_names_in_ = len(names), np.array(names, dtype=object)
     if sparse.issparse(matrix):
         matrix = matrix if isinstance(matrix, sparse.csr_matrix) else cast("Any", sparse.csr_matrix)(matrix)
         return cast("Matrix", canonical(matrix))
     return np.asarray(matrix)
+
+
+def _without_names(estimator: Any, X: Any, reset: bool) -> tuple[Any, Any, tuple[str, ...] | None]:
+    """Return an estimator and a table for ``validate_data``, which reads no dicts, and the names of dicts.
+
+    Columns or rows that are dicts become an array in the order of the fit, for an estimator without names.
+    """
+    if not is_dicts(X):
+        return estimator, as_table(X), None
+    source = open_source(X)
+    fitted = None if reset else getattr(estimator, "feature_names_in_", None)
+    if fitted is not None:
+        source = source.in_order(fitted.tolist())
+        check_same_names(source.names or (), fitted.tolist())
+    columns = [source.column(j) for j in range(source.shape[1])]
+    if any(column.categorical and not _is_boolean(column) for column in columns):
+        raise ValueError("could not convert string to float")
+    values = np.empty(source.shape)
+    for j, column in enumerate(columns):
+        values[:, j] = column.numbers()
+    nameless = type(type(estimator).__name__, (BaseEstimator,), {})()
+    if not reset:
+        nameless.n_features_in_ = estimator.n_features_in_
+    return nameless, values, source.names
 
 
 def read_training_matrix(
@@ -130,7 +159,9 @@ def _explain(name: str, X: Any, error: Exception, allow_nan: bool, has_options: 
         labels = [column_label(source.names, j) for j in range(source.shape[1])]
         columns = [source.column(j) for j in range(source.shape[1])]
         texts = [column.categorical and not _is_boolean(column) for column in columns]
-    except (InputError, TypeError):
+    except InputError as found:  # dates, for example
+        raise found from error
+    except TypeError:
         return
     for label, column, text in zip(labels, columns, texts, strict=True):
         if text:
@@ -153,9 +184,8 @@ def _explain(name: str, X: Any, error: Exception, allow_nan: bool, has_options: 
 
 def _is_about_values(error: Exception) -> bool:
     text = str(error)
-    return any(
-        part in text for part in ("NaN", "could not convert", "string", "categor", "NAType", "infinity")
-    )
+    parts = "NaN", "could not convert", "string", "categor", "NAType", "infinity", "Cannot cast", "float()"
+    return any(part in text for part in parts)
 
 
 def _is_boolean(column: Any) -> bool:

@@ -38,6 +38,17 @@ from spinney.data.columns import (
 from spinney.data.sparse import canonical, checked_sparse
 
 
+def is_dicts(X: Any) -> bool:
+    """Return whether X is a dict of columns, a dict that is one row, or rows that are dicts.
+
+    >>> is_dicts([{"a": 1.0}]), is_dicts({"a": [1.0]}), is_dicts([[1.0]])
+    (True, True, False)
+    """
+    if isinstance(X, list | tuple):
+        return bool(X) and isinstance(X[0], Mapping)
+    return isinstance(X, Mapping) and not sparse.issparse(X) and len(X) > 0
+
+
 def open_other(X: Any, known: bool) -> Source:
     """Open any input but a plain array; see `spinney.data.columns.open_source`."""
     if isinstance(X, np.ma.MaskedArray):
@@ -174,9 +185,7 @@ def _as_frame(X: Any) -> Any | None:
 
 
 def _open_frame(X: Any, known: bool) -> Source:
-    native = nw.to_native(X, pass_through=True)
-    if nw.dependencies.is_pandas_dataframe(native):
-        native = with_plain_types(native)
+    native = with_plain_types(nw.to_native(X, pass_through=True))
     listed = native.column_names if hasattr(native, "column_names") else native.columns
     keys = listed.tolist() if hasattr(listed, "tolist") else list(listed)
     names, shape = _string_names(keys), (len(native), len(keys))

@@ -177,8 +177,8 @@ class Schema:
                 UserWarning,
                 stacklevel=4,
             )
-        elif names is not None and names != self.names:
-            _raise_name_mismatch(names, self.names)
+        elif names is not None:
+            check_same_names(names, self.names)
 
     def with_missing(self, has_missing: Sequence[bool]) -> Schema:
         """Return the schema with other `has_missing` flags of its features.
@@ -628,7 +628,10 @@ def name_copies(names: Sequence[str], columns: Sequence[int]) -> list[str]:
     return out
 
 
-def _raise_name_mismatch(names: Sequence[str], fitted: Sequence[str]) -> NoReturn:
+def check_same_names(names: Sequence[str], fitted: Sequence[str]) -> None:
+    """Raise an error that says which names differ from those of the fit, if any does."""
+    if tuple(names) == tuple(fitted):
+        return
     message = "The feature names should match those that were passed during fit.\n"
     unexpected, absent = sorted(set(names) - set(fitted)), sorted(set(fitted) - set(names))
     for title, group in (

@@ -76,8 +76,8 @@ def read_labels(y: Any, n_rows: int) -> NDArray[Any]:
     labels = read_target(y, n_rows)
     if labels.ndim == 2:
         raise InputError(
-            f"y has {labels.shape[1]} outputs, but this ensemble supports one",
-            fix="Fit one ensemble per output, for example with sklearn.multioutput.MultiOutputClassifier.",
+            f"y has {labels.shape[1]} outputs, but this classifier learns one",
+            fix="Fit one model per output, for example with sklearn.multioutput.MultiOutputClassifier.",
         )
     return labels
 

@@ -119,7 +119,10 @@ def class_weights(class_weight: Any, y: NDArray[Any]) -> Floats:
     >>> class_weights({"a": 2.0, "b": 1.0}, np.array(["a", "b"])).tolist()
     [2.0, 1.0]
     """
-    weights = np.asarray(compute_sample_weight(class_weight, y), dtype=np.float64)
+    try:
+        weights = np.asarray(compute_sample_weight(class_weight, y), dtype=np.float64)
+    except TypeError as error:
+        raise InputError(f"class_weight must hold numbers ({error}).") from error
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise InputError("class_weight has weights that are negative or not finite.")
     return weights

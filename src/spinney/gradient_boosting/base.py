@@ -296,13 +296,16 @@ class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
             by_loss = isinstance(scorer, LossScorer)
             name = self.scoring if isinstance(self.scoring, str) else "score"
             metrics = (Metric(name, scorer, -1.0 if by_loss else 1.0),)
-        sets = tuple(self._read_eval_set(one, training, queries) for one in given.sets)
+        n_sets, queries = len(given.sets), queries or QueryArguments()
+        sets = tuple(
+            self._read_eval_set(one, training, queries.of_set(k, n_sets)) for k, one in enumerate(given.sets)
+        )
         return Evaluation(sets, given.names, metrics)
 
     def _read_eval_set(
-        self, eval_set: EvalSet, training: BoostingSet, queries: QueryArguments | None
+        self, eval_set: EvalSet, training: BoostingSet, queries: QueryArguments
     ) -> ValidationRows:
-        """Read and check validation rows."""
+        """Read and check validation rows; ``queries`` are those of this set."""
         owner = type(self).__name__
         return ValidationRows.read(eval_set, training, self.unseen, self.class_weight, owner)
 

@@ -290,13 +290,13 @@ class GradientBoostingRanker(_BaseGradientBoosting):
             query.
         init_score : array-like of shape (n_rows,) or None, default=None
             Raw score that each row starts from.
-        eval_set : tuple or None, default=None
-            Validation rows for early stopping: (X, y), (X, y, sample_weight) or
-            (X, y, sample_weight, init_score). They replace ``validation_fraction``.
-        eval_group : array-like of shape (n_eval_queries,) or None, default=None
-            Number of rows of each query of the ``eval_set``.
-        eval_qid : array-like of shape (n_eval_rows,) or None, default=None
-            Query of each row of the ``eval_set``.
+        eval_set : tuple, list of tuples or None, default=None
+            Validation rows: (X, y), (X, y, sample_weight) or (X, y, sample_weight, init_score), or several
+            such sets, of which the last is for early stopping. They replace ``validation_fraction``.
+        eval_group : array-like of shape (n_eval_queries,), list of such arrays or None, default=None
+            Number of rows of each query of the ``eval_set``, or of each of its sets.
+        eval_qid : array-like of shape (n_eval_rows,), list of such arrays or None, default=None
+            Query of each row of the ``eval_set``, or of each of its sets.
         callbacks : callable or sequence of callables or None, default=None
             Called with a `Round` after every round. Training stops if one of them returns True.
 
@@ -352,11 +352,11 @@ class GradientBoostingRanker(_BaseGradientBoosting):
             Query of each row, as passed to ``fit``.
         init_score : array-like of shape (n_rows,) or None, default=None
             Initial raw scores, as passed to ``fit``.
-        eval_set : tuple or None, default=None
+        eval_set : tuple, list of tuples or None, default=None
             Validation rows, as passed to ``fit``.
-        eval_group : array-like of shape (n_eval_queries,) or None, default=None
+        eval_group : array-like of shape (n_eval_queries,), list of such arrays or None, default=None
             Number of rows of each query of the ``eval_set``, as passed to ``fit``.
-        eval_qid : array-like of shape (n_eval_rows,) or None, default=None
+        eval_qid : array-like of shape (n_eval_rows,), list of such arrays or None, default=None
             Query of each row of the ``eval_set``, as passed to ``fit``.
         callbacks : callable or sequence of callables or None, default=None
             Callbacks of the remaining rounds.
@@ -412,11 +412,10 @@ class GradientBoostingRanker(_BaseGradientBoosting):
         return RankingSet.make(training, read, sample_weight)
 
     def _read_eval_set(
-        self, eval_set: EvalSet, training: BoostingSet, queries: QueryArguments | None
+        self, eval_set: EvalSet, training: BoostingSet, queries: QueryArguments
     ) -> ValidationRows:
         rows = super()._read_eval_set(eval_set, training, queries)
-        given = queries or QueryArguments()
-        read = Queries.read(rows.table.n_rows, given.eval_group, given.eval_qid, of="eval_")
+        read = Queries.read(rows.table.n_rows, queries.eval_group, queries.eval_qid, of="eval_")
         assert isinstance(training.loss, RankingLoss)
         return RankedValidation.make(rows, read, training.loss)
 

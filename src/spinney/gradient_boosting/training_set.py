@@ -36,6 +36,30 @@ class QueryArguments(NamedTuple):
     eval_group: Any = None
     eval_qid: Any = None
 
+    def of_set(self, k: int, n_sets: int) -> QueryArguments:
+        """Return the arguments of one of the sets of an ``eval_set``.
+
+        >>> QueryArguments(eval_group=[[2, 3], [4]]).of_set(1, 2).eval_group
+        [4]
+        """
+        chosen = {name: _of_set(getattr(self, name), name, k, n_sets) for name in ("eval_group", "eval_qid")}
+        return self._replace(**chosen)
+
+
+def _of_set(given: Any, name: str, k: int, n_sets: int) -> Any:
+    """Return the queries of a set: those given, or the k-th of a list with one array per set."""
+    if given is None:
+        return None
+    if isinstance(given, list | tuple) and given and all(np.ndim(one) == 1 for one in given):
+        if len(given) != n_sets:
+            raise InputError(
+                f"{name} has {len(given)} entries, and eval_set {n_sets}", fix="Pass one array for each set."
+            )
+        return given[k]
+    if n_sets > 1:
+        raise InputError(f"{name} is one array for {n_sets} sets", fix="Pass a list with an array for each.")
+    return given
+
 
 @dataclass(frozen=True)
 class BoostingSet(TrainingSet):

@@ -13,8 +13,9 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from spinney.core.errors import InputError, InputTypeError
-from spinney.data.arrow import with_plain_types
+from spinney.data.arrow import as_table, with_plain_types
 from spinney.data.columns import column_label, open_source
+from spinney.data.readers import is_dicts
 from spinney.data.schema import refuse_coded
 from spinney.data.sparse import checked_sparse
 from spinney.data.target import by_output
@@ -30,7 +31,7 @@ def count_rows(X: Any) -> int:
     3
     """
     # One scipy.sparse format (dok) is a dict.
-    if _is_dicts(X):
+    if is_dicts(X):
         return open_source(X).shape[0]
     if isinstance(X, str | bytes | Mapping | Set) and not _is_sparse(X):
         raise InputTypeError(f"Expected 2D array, or another table, got {type(X).__name__} instead.")
@@ -76,7 +77,7 @@ def take_columns(X: Any, columns: ArrayLike) -> Any:
     [[1, 3], [4, 6]]
     """
     positions = _positions(columns)
-    if _is_dicts(X):
+    if is_dicts(X):
         source = open_source(X)
         names = [column_label(source.names, int(j)) for j in positions]
         if isinstance(X, Mapping):
@@ -96,13 +97,6 @@ def _is_sparse(X: Any) -> bool:
 def _like(part: Any, X: Any) -> Any:
     """Return a part of a sparse matrix in the format of the whole, if that is compressed."""
     return part.asformat(X.format) if X.format in ("csr", "csc") else part
-
-
-def _is_dicts(X: Any) -> bool:
-    """Return whether X is a dict of columns, a dict that is one row, or rows that are dicts."""
-    if isinstance(X, list | tuple):
-        return bool(X) and isinstance(X[0], Mapping)
-    return isinstance(X, Mapping) and not _is_sparse(X) and len(X) > 0
 
 
 def _check_sparse(X: Any) -> None:
@@ -132,12 +126,12 @@ def describe_input(X: Any) -> dict[str, Any]:
     {'n_features_in_': 3}
     """
     _check_sparse(X)
-    if _is_dicts(X):
+    if is_dicts(X):
         source = open_source(X)
         names = {} if source.names is None else {"feature_names_in_": np.array(source.names, dtype=object)}
         return {"n_features_in_": source.shape[1], **names}
     described = BaseEstimator()
-    validate_data(described, X, skip_check_array=True, reset=True)
+    validate_data(described, as_table(X), skip_check_array=True, reset=True)
     return dict(vars(described))
 
 
@@ -145,12 +139,12 @@ def check_input(estimator: Any, X: Any) -> None:
     """Raise an error if the estimator is not fitted, or was fitted to other features than those of X."""
     check_is_fitted(estimator)
     _check_sparse(X)
-    if _is_dicts(X):
+    if is_dicts(X):
         return  # the members look the features up by name
     if isinstance(X, Mapping):
         count_rows(X)  # raises the error for an empty dict
     try:
-        validate_data(estimator, X, skip_check_array=True, reset=False)
+        validate_data(estimator, as_table(X), skip_check_array=True, reset=False)
     except ValueError as error:
         if "does not contain any features" in str(error):
             raise InputError(str(error), fix="Reshape your data to one row per sample.") from None
