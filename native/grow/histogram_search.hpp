@@ -20,6 +20,7 @@
 #include "split/numeric_search.hpp"
 #include "split/sorted_groups.hpp"
 #include "split/sorted_search.hpp"
+#include "split/value_screen.hpp"
 
 namespace spinney::detail {
 
@@ -101,6 +102,9 @@ class HistogramSearch final : public NodeSearch {
     using Scorer = NodeScorer<L, Criterion>;
     using SmallSearch = std::conditional_t<L == Layout::packed, SmallNodeSearch, SortedNodeSearch<L>>;
 
+    struct NoScreen {};
+    using Screen = std::conditional_t<SplitScorer<L, Criterion>::of_values, ValueScreen, NoScreen>;
+
     static SmallSearch make_small(const GrowContext& c) {
         using Splits = SplitScorer<L, Criterion>;
         if constexpr (L == Layout::packed)
@@ -176,6 +180,11 @@ class HistogramSearch final : public NodeSearch {
             varied = search_few_valued(few_);
             features = rest_;
         }
+        if constexpr (SplitScorer<L, Criterion>::of_values)
+            if (screens(features)) {
+                varied = screen(features) || varied;
+                features = contenders_;
+            }
         if (c_.options.random_splitter())
             varied = search_random(features);
         else if (small_supported_ && small_.supports(rows_.size(), c_.s.weight_steps(node_->total.data())))
@@ -209,6 +218,51 @@ class HistogramSearch final : public NodeSearch {
             }
         }
         return {first, n};
+    }
+
+    /// Whether the features are screened before they are searched; loads the rows if so.
+    bool screens(std::span<const std::uint32_t> features) {
+        if (c_.s.width != 2 || c_.s.weight_unit != 1.0 || !interchangeable_ || c_.options.random_splitter() ||
+            features.size() < ValueScreen::kFewest || rows_.size() < 3)
+            return false;
+        return screen_.load(rows_, data_.rows.stats, node_->total.data(),
+                            std::max(s_.limits.min_weight, s_.limits.min_count));
+    }
+
+    /// contenders_ = the features (ascending) that can have the best split, and those that are not screened.
+    /// True: some screened feature was not constant.
+    bool screen(std::span<const std::uint32_t> features) {
+        bool varied = false;
+        double best = -1.0;
+        constexpr double always = std::numeric_limits<double>::infinity();
+        contenders_.assign(features.begin(), features.end());
+        scores_.assign(features.size(), always);
+        Size at = 0;
+        for (const Tile& tile : data_.codes.tiles) {
+            const TileLanes::Bytes& missing =
+                missing_codes_[static_cast<Size>(&tile - data_.codes.tiles.data())];
+            for (Size first = 0; first < tile.n; first += ValueScreen::kColumns) {
+                const Size begin = at, end = tile.first + std::min(tile.n, first + ValueScreen::kColumns);
+                while (at < features.size() && features[at] < end) ++at;
+                if (at - begin < ValueScreen::kFewest) continue;
+                screen_.score(tile, first, rows_, reinterpret_cast<const std::uint8_t*>(&missing) + first);
+                for (Size i = begin; i < at; ++i) {
+                    if (c_.x.columns[features[i]].kind != ColumnKind::numeric) continue;
+                    const Size column = features[i] - tile.first - first;
+                    varied = varied || screen_.varied(column);
+                    scores_[i] = screen_.score_of(column);
+                    best = std::max(best, scores_[i]);
+                }
+            }
+        }
+        const double least = screen_.least_of_contenders(best);
+        Size n = 0;
+        for (Size i = 0; i < features.size(); ++i) {
+            contenders_[n] = features[i];
+            n += scores_[i] >= least;
+        }
+        contenders_.resize(n);
+        return varied;
     }
 
     /// Search features of a small node; categorical features go to left_out_.
@@ -471,7 +525,9 @@ class HistogramSearch final : public NodeSearch {
     std::vector<std::uint32_t> features_;         // all, ascending except while some are drawn
     std::vector<CodeTiles::FeatureCodes> codes_;  // (n_features,)
     std::unique_ptr<Stat[]> scratch_;             // all zero between searches
-    std::vector<std::uint32_t> swaps_, drawn_, left_out_, few_, rest_;
+    std::vector<std::uint32_t> swaps_, drawn_, left_out_, few_, rest_, contenders_;
+    std::vector<double> scores_;  // of screened features
+    [[no_unique_address]] Screen screen_;
     std::vector<std::uint8_t> few_valued_;  // (n_features,) whether search_few_valued searches it
     Size n_few_valued_ = 0;
     std::vector<TileLanes::Bytes> missing_codes_;  // (n_tiles,) codes of missing values, per column of a tile
