@@ -102,8 +102,12 @@ class HistogramSearch final : public NodeSearch {
     using Scorer = NodeScorer<L, Criterion>;
     using SmallSearch = std::conditional_t<L == Layout::packed, SmallNodeSearch, SortedNodeSearch<L>>;
 
+    /// Whether features may be screened, and how many are: fewer are searched faster.
+    static constexpr bool screened =
+        SplitScorer<L, Criterion>::of_values || std::is_same_v<Criterion, OfClasses<Gini, Layout::packed>>;
+    static constexpr Size fewest_screened = L == Layout::packed ? 8 : 4;
     struct NoScreen {};
-    using Screen = std::conditional_t<SplitScorer<L, Criterion>::of_values, ValueScreen, NoScreen>;
+    using Screen = std::conditional_t<screened, ValueScreen, NoScreen>;
 
     static SmallSearch make_small(const GrowContext& c) {
         using Splits = SplitScorer<L, Criterion>;
@@ -180,7 +184,7 @@ class HistogramSearch final : public NodeSearch {
             varied = search_few_valued(few_);
             features = rest_;
         }
-        if constexpr (SplitScorer<L, Criterion>::of_values)
+        if constexpr (screened)
             if (screens(features)) {
                 varied = screen(features) || varied;
                 features = contenders_;
@@ -222,11 +226,21 @@ class HistogramSearch final : public NodeSearch {
 
     /// Whether the features are screened before they are searched; loads the rows if so.
     bool screens(std::span<const std::uint32_t> features) {
-        if (c_.s.width != 2 || c_.s.weight_unit != 1.0 || !interchangeable_ || c_.options.random_splitter() ||
-            features.size() < ValueScreen::kFewest || rows_.size() < 3)
+        if (c_.s.width != (L == Layout::packed ? 1 : 2) || c_.s.weight_unit != 1.0 || !interchangeable_ ||
+            c_.options.random_splitter() || rows_.size() < 3 ||
+            features.size() < std::max(fewest_screened, features_.size() / 2))
             return false;
-        return screen_.load(rows_, data_.rows.stats, node_->total.data(),
-                            std::max(s_.limits.min_weight, s_.limits.min_count));
+        const auto pair = [](const Stat* sum) {
+            if constexpr (L == Layout::packed)
+                return ValueScreen::Pair{sum[0] & kLowHalf, sum[0] >> 32};
+            else
+                return ValueScreen::Pair{sum[0], sum[1]};
+        };
+        const auto of_row = [&](Size i) { return pair(data_.rows.stats + rows_[i] * width_); };
+        const ValueScreen::Pair total = pair(node_->total.data());
+        const auto weight = static_cast<double>(total.weight), value = static_cast<double>(total.value);
+        return screen_.load(rows_.size(), of_row, total, std::max(s_.limits.min_weight, s_.limits.min_count),
+                            L == Layout::packed ? weight : value * value / weight);
     }
 
     /// contenders_ = the features (ascending) that can have the best split, and those that are not screened.
@@ -244,7 +258,7 @@ class HistogramSearch final : public NodeSearch {
             for (Size first = 0; first < tile.n; first += ValueScreen::kColumns) {
                 const Size begin = at, end = tile.first + std::min(tile.n, first + ValueScreen::kColumns);
                 while (at < features.size() && features[at] < end) ++at;
-                if (at - begin < ValueScreen::kFewest) continue;
+                if (at - begin < std::max(fewest_screened, (end - tile.first - first) / 2)) continue;
                 screen_.score(tile, first, rows_, reinterpret_cast<const std::uint8_t*>(&missing) + first);
                 for (Size i = begin; i < at; ++i) {
                     if (c_.x.columns[features[i]].kind != ColumnKind::numeric) continue;

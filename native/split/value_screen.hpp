@@ -17,29 +17,37 @@
 
 namespace spinney {
 
-/// For squared errors of one output and whole weights. The values of a node's rows, less their mean, are
-/// rounded to a few bits, and every threshold of many features, one per lane, is scored in single precision.
-/// The rounding errors have a bound, so a feature whose best score is further below the best of all than the
-/// bound allows cannot win, and need not be searched exactly. The choice is the same with the screen and
-/// without it.
+/// For squared errors of one output, or the Gini impurity of two classes, which is the squared error of the
+/// second class's indicator but for a constant and a factor of 2; with whole weights. The values of a node's
+/// rows, less their mean, are rounded to a few bits, and every threshold of many features, one per lane, is
+/// scored in single precision. The rounding errors have a bound, so a feature whose best score is further
+/// below the best of all than the bound allows cannot win, and need not be searched exactly. The choice is
+/// the same with the screen and without it.
 class ValueScreen {
   public:
     static constexpr Size max_rows = 1024;
     static constexpr Size kColumns = 2 * kRegister;  // of a tile that are screened side by side
-    static constexpr Size kFewest = 4;               // fewer features are searched faster than screened
 
     ValueScreen() : bins_(256 * kColumns) {}
 
+    /// A row's, or a node's, weight and value.
+    struct Pair {
+        Stat weight, value;
+    };
+
     /// Load the rows of a node. False: the node is not supported.
-    /// stats (n_rows, 2): weight and value; total (2,): their sums; min_side: least weight of a child
-    bool load(std::span<const Row> rows, const Stat* stats, const Stat* total, Stat min_side) {
-        n_ = rows.size();
-        if (n_ > max_rows || total[0] >= kWeights / 2) return false;
-        const double mean = static_cast<double>(total[1]) / static_cast<double>(total[0]);
+    /// of_row(i): of row i of the node; total: of the node; min_side: least weight of a child; offset: what
+    /// exact scores have beside the decrease of the sum of squares, as a square of values
+    template <class OfRow>
+    bool load(Size n, OfRow&& of_row, const Pair& total, Stat min_side, double offset) {
+        n_ = n;
+        if (n_ > max_rows || total.weight >= kWeights / 2) return false;
+        const double weight = static_cast<double>(total.weight);
+        const double mean = static_cast<double>(total.value) / weight;
         double spread = 0;
         for (Size i = 0; i < n_; ++i) {
-            const Stat* own = stats + rows[i] * 2;
-            centred_[i] = static_cast<double>(own[1]) - static_cast<double>(own[0]) * mean;
+            const Pair own = of_row(i);
+            centred_[i] = static_cast<double>(own.value) - static_cast<double>(own.weight) * mean;
             spread += std::abs(centred_[i]);
         }
         // The values of one side sum to at most half the spread, beside their rounding errors.
@@ -51,16 +59,15 @@ class ValueScreen {
             const double exact = centred_[i] * scale, rounded = std::nearbyint(exact);
             error += std::abs(rounded - exact);
             sum += rounded;
-            load_row(i, static_cast<std::int32_t>(stats[rows[i] * 2]), static_cast<std::int32_t>(rounded));
+            load_row(i, static_cast<std::int32_t>(of_row(i).weight), static_cast<std::int32_t>(rounded));
         }
-        weight_ = static_cast<float>(total[0]);
+        weight_ = static_cast<float>(total.weight);
         least_ = static_cast<float>(min_side);
-        most_ = static_cast<float>(total[0] - min_side);
+        most_ = static_cast<float>(total.weight - min_side);
         // The errors of one side are half of (one side − the other) + (both sides).
         const double side_error = 0.5 * (error + std::abs(sum)) + 0.01;
-        margin_ = 2.0 * side_error / std::sqrt(static_cast<double>(total[0] - 1));
-        const double all = static_cast<double>(total[1]) * scale / static_cast<double>(total[0]);
-        rounding_ = 1e-14 * all * all;  // of an exact score, which is about the square of the node's sum
+        margin_ = 2.0 * side_error / std::sqrt(weight - 1.0);
+        rounding_ = 1e-14 * offset * (scale * scale / weight);  // of an exact score
         return true;
     }
 

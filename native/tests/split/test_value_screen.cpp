@@ -22,7 +22,8 @@ struct DrawnNode {
     Tile tile;
     std::array<std::uint8_t, kWideTileFeatures> missing{};
 
-    DrawnNode(Size n, std::uint64_t seed, double shift) {
+    /// classes: values are those of two classes, else around `shift`
+    DrawnNode(Size n, std::uint64_t seed, double shift, bool classes = false) {
         Draws draws(seed);
         tile.n = n_columns;
         tile.codes.resize(n * n_columns + kWideTileFeatures);
@@ -33,7 +34,7 @@ struct DrawnNode {
             const Stat weight = 1 + draws.below(3);
             const double y = (draws.uniform() - 0.5 + shift) * std::exp2(30.0);
             stats.push_back(weight);
-            stats.push_back(weight * static_cast<Stat>(y));
+            stats.push_back(weight * (classes ? Stat{draws.below(3) == 0} : static_cast<Stat>(y)));
             total[0] += weight;
             total[1] += stats.back();
             for (Size c = 0; c < n_columns; ++c) {
@@ -66,9 +67,16 @@ struct DrawnNode {
     }
 };
 
+bool load(ValueScreen& screen, const DrawnNode& node, Stat min_side) {
+    const auto of_row = [&](Size i) { return ValueScreen::Pair{node.stats[2 * i], node.stats[2 * i + 1]}; };
+    const auto weight = static_cast<double>(node.total[0]), value = static_cast<double>(node.total[1]);
+    return screen.load(node.rows.size(), of_row, {node.total[0], node.total[1]}, min_side,
+                       value * value / weight);
+}
+
 /// Whether the features that can win are kept, and of the others most are not.
 void check_node(ValueScreen& screen, const DrawnNode& node, Stat min_side, Size& n_kept) {
-    CHECK(screen.load(node.rows, node.stats.data(), node.total.data(), min_side));
+    CHECK(load(screen, node, min_side));
     std::array<double, DrawnNode::n_columns> exact, score;
     for (Size first = 0; first < DrawnNode::n_columns; first += ValueScreen::kColumns) {
         screen.score(node.tile, first, node.rows, node.missing.data() + first);
@@ -105,6 +113,15 @@ TEST(the_screen_keeps_every_feature_that_can_win) {
     CHECK(n_kept < 2 * n_nodes);
 }
 
+TEST(the_screen_keeps_every_feature_that_can_win_with_two_classes) {
+    ValueScreen screen;
+    Size n_kept = 0, n_nodes = 0;
+    for (const Size n : {20, 24, 40, 200, 1000})
+        for (int round = 0; round < check::rounds(24); ++round, ++n_nodes)
+            check_node(screen, DrawnNode(n, mix(n, static_cast<std::uint64_t>(round)), 0.0, true), 1, n_kept);
+    CHECK(n_kept < 3 * n_nodes);
+}
+
 TEST(values_far_from_zero_widen_the_margin) {
     // Exact scores are rounded where the mean is large, so features of nearly equal scores must all be kept.
     ValueScreen screen;
@@ -120,10 +137,10 @@ TEST(heavy_or_equal_rows_are_not_screened) {
     DrawnNode node(30, 1, 0.0);
     ValueScreen screen;
     node.total[0] = 2048;
-    CHECK(!screen.load(node.rows, node.stats.data(), node.total.data(), 1));
-    std::vector<Stat> equal(60, 1);
-    const std::array<Stat, 2> total{30, 30};
-    CHECK(!screen.load(node.rows, equal.data(), total.data(), 1));
+    CHECK(!load(screen, node, 1));
+    std::fill(node.stats.begin(), node.stats.end(), 1);
+    node.total = {30, 30};
+    CHECK(!load(screen, node, 1));
 }
 
 CHECK_MAIN
