@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "grow/feature_screen.hpp"
 #include "grow/histogram.hpp"
 #include "grow/histogram_node.hpp"
 #include "grow/node_scorer.hpp"
@@ -20,7 +21,6 @@
 #include "split/numeric_search.hpp"
 #include "split/sorted_groups.hpp"
 #include "split/sorted_search.hpp"
-#include "split/value_screen.hpp"
 
 namespace spinney::detail {
 
@@ -48,7 +48,8 @@ class HistogramSearch final : public NodeSearch {
           small_(make_small(c)),
           bin_search_(width_),
           left_(width_),
-          thresholds_(c, data) {
+          thresholds_(c, data),
+          screen_(c, data) {
         const Size d = c.x.columns.size();
         for (std::uint32_t f = 0; f < d; ++f) {
             const CodeColumn& column = c.x.columns[f];
@@ -101,13 +102,6 @@ class HistogramSearch final : public NodeSearch {
   private:
     using Scorer = NodeScorer<L, Criterion>;
     using SmallSearch = std::conditional_t<L == Layout::packed, SmallNodeSearch, SortedNodeSearch<L>>;
-
-    /// Whether features may be screened, and how many are: fewer are searched faster.
-    static constexpr bool screened =
-        SplitScorer<L, Criterion>::of_values || std::is_same_v<Criterion, OfClasses<Gini, Layout::packed>>;
-    static constexpr Size fewest_screened = L == Layout::packed ? 8 : 4;
-    struct NoScreen {};
-    using Screen = std::conditional_t<screened, ValueScreen, NoScreen>;
 
     static SmallSearch make_small(const GrowContext& c) {
         using Splits = SplitScorer<L, Criterion>;
@@ -184,10 +178,10 @@ class HistogramSearch final : public NodeSearch {
             varied = search_few_valued(few_);
             features = rest_;
         }
-        if constexpr (screened)
-            if (screens(features)) {
-                varied = screen(features) || varied;
-                features = contenders_;
+        if constexpr (FeatureScreen<L, Criterion>::exists)
+            if (screen_.load(features, rows_, node_->total.data(), s_.limits)) {
+                varied = screen_.run(features, rows_, missing_codes_) || varied;
+                features = screen_.contenders();
             }
         if (c_.options.random_splitter())
             varied = search_random(features);
@@ -222,61 +216,6 @@ class HistogramSearch final : public NodeSearch {
             }
         }
         return {first, n};
-    }
-
-    /// Whether the features are screened before they are searched; loads the rows if so.
-    bool screens(std::span<const std::uint32_t> features) {
-        if (c_.s.width != (L == Layout::packed ? 1 : 2) || c_.s.weight_unit != 1.0 || !interchangeable_ ||
-            c_.options.random_splitter() || rows_.size() < 3 ||
-            features.size() < std::max(fewest_screened, features_.size() / 2))
-            return false;
-        const auto pair = [](const Stat* sum) {
-            if constexpr (L == Layout::packed)
-                return ValueScreen::Pair{sum[0] & kLowHalf, sum[0] >> 32};
-            else
-                return ValueScreen::Pair{sum[0], sum[1]};
-        };
-        const auto of_row = [&](Size i) { return pair(data_.rows.stats + rows_[i] * width_); };
-        const ValueScreen::Pair total = pair(node_->total.data());
-        const auto weight = static_cast<double>(total.weight), value = static_cast<double>(total.value);
-        return screen_.load(rows_.size(), of_row, total, std::max(s_.limits.min_weight, s_.limits.min_count),
-                            L == Layout::packed ? weight : value * value / weight);
-    }
-
-    /// contenders_ = the features (ascending) that can have the best split, and those that are not screened.
-    /// True: some screened feature was not constant.
-    bool screen(std::span<const std::uint32_t> features) {
-        bool varied = false;
-        double best = -1.0;
-        constexpr double always = std::numeric_limits<double>::infinity();
-        contenders_.assign(features.begin(), features.end());
-        scores_.assign(features.size(), always);
-        Size at = 0;
-        for (const Tile& tile : data_.codes.tiles) {
-            const TileLanes::Bytes& missing =
-                missing_codes_[static_cast<Size>(&tile - data_.codes.tiles.data())];
-            for (Size first = 0; first < tile.n; first += ValueScreen::kColumns) {
-                const Size begin = at, end = tile.first + std::min(tile.n, first + ValueScreen::kColumns);
-                while (at < features.size() && features[at] < end) ++at;
-                if (at - begin < std::max(fewest_screened, (end - tile.first - first) / 2)) continue;
-                screen_.score(tile, first, rows_, reinterpret_cast<const std::uint8_t*>(&missing) + first);
-                for (Size i = begin; i < at; ++i) {
-                    if (c_.x.columns[features[i]].kind != ColumnKind::numeric) continue;
-                    const Size column = features[i] - tile.first - first;
-                    varied = varied || screen_.varied(column);
-                    scores_[i] = screen_.score_of(column);
-                    best = std::max(best, scores_[i]);
-                }
-            }
-        }
-        const double least = screen_.least_of_contenders(best);
-        Size n = 0;
-        for (Size i = 0; i < features.size(); ++i) {
-            contenders_[n] = features[i];
-            n += scores_[i] >= least;
-        }
-        contenders_.resize(n);
-        return varied;
     }
 
     /// Search features of a small node; categorical features go to left_out_.
@@ -539,9 +478,7 @@ class HistogramSearch final : public NodeSearch {
     std::vector<std::uint32_t> features_;         // all, ascending except while some are drawn
     std::vector<CodeTiles::FeatureCodes> codes_;  // (n_features,)
     std::unique_ptr<Stat[]> scratch_;             // all zero between searches
-    std::vector<std::uint32_t> swaps_, drawn_, left_out_, few_, rest_, contenders_;
-    std::vector<double> scores_;  // of screened features
-    [[no_unique_address]] Screen screen_;
+    std::vector<std::uint32_t> swaps_, drawn_, left_out_, few_, rest_;
     std::vector<std::uint8_t> few_valued_;  // (n_features,) whether search_few_valued searches it
     Size n_few_valued_ = 0;
     std::vector<TileLanes::Bytes> missing_codes_;  // (n_tiles,) codes of missing values, per column of a tile
@@ -550,6 +487,7 @@ class HistogramSearch final : public NodeSearch {
     BinSearch bin_search_;
     std::vector<Stat> left_;  // of a split just found
     TileThresholds<L, Criterion> thresholds_;
+    FeatureScreen<L, Criterion> screen_;
     CategorySums groups_;
 };
 

@@ -28,8 +28,6 @@ class ValueScreen {
     static constexpr Size max_rows = 1024;
     static constexpr Size kColumns = 2 * kRegister;  // of a tile that are screened side by side
 
-    ValueScreen() : bins_(256 * kColumns) {}
-
     /// A row's, or a node's, weight and value.
     struct Pair {
         Stat weight, value;
@@ -177,6 +175,7 @@ class ValueScreen {
     /// Histogram of the packed values.
     void fill(const Tile& tile, Size first, std::span<const Row> rows) {
         const Size n = std::min(kColumns, tile.n - first);
+        if (bins_.empty()) bins_.resize(256 * kColumns);
         for (Size i = 0; i < n_; ++i) {
             const std::uint8_t* code = tile.codes.data() + rows[i] * tile.n + first;
             const std::uint32_t own = packed_[i];
@@ -219,7 +218,7 @@ class ValueScreen {
     std::array<double, max_rows> centred_;
     std::array<Shorts, kCompared> codes_, weights_, values_;  // every lane of the latter is the same
     std::array<std::uint32_t, max_rows> packed_;
-    std::vector<std::uint32_t> bins_;  // (256, kColumns), all zero between uses
+    std::vector<std::uint32_t> bins_;  // (256, kColumns) or empty, all zero between uses
 };
 
 }  // namespace spinney
