@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <vector>
@@ -32,15 +33,13 @@ class CodeStarts {
     static constexpr Size n = 16;
 
     static Size count(const double* from, double value) {
-        StatRegister below{};
+        Size out = 0;
         for (Size i = 0; i < n; i += kRegister) {
             Register v;
             std::memcpy(&v, from + i, sizeof v);
-            below -= v <= value;
+            out += static_cast<Size>(std::popcount(nonzero_lanes(v <= value)));
         }
-        Stat out = 0;
-        for (Size i = 0; i < kRegister; ++i) out += below[i];
-        return static_cast<Size>(out);
+        return out;
     }
 
     alignas(64) std::array<double, n> coarse_;

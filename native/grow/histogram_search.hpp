@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "grow/feature_screen.hpp"
 #include "grow/histogram.hpp"
 #include "grow/histogram_node.hpp"
 #include "grow/node_scorer.hpp"
@@ -47,7 +48,8 @@ class HistogramSearch final : public NodeSearch {
           small_(make_small(c)),
           bin_search_(width_),
           left_(width_),
-          thresholds_(c, data) {
+          thresholds_(c, data),
+          screen_(c, data) {
         const Size d = c.x.columns.size();
         for (std::uint32_t f = 0; f < d; ++f) {
             const CodeColumn& column = c.x.columns[f];
@@ -176,6 +178,11 @@ class HistogramSearch final : public NodeSearch {
             varied = search_few_valued(few_);
             features = rest_;
         }
+        if constexpr (FeatureScreen<L, Criterion>::exists)
+            if (screen_.load(features, rows_, node_->total.data(), s_.limits)) {
+                varied = screen_.run(features, rows_, missing_codes_) || varied;
+                features = screen_.contenders();
+            }
         if (c_.options.random_splitter())
             varied = search_random(features);
         else if (small_supported_ && small_.supports(rows_.size(), c_.s.weight_steps(node_->total.data())))
@@ -480,6 +487,7 @@ class HistogramSearch final : public NodeSearch {
     BinSearch bin_search_;
     std::vector<Stat> left_;  // of a split just found
     TileThresholds<L, Criterion> thresholds_;
+    FeatureScreen<L, Criterion> screen_;
     CategorySums groups_;
 };
 

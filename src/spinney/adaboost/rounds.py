@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -429,32 +430,38 @@ class StumpBoosting(Boosting):
         return self._core.reweight(factor, MIN_TOTAL, MAX_TOTAL, RESCALED_EXPONENT)
 
 
+@cache
+def _same_in_all_stumps(n: int) -> dict[str, NDArray[Any]]:
+    """Return the arrays that all stumps of n nodes share."""
+    none, no_number, flat = np.empty(0, np.int32), np.empty(0, np.float64), np.zeros(n + 1, np.int64)
+    return {
+        "first_child": np.array([1, -1, -1] if n > 1 else [-1], np.int32),
+        "n_children": np.array([2, 0, 0] if n > 1 else [0], np.int32),
+        "branch_begin": flat,
+        "branch": none,
+        "term_begin": flat,
+        "term_feature": none,
+        "term_coefficient": no_number,
+        "term_fill": no_number,
+    }
+
+
 def _stump_tree(found: core.Stump, n_features: int, weight: float, criterion: str) -> TreeArrays:
     """Return a stump as a tree; ``weight`` is the total weight of the rows."""
     n = 1 if found.kind == LEAF else 3
     value = found.value.reshape(3, 1, -1)[:n]
-    none, no_number = np.empty(0, np.int32), np.empty(0, np.float64)
-    flat = np.zeros(n + 1, np.int64)
-    leaf = np.arange(n) > 0 if n > 1 else np.ones(1, np.bool_)
     kept = np.square(value[:, 0]).sum(axis=1) if criterion == "gini" else value[:, 0].max(axis=1)
-    return TreeArrays(
-        kind=np.where(leaf, LEAF, found.kind),
-        feature=np.where(leaf, -1, found.feature),
-        threshold=np.where(leaf, np.nan, found.threshold),
-        first_child=np.where(leaf, -1, 1),
-        n_children=np.where(leaf, 0, 2),
-        missing=np.where(leaf, -1, found.missing),
-        value=value,
-        weight=found.sums.reshape(3, -1)[:n].sum(axis=1) * (weight / found.total),
-        n_samples=found.n_samples[:n],
-        impurity=np.maximum(1.0 - kept, 0.0),
-        set_begin=np.minimum(np.arange(n + 1), 1) * len(found.set_bits),
-        set_bits=found.set_bits,
-        branch_begin=flat,
-        branch=none,
-        term_begin=flat,
-        term_feature=none,
-        term_coefficient=no_number,
-        term_fill=no_number,
-        n_features=n_features,
-    )
+    set_bits, root, leaves = found.set_bits, min(n - 1, 1), n - n // 3
+    arrays = {
+        "kind": np.array([found.kind] * root + [LEAF] * leaves, np.uint8),
+        "feature": np.array([found.feature] * root + [-1] * leaves, np.int32),
+        "threshold": np.array([found.threshold] * root + [np.nan] * leaves),
+        "missing": np.array([found.missing] * root + [-1] * leaves, np.int32),
+        "value": value,
+        "weight": found.sums.reshape(3, -1)[:n].sum(axis=1) * (weight / found.total),
+        "n_samples": found.n_samples[:n],
+        "impurity": np.maximum(1.0 - kept, 0.0),
+        "set_begin": np.array([0] + [len(set_bits)] * n, np.int64),
+        "set_bits": set_bits,
+    }
+    return TreeArrays.from_arrays(arrays | _same_in_all_stumps(n), n_features)

@@ -82,8 +82,8 @@ def has_own_methods(estimator: Any) -> bool:
     (True, False)
     """
     cls: Any = type(estimator)
-    replaced = (callable(value) and hasattr(cls, name) for name, value in vars(estimator).items())
-    return _defines_no_method(cls) and not any(replaced)
+    own = [name for name, value in vars(estimator).items() if callable(value)]
+    return _defines_no_method(cls) and not any(hasattr(cls, name) for name in own)
 
 
 @cache
