@@ -185,29 +185,61 @@ class ChunkedGrower : public BoostedGrower {
     void merge_and_search(BoostNode* parent, BoostNode* built, BoostNode* other,
                           const NodePlan* plan = nullptr) {
         if (parent && other) other->histogram = std::move(parent->histogram);
-        const std::array<BoostNode*, 2> pair{built, other};
-        std::array<NewtonNode, 2> facts;
-        std::array<bool, 2> searched{};
-        for (Size i = 0; i < 2; ++i) {
-            if (!pair[i]) continue;
-            if (pair[i]->id == 0) sum_root(*pair[i]);
-            searched[i] = splittable(*pair[i]);
-            facts[i] = describe(*pair[i]);
-            if (searched[i]) columns_.allow(allowed_[i], *pair[i]);
-        }
-        const NodePlan used = plan ? *plan : histograms_.search_plan(Size{searched[0]} + searched[1]);
+        const NodePair pair = describe_pair(built, other);
+        const NodePlan used =
+            plan ? *plan : histograms_.search_plan(Size{pair.searched[0]} + pair.searched[1]);
         Pool::shared().parallel_for(used.n_threads, used.n_tasks(), [&](Size task, int thread) {
             const BundleGroup& group = (*used.groups)[task];
             if (plan) histograms_.build_group(*built, group, 0, 1, ranges(built->id), *rows_, thread);
             for (Size s = group.bundles.first; s < group.bundles.first + group.bundles.n; ++s) {
                 histograms_.finish(*built, other, s);
                 for (Size i = 0; i < 2; ++i)
-                    if (searched[i]) search_bundle(i, *pair[i], facts[i], s, thread);
+                    if (pair.searched[i])
+                        search_bundle(i, pair, s, pair.nodes[i]->histogram.get() + s * kBundleBins, thread);
             }
         });
         histograms_.set_finished();
+        choose_splits(pair);
+    }
+
+    /// Search two nodes of few rows, whose histograms are built on the way and not kept.
+    void search_few_rows(BoostNode& left, BoostNode& right) {
+        const NodePair pair = describe_pair(&left, &right);
+        const NodePlan plan = histograms_.plan(std::max(left.n_rows, right.n_rows));
+        Pool::shared().parallel_for(plan.n_threads, plan.n_tasks(), [&](Size task, int thread) {
+            for (Size i = 0; i < 2; ++i)
+                if (pair.searched[i])
+                    histograms_.for_each_bundle(
+                        (*plan.groups)[task], ranges(pair.nodes[i]->id), *rows_, thread,
+                        [&](Size s, const Stat* bins) { search_bundle(i, pair, s, bins, thread); });
+        });
+        choose_splits(pair);
+    }
+
+    /// One node or two that are searched together.
+    struct NodePair {
+        std::array<BoostNode*, 2> nodes;
+        std::array<NewtonNode, 2> facts;
+        std::array<bool, 2> searched{};
+    };
+
+    /// second: may be null
+    NodePair describe_pair(BoostNode* first, BoostNode* second) {
+        NodePair out{{first, second}, {}, {}};
+        for (Size i = 0; i < 2; ++i) {
+            BoostNode* own = out.nodes[i];
+            if (!own) continue;
+            if (own->id == 0) sum_root(*own);
+            out.searched[i] = splittable(*own);
+            out.facts[i] = describe(*own);
+            if (out.searched[i]) columns_.allow(allowed_[i], *own);
+        }
+        return out;
+    }
+
+    void choose_splits(const NodePair& pair) {
         for (Size i = 0; i < 2; ++i)
-            if (searched[i]) choose_split(i, *pair[i], facts[i]);
+            if (pair.searched[i]) choose_split(i, *pair.nodes[i], pair.facts[i]);
     }
 
     /// Sum the root and keep a copy of its histogram, which is that of all nodes of a level together.
@@ -232,7 +264,7 @@ class ChunkedGrower : public BoostedGrower {
             for (const std::uint32_t f : bundle.features) {
                 if (!allowed_[0][f]) continue;
                 const auto bins = [&](const Stat* histogram, Stat total) {
-                    return histograms_.column_bins(histogram, total, f, thread);
+                    return histograms_.column_bins(histograms_.bundle_bins(histogram, f), total, f, thread);
                 };
                 const CodeColumn& column = table_.x.columns[f];
                 search.start(bins(level_histogram_.get(), node(0).total), column.n_bins,
@@ -274,8 +306,9 @@ class ChunkedGrower : public BoostedGrower {
     bool take_level_split(Node id, std::int32_t f) {
         const NewtonSplit& cut = found_[0][static_cast<Size>(f)];
         const CodeColumn& column = table_.x.columns[static_cast<Size>(f)];
-        const Stat* bins = histograms_.column_bins(node(id).histogram.get(), node(id).total,
-                                                   static_cast<std::uint32_t>(f), 0);
+        const auto feature = static_cast<std::uint32_t>(f);
+        const Stat* bins = histograms_.column_bins(histograms_.bundle_bins(node(id).histogram.get(), feature),
+                                                   node(id).total, feature, 0);
         const bool categorical = column.kind == ColumnKind::categorical;
         const Stat left = LevelSearch::left_sum(cut, bins, column.n_bins, categorical);
         if (left == 0 || left == node(id).total) return false;
@@ -350,17 +383,18 @@ class ChunkedGrower : public BoostedGrower {
         return out;
     }
 
-    void search_bundle(Size child, const BoostNode& n, const NewtonNode& facts, Size s, int thread) {
+    /// bins: of the bundle
+    void search_bundle(Size child, const NodePair& pair, Size s, const Stat* bins, int thread) {
         const Bundle& bundle = table_.bundles.bundles[s];
-        if (!bundle.shared() && facts.too_light(n.total - n.histogram[s * kBundleBins + bundle.common])) {
+        const NewtonNode& facts = pair.facts[child];
+        if (!bundle.shared() && facts.too_light(facts.total - bins[bundle.common])) {
             found_[child][bundle.features[0]].gain = kImpossible;
             return;
         }
         for (const std::uint32_t f : bundle.features)
             if (allowed_[child][f])
-                search_feature(found_[child][f], f,
-                               histograms_.column_bins(n.histogram.get(), n.total, f, thread), nullptr, facts,
-                               thread);
+                search_feature(found_[child][f], f, histograms_.column_bins(bins, facts.total, f, thread),
+                               nullptr, facts, thread);
     }
 
     void search_feature(NewtonSplit& out, std::uint32_t f, const Stat* bins, const Stat* weights,
@@ -435,8 +469,12 @@ class ChunkedGrower : public BoostedGrower {
     }
 
     void search_with_weights(NewtonSplit& out, const BoostNode& n, std::uint32_t f, const NewtonNode& facts) {
-        const Stat* bins = histograms_.column_bins(n.histogram.get(), n.total, f, 0);
-        std::array<Stat, kBundleBins> weights;
+        std::array<Stat, kBundleBins> sums, weights;
+        const Stat* bins = sums.data();
+        if (n.histogram)
+            bins = histograms_.column_bins(histograms_.bundle_bins(n.histogram.get(), f), n.total, f, 0);
+        else
+            histograms_.sum_column(sums.data(), ranges(n.id), *rows_, f);
         sum_weights(weights.data(), n, f);
         search_feature(out, f, bins, weights.data(), facts, 0);
     }
@@ -574,7 +612,9 @@ class ChunkedGrower : public BoostedGrower {
         BoostNode& small = left.n_rows < right.n_rows ? left : right;
         BoostNode& large = left.n_rows < right.n_rows ? right : left;
         const bool has_small = splittable(small), has_large = splittable(large);
-        if (parent.histogram && (has_large || has_small)) {
+        if (has_large && histograms_.are_few(large.n_rows)) {
+            times_.time(Phase::split, [&] { search_few_rows(small, large); });
+        } else if (parent.histogram && (has_large || has_small)) {
             build_and_search(&parent, small, has_large ? &large : nullptr);
         } else {
             if (has_small) build_and_search(&parent, small, nullptr);

@@ -71,6 +71,20 @@ bool NodeHistograms::fit_in_memory(Size max_leaf_nodes) const {
     return std::min<Size>(max_leaf_nodes, 4096) * table_.histogram_size() <= max_kept;
 }
 
+Size NodeHistograms::few_rows() const {
+    // Rows are added at the rate at which bins are cleared, subtracted and read; four times as fast as bins
+    // that are not in the second-level cache. Lists of sparse codes are too slow to be read by tiles.
+    constexpr double kCached = 0.5, kNotCached = 2;
+    constexpr Size cached_sums = Size{1} << 16;
+    const Size d = table_.bundles.bundles.size();
+    if (table_.bundles.n_dense < d) return 0;
+    Size n_bins = 0;
+    for (const Bundle& bundle : table_.bundles.bundles) n_bins += bundle.n_bins;
+    const double share = n_bins > cached_sums ? kNotCached : kCached;
+    return std::min(kBlockRows,
+                    static_cast<Size>(share * static_cast<double>(n_bins / std::max<Size>(1, d))));
+}
+
 const std::vector<BundleGroup>& NodeHistograms::groups(Size n) {
     std::vector<BundleGroup>& out = groups_[n];
     const Size d = table_.bundles.bundles.size();
@@ -187,6 +201,17 @@ std::unique_ptr<Stat[]> NodeHistograms::copy(const Stat* histogram) {
     std::unique_ptr<Stat[]> out = pool_.acquire_as_left();
     std::copy_n(histogram, table_.histogram_size(), out.get());
     return out;
+}
+
+void NodeHistograms::sum_column(Stat* out, const ChunkRange* range, const BoostRows& rows,
+                                std::uint32_t feature) const {
+    const CodeColumn& column = table_.x.columns[feature];
+    std::fill_n(out, column.n_bins + 1, 0);
+    for (Size c = 0; c < table_.n_chunks(); ++c)
+        for (Size i = range[c].begin; i < range[c].end; ++i) {
+            const Size r = c * kChunkRows + rows.ids[c * kChunkRows + i];
+            out[column.as<std::uint8_t>()[r]] += rows.packed[r];
+        }
 }
 
 void NodeHistograms::sum_weights(Stat* out, const BoostNode& node, const ChunkRange* range,

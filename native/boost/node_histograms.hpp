@@ -32,7 +32,8 @@ class NodeHistograms {
         : table_(table),
           threads_(static_cast<Size>(n_threads)),
           groups_(static_cast<Size>(n_threads) + 1),
-          pool_(table.histogram_size()) {}
+          pool_(table.histogram_size()),
+          max_few_(few_rows()) {}
 
     /// The plan of building and searching a node of so many rows: no more threads than there is work for.
     NodePlan plan(Size n_rows);
@@ -67,35 +68,56 @@ class NodeHistograms {
     /// Finish all bundles.
     void finish(BoostNode& built, BoostNode* other);
 
+    /// Whether the histograms of so few rows are built tile by tile in the first-level cache, used and
+    /// forgotten, because that is cheaper than to subtract and to keep them.
+    bool are_few(Size n_rows) const { return n_rows <= max_few_; }
+
+    /// Call f(s, bins) for each bundle of a group, with the histogram of a node of few rows.  range
+    /// (n_chunks,): of the node
+    template <class F>
+    void for_each_bundle(const BundleGroup& group, const ChunkRange* range, BoostRows& rows, int thread,
+                         F&& f);
+
     /// All parts are merged.
     void set_finished() { n_parts_ = 1; }
 
     /// A copy of a histogram, such as that of all rows, which is that of the nodes of any level together.
     std::unique_ptr<Stat[]> copy(const Stat* histogram);
 
+    /// The histogram of a feature's bundle.
+    const Stat* bundle_bins(const Stat* histogram, std::uint32_t feature) const {
+        return histogram + table_.bundles.place_of[feature].first * kBundleBins;
+    }
+
     /// Bins of one column, out of those of its bundle; valid until the thread's next call.  total: of the
     /// node
-    const Stat* column_bins(const Stat* histogram, Stat total, std::uint32_t feature, int thread) {
+    const Stat* column_bins(const Stat* bins, Stat total, std::uint32_t feature, int thread) {
         const auto [s, place] = table_.bundles.place_of[feature];
         const Bundle& bundle = table_.bundles.bundles[s];
-        const Stat* bins = histogram + s * kBundleBins;
         if (!bundle.shared()) return bins;
         std::array<Stat, kBundleBins>& out = threads_[static_cast<Size>(thread)].column;
         unpack(out.data(), table_.x.columns[feature].n_bins + 1, bundle.columns[place], bins, total);
         return out.data();
     }
 
+    /// Packed sums of a node per bin code of a feature.  out (n_bins + 1,)
+    void sum_column(Stat* out, const ChunkRange* range, const BoostRows& rows, std::uint32_t feature) const;
+
     /// Row weights of a node per bin code of a feature.  out (n_bins + 1,)
     void sum_weights(Stat* out, const BoostNode& node, const ChunkRange* range, const BoostRows& rows,
                      std::uint32_t feature);
 
   private:
+    /// The most rows that are few.
+    Size few_rows() const;
+
     /// Merge the parts of bundle s of the node built last.
     void merge(BoostNode& built, Size s);
 
     struct Thread {
         RowBuffer buffer;
         std::array<Stat, kBundleBins> column;
+        std::vector<Stat> tile;  // histograms of a tile, of few rows
     };
 
     const std::vector<BundleGroup>& groups(Size n);
@@ -106,6 +128,27 @@ class NodeHistograms {
     std::vector<std::unique_ptr<Stat[]>> parts_;    // of the rows after the first; all zero between nodes
     detail::HistogramPool pool_;
     Size n_parts_ = 1;  // of the histogram built last
+    Size max_few_;
 };
+
+template <class F>
+void NodeHistograms::for_each_bundle(const BundleGroup& group, const ChunkRange* range, BoostRows& rows,
+                                     int thread, F&& f) {
+    Thread& own = threads_[static_cast<Size>(thread)];
+    own.tile.resize(kTileBundles * kBundleBins);
+    for (Size c = 0; c < table_.n_chunks(); ++c) {
+        const Size first = c * kChunkRows;
+        own.buffer.copy(table_.rows, group,
+                        {table_.rows.codes.data() + first * table_.rows.stride, rows.packed.data() + first},
+                        rows.ids.data() + first + range[c].begin, range[c].size());
+    }
+    for (const BundleTile& tile : group.tiles) {
+        for (Size s = 0; s < tile.n; ++s)
+            std::fill_n(own.tile.data() + s * kBundleBins, table_.bundles.bundles[tile.first + s].n_bins, 0);
+        own.buffer.add_to(own.tile.data(), group, tile);
+        for (Size s = 0; s < tile.n; ++s) f(tile.first + s, own.tile.data() + s * kBundleBins);
+    }
+    own.buffer.clear();
+}
 
 }  // namespace spinney

@@ -176,15 +176,20 @@ void copy_rows(const CodedRows& to, const CodedRows& from, Size width, Size stri
 
 }  // namespace detail
 
+/// Add rows to the histograms of a tile.  hist (tile.n, 256); rows: their codes begin with the tile's
+inline void add_rows(Stat* hist, const BundleTile& tile, const CodedRows& rows, Size stride, Size n) {
+    static constexpr auto table = detail::add_tile_table(std::make_index_sequence<kTileBundles>{});
+    table[tile.n - 1](hist, rows.codes, stride, rows.packed, n);
+}
+
 /// Add rows to the histograms of a group of bundles.  hist (n_bundles, 256) of all bundles; rows: their codes
 /// begin with those at the group's offset; stride: bytes of a row
 inline void add_rows(Stat* hist, const BundleGroup& group, const CodedRows& rows, Size stride, Size n) {
-    static constexpr auto table = detail::add_tile_table(std::make_index_sequence<kTileBundles>{});
     for (Size begin = 0; begin < n; begin += kBlockRows)
         for (const BundleTile& tile : group.tiles)
-            table[tile.n - 1](hist + tile.first * kBundleBins,
-                              rows.codes + begin * stride + tile.first - group.offset, stride,
-                              rows.packed + begin, std::min(kBlockRows, n - begin));
+            add_rows(hist + tile.first * kBundleBins, tile,
+                     {rows.codes + begin * stride + tile.first - group.offset, rows.packed + begin}, stride,
+                     std::min(kBlockRows, n - begin));
 }
 
 /// Copy the first `width` bytes of the rows at `places` one behind the other.

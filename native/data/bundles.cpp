@@ -24,14 +24,23 @@ std::pair<std::uint8_t, double> most_common(const CodeColumn& column, Size n_row
 
 /// Put sparse bundles last, where listing the other codes of each row saves time.
 void put_sparse_last(Bundles& all, const CodeMatrix& x) {
-    constexpr double kMinShare = 0.75;
+    // What a row's list costs, and each of its entries, in additions of a row to the histogram of a dense
+    // bundle: the length of a list is hard to predict, and its entries are in distant histograms.
+    constexpr double kListCost = 40, kEntryCost = 3;
     std::vector<Size> order, sparse;
+    double saved = -kListCost;
     for (Size s = 0; s < all.bundles.size(); ++s) {
         Bundle& bundle = all.bundles[s];
         double share = 0;
         if (!bundle.shared())
             std::tie(bundle.common, share) = most_common(x.columns[bundle.features[0]], x.n_rows);
-        (share >= kMinShare ? sparse : order).push_back(s);
+        const double saved_here = 1 - kEntryCost * (1 - share);
+        if (saved_here > 0) saved += saved_here;
+        (saved_here > 0 ? sparse : order).push_back(s);
+    }
+    if (saved <= 0) {
+        all.n_dense = all.bundles.size();
+        return;
     }
     all.n_dense = order.size();
     order.insert(order.end(), sparse.begin(), sparse.end());

@@ -55,7 +55,7 @@ struct Bundles {
 };
 
 /// Give every column a bundle, shared where possible with neighbours among the columns of few values. Sparse
-/// columns come last.
+/// columns come last, where there are enough of them.
 Bundles make_bundles(const CodeMatrix& x);
 
 /// Give every column a bundle of its own.

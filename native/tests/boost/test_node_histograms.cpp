@@ -11,8 +11,10 @@ using namespace spinney;
 
 namespace {
 
-/// Columns of 255 bins; those of an odd number have code 7 in most rows, or all of them.
-CodeMatrix random_matrix(Size n_rows, Size n_columns, bool all_sparse) {
+enum class Sparse { none, odd, all };
+
+/// Columns of 255 bins; those of an odd number have code 7 in most rows, or all of them, or none.
+CodeMatrix random_matrix(Size n_rows, Size n_columns, Sparse which) {
     std::mt19937 random(static_cast<unsigned>(n_columns));
     CodeMatrix x;
     x.n_rows = n_rows;
@@ -20,7 +22,7 @@ CodeMatrix random_matrix(Size n_rows, Size n_columns, bool all_sparse) {
     for (Size f = 0; f < n_columns; ++f) {
         x.columns[f].n_bins = 255;
         x.columns[f].bytes.resize(n_rows);
-        const bool sparse = all_sparse || f % 2 == 1;
+        const bool sparse = which == Sparse::all || (which == Sparse::odd && f % 2 == 1);
         for (auto& code : x.columns[f].bytes)
             code = sparse && random() % (6 + f) != 0 ? std::uint8_t{7} : static_cast<std::uint8_t>(random());
     }
@@ -68,12 +70,14 @@ struct RandomNode {
 
 TEST(histograms_of_dense_and_sparse_columns) {
     for (const bool all_sparse : {false, true})
-        for (const Size n_columns : {2, 9, 41})
+        for (const Size n_columns : {2, 9, 121})  // lists of few columns' codes do not pay
             for (const Size share : {1, 3, 500})
                 for (const int n_threads : {1, 3}) {
-                    const CodeMatrix x = random_matrix(40'000, n_columns, all_sparse);
+                    const CodeMatrix x =
+                        random_matrix(40'000, n_columns, all_sparse ? Sparse::all : Sparse::odd);
                     RandomNode own(x, share);
-                    CHECK_EQUAL(own.table.bundles.n_dense, all_sparse ? 0 : (n_columns + 1) / 2);
+                    const Size n_dense = n_columns < 100 ? n_columns : all_sparse ? 0 : (n_columns + 1) / 2;
+                    CHECK_EQUAL(own.table.bundles.n_dense, n_dense);
                     NodeHistograms histograms(own.table, n_threads);
                     histograms.build(own.node, own.ranges.data(), own.rows);
                     if (share == 1) CHECK_EQUAL(histograms.total(own.node, own.rows), own.node.total);
@@ -81,6 +85,27 @@ TEST(histograms_of_dense_and_sparse_columns) {
                     const Stat* found = own.node.histogram.get();
                     CHECK_EQUAL(std::vector<Stat>(found, found + own.table.histogram_size()), own.naive());
                 }
+}
+
+TEST(histograms_of_few_rows_are_built_by_tiles) {
+    for (const Size n_columns : {2, 41, 300})  // those of 300 columns are not in the second-level cache
+        for (const int n_threads : {1, 3}) {
+            const CodeMatrix x = random_matrix(40'000, n_columns, Sparse::none);
+            RandomNode own(x, 500);
+            NodeHistograms histograms(own.table, n_threads);
+            CHECK(histograms.are_few(own.node.n_rows));
+            CHECK(!histograms.are_few(x.n_rows));
+            const std::vector<Stat> expected = own.naive();
+            Size n = 0;
+            for (const BundleGroup& group : *histograms.plan(own.node.n_rows).groups)
+                histograms.for_each_bundle(group, own.ranges.data(), own.rows, 0,
+                                           [&](Size s, const Stat* bins) {
+                                               CHECK_EQUAL(s, n++);
+                                               const Stat* own_bins = expected.data() + s * kBundleBins;
+                                               CHECK(std::equal(bins, bins + kBundleBins, own_bins));
+                                           });
+            CHECK_EQUAL(n, n_columns);
+        }
 }
 
 CHECK_MAIN
