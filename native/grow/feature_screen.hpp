@@ -83,6 +83,7 @@ class FeatureScreen {
     std::span<const std::uint32_t> contenders() const { return contenders_; }
 
   private:
+    struct None {};
     static constexpr Size fewest = of_classes ? 8 : 4;  // fewer features are searched faster than screened
 
     void choose(std::span<const std::uint32_t> features, double least) {
@@ -100,7 +101,7 @@ class FeatureScreen {
     bool supported_;
     std::vector<std::uint32_t> contenders_;
     std::vector<double> scores_;  // of features; infinite where they are not screened
-    ValueScreen screen_;
+    std::conditional_t<exists, ValueScreen, None> screen_;
 };
 
 }  // namespace spinney::detail

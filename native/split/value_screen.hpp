@@ -116,7 +116,7 @@ class ValueScreen {
     }
 
   private:
-    static constexpr Size kCompared = 24;   // rows up to which each is compared with every other
+    static constexpr Size kCompared = 32;   // rows up to which each is compared with every other
     static constexpr int kWeightBits = 12;  // of a packed sum; the others have the value
     static constexpr std::int32_t kWeights = 1 << kWeightBits;
     static constexpr Size kThresholds = 4;  // rows whose thresholds are summed in one pass

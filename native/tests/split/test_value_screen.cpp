@@ -102,7 +102,7 @@ void check_node(ValueScreen& screen, const DrawnNode& node, Stat min_side, Size&
 TEST(the_screen_keeps_every_feature_that_can_win) {
     ValueScreen screen;
     Size n_kept = 0, n_nodes = 0;
-    for (const Size n : {3, 5, 23, 24, 25, 40, 200, 1000})
+    for (const Size n : {3, 5, 24, 31, 32, 33, 40, 200, 1000})
         for (int round = 0; round < check::rounds(24); ++round)
             for (const Stat min_side : {1, 3}) {
                 if (n < 5 && min_side > 1) continue;
@@ -116,7 +116,7 @@ TEST(the_screen_keeps_every_feature_that_can_win) {
 TEST(the_screen_keeps_every_feature_that_can_win_with_two_classes) {
     ValueScreen screen;
     Size n_kept = 0, n_nodes = 0;
-    for (const Size n : {20, 24, 40, 200, 900})
+    for (const Size n : {20, 32, 40, 200, 900})
         for (int round = 0; round < check::rounds(24); ++round, ++n_nodes)
             check_node(screen, DrawnNode(n, mix(n, static_cast<std::uint64_t>(round)), 0.0, true), 1, n_kept);
     CHECK(n_kept < 3 * n_nodes);
