@@ -18,7 +18,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.core.errors import InputError, InputTypeError
+from spinney.core.errors import InputError, InputTypeError, ModelFileError
 from spinney.core.fitted_rules import broken_rule
 from spinney.core.parameter_help import LINK, with_help
 from spinney.core.parameter_names import suggest_argument, suggest_parameter
@@ -238,6 +238,10 @@ class Estimator(BaseEstimator, Persistent, metaclass=_EstimatorType, persistent_
         if fitted:
             broken = broken_rule(fitted)
             require(broken is None, f"in a {type(self).__name__}, {broken}")
+            try:  # prediction reads some, such as a kernel
+                check_parameters(type(self).__name__, vars(self), self._parameter_rules)
+            except InputError as error:
+                raise ModelFileError(str(error)) from error
             self._check_fitted()
             self.__dict__.update(self._derived(fitted))
 

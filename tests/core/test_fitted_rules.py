@@ -1,13 +1,15 @@
 """Every rule of a fitted attribute rejects, and every fitted attribute of every learner has a check."""
 
+import json
 from typing import Any
 
 import numpy as np
 import pytest
 
+import spinney as sp
 from contracts.learners import LEARNERS, Learner
 from spinney.core.fitted_rules import FITTED_RULES, broken_rule
-from spinney.io import ModelFileError, dumps, loads
+from spinney.io import ModelFileError, dumps, from_json, loads, to_json
 from spinney.io.container import decode, encode
 
 RNG = np.random.default_rng(0)
@@ -50,3 +52,20 @@ def test_every_fitted_attribute_is_checked_when_a_file_is_loaded(learner: Learne
             with pytest.raises(ModelFileError):
                 loads(encode(damaged))
                 pytest.fail(f"{name} = {wrong!r} was accepted")
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "value"),
+    [
+        (sp.SVC(), "kernel", "none"),
+        (sp.SVC(), "degree", ""),
+        (sp.SVC(), "coef0", []),
+        (sp.RandomForestClassifier(n_estimators=2), "max_depth", "deep"),
+        (sp.StackingClassifier([("tree", sp.DecisionTreeClassifier())]), "passthrough", 3),
+    ],
+)
+def test_a_fitted_model_with_an_invalid_parameter_is_not_loaded(model: Any, name: str, value: Any) -> None:
+    document = json.loads(to_json(model.fit(X, Y)))
+    document["state"]["params"][name] = value
+    with pytest.raises(ModelFileError, match=f"The {name} of {type(model).__name__} is"):
+        from_json(json.dumps(document))
