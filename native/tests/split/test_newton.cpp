@@ -1,5 +1,5 @@
 // Tests the search of second-order splits: row weights within packed sums against a list of them, and both
-// against every threshold.
+// against every threshold and every set of categories that are neighbours by their ratio.
 #include <algorithm>
 #include <random>
 #include <vector>
@@ -113,6 +113,52 @@ TEST(no_threshold_with_enough_rows_has_a_larger_gain) {
         CHECK_EQUAL(found.found(), best > kImpossible);
         if (found.found()) CHECK(std::abs(found.gain - best) <= 1e-9 * (1 + std::abs(best) + node.base));
     }
+}
+
+TEST(no_prefix_of_the_categories_by_ratio_has_a_larger_gain) {
+    std::mt19937 random(7);
+    NewtonSearch search;
+    int n_found = 0;
+    for (int trial = 0; trial < 1000; ++trial) {
+        const Column column(random, 4 + random() % 16, false);
+        NewtonNode node = column.node(true, false);
+        node.min_weight = 2;
+        node.category_smoothing = static_cast<double>(random() % 2 * 10);
+        std::vector<std::pair<double, Size>> order;
+        for (Size b = 0; b < column.n_bins; ++b)
+            if (column.plain[b] != 0)
+                order.emplace_back(
+                    static_cast<double>(gradient_of(column.plain[b])) /
+                        (static_cast<double>(hessian_of(column.plain[b])) + node.category_smoothing),
+                    b);
+        if (order.size() < 3) continue;
+        std::sort(order.begin(), order.end());
+        const double l2 = node.l2 + node.category_l2, base = NewtonSearch::base_quality(node, l2);
+        double best = kImpossible;
+        CodeSet prefix, set;
+        Stat left = 0, w = 0;
+        for (const auto& [ratio, b] : order) {
+            prefix.put(static_cast<Code>(b));
+            left += column.plain[b];
+            w += column.weights[b];
+            if (std::min(w, column.weight - w) < node.min_weight) continue;
+            const double gl = static_cast<double>(gradient_of(left)),
+                         gr = static_cast<double>(gradient_of(column.total_plain)) - gl,
+                         hl = static_cast<double>(hessian_of(left)) + l2,
+                         hr = static_cast<double>(hessian_of(column.total_plain) - hessian_of(left)) + l2;
+            const double gain = gl * gl / hl + gr * gr / hr - base;
+            if (gain > best) set = prefix;
+            best = std::max(best, gain);
+        }
+        NewtonSplit found;
+        search.categorical(found, column.packed.data(), column.n_bins, nullptr, node);
+        CHECK_EQUAL(found.found(), best > kImpossible);
+        if (!found.found()) continue;
+        CHECK(std::abs(found.gain - best) <= 1e-9 * (1 + std::abs(best) + base));
+        CHECK(found.set.bits == set.bits);
+        ++n_found;
+    }
+    CHECK(n_found > 500);
 }
 
 CHECK_MAIN
