@@ -98,6 +98,7 @@ def picture(found: pd.DataFrame, width: int = 860, height: int = 520) -> str:
         )
     for tick in np.linspace(y_low, y_high, 5):
         parts.append(f'<text x="{left - 8}" y="{y(tick) + 4:.1f}" text-anchor="end">{tick:.2f}</text>')
+    labels: list[tuple[float, float]] = []
     for label, row in found.sort_values("cpu").iterrows():
         library, setting = str(label).split(": ", 1)
         radius, name = (6 if row.front else 4), escape(f"{label}: {row.ratio:.3f}, {row.cpu:.1f} s")
@@ -106,13 +107,17 @@ def picture(found: pd.DataFrame, width: int = 860, height: int = 520) -> str:
             f'fill-opacity="0.8"><title>{name}</title></circle>'
         )
         if setting in ("defaults", "strong"):
+            at = (x(row.cpu) + 8, y(row.ratio) + 4)
+            while any(abs(at[0] - a[0]) < 60 and abs(at[1] - a[1]) < 12 for a in labels):
+                at = (at[0], at[1] + 12)
+            labels.append(at)
             parts.append(
-                f'<text x="{x(row.cpu) + 8:.1f}" y="{y(row.ratio) + 4:.1f}">{escape(setting)}</text>'
+                f'<text x="{at[0]:.1f}" y="{at[1]:.1f}" fill="{COLORS[library]}">{escape(setting)}</text>'
             )
     for i, (library, color) in enumerate(COLORS.items()):
-        at = top + 20 * i
-        parts.append(f'<circle cx="{right + 20}" cy="{at}" r="5" fill="{color}"/>')
-        parts.append(f'<text x="{right + 32}" y="{at + 4}">{escape(library)}</text>')
+        line = top + 20 * i
+        parts.append(f'<circle cx="{right + 20}" cy="{line}" r="5" fill="{color}"/>')
+        parts.append(f'<text x="{right + 32}" y="{line + 4}">{escape(library)}</text>')
     return "\n".join([*parts, "</svg>", ""])
 
 
