@@ -161,8 +161,8 @@ class ChunkedGrower : public BoostedGrower {
 
     void release(BoostNode& n) { histograms_.release(n.histogram); }
 
-    void build(BoostNode& n) {
-        times_.time(Phase::histogram, [&] { histograms_.build(n, ranges(n.id), *rows_); });
+    void build(BoostNode& n, const SparsePlan& sparse = {}) {
+        times_.time(Phase::histogram, [&] { histograms_.build(n, ranges(n.id), *rows_, sparse); });
     }
 
     // --- search ---
@@ -172,10 +172,16 @@ class ChunkedGrower : public BoostedGrower {
     void build_and_search(BoostNode* parent, BoostNode& built, BoostNode* other) {
         const NodePlan plan = histograms_.plan(built.n_rows);
         const bool at_once = plan.n_threads > 1 && plan.n_parts == 1 && built.id != 0;
+        const NewtonNode facts = describe(built);
+        SparsePlan sparse{&facts, splittable(built)};
+        if (parent && other) {
+            sparse.other = parent->histogram.get();
+            sparse.other_total = other->total;
+        }
         if (at_once)
-            histograms_.start(built);
+            histograms_.start(built, plan.n_parts, sparse);
         else
-            build(built);
+            build(built, sparse);
         times_.time(Phase::split,
                     [&] { merge_and_search(parent, &built, other, at_once ? &plan : nullptr); });
     }
@@ -388,7 +394,9 @@ class ChunkedGrower : public BoostedGrower {
         const Bundle& bundle = table_.bundles.bundles[s];
         const NewtonNode& facts = pair.facts[child];
         if (!bundle.shared() && facts.too_light(facts.total - bins[bundle.common])) {
-            found_[child][bundle.features[0]].gain = kImpossible;
+            NewtonSplit& out = found_[child][bundle.features[0]];
+            out.gain = kImpossible;
+            out.sure = true;
             return;
         }
         for (const std::uint32_t f : bundle.features)

@@ -15,6 +15,10 @@ void subtract_bins(Stat* __restrict to, const Stat* __restrict from, Size n) {
     for (Size i = 0; i < n; ++i) to[i] -= from[i];
 }
 
+Stat add_wrapping(Stat a, Stat b) {
+    return static_cast<Stat>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+}
+
 Stat sum_bins(const Stat* bins, Size n) {
     Stat sum = 0;
     for (Size i = 0; i < n; ++i) sum += bins[i];
@@ -85,6 +89,15 @@ Size NodeHistograms::few_rows() const {
                     static_cast<Size>(share * static_cast<double>(n_bins / std::max<Size>(1, d))));
 }
 
+Size NodeHistograms::listed_rows() const {
+    constexpr Size bins_per_entry = 24;
+    Size n_bins = 0;
+    for (Size s = table_.bundles.n_dense; s < table_.bundles.bundles.size(); ++s)
+        n_bins += table_.bundles.bundles[s].n_bins;
+    const Size n_entries = table_.rows.others.places.size();
+    return n_entries > 0 ? n_bins * table_.x.n_rows / (bins_per_entry * n_entries) : 0;
+}
+
 const std::vector<BundleGroup>& NodeHistograms::groups(Size n) {
     std::vector<BundleGroup>& out = groups_[n];
     const Size d = table_.bundles.bundles.size();
@@ -118,10 +131,10 @@ NodePlan NodeHistograms::search_plan(Size n_nodes) {
     return {static_cast<int>(n), 1, &groups(n)};
 }
 
-void NodeHistograms::build(BoostNode& node, const ChunkRange* range, BoostRows& rows) {
-    start(node);
+void NodeHistograms::build(BoostNode& node, const ChunkRange* range, BoostRows& rows,
+                           const SparsePlan& sparse) {
     const NodePlan plan = this->plan(node.n_rows);
-    n_parts_ = plan.n_parts;
+    start(node, plan.n_parts, sparse);
     while (parts_.size() + 1 < n_parts_) parts_.emplace_back(new Stat[table_.histogram_size()]());
     Pool::shared().parallel_for(plan.n_threads, plan.n_tasks(), [&](Size task, int thread) {
         build_group(node, (*plan.groups)[task / n_parts_], task % n_parts_, n_parts_, range, rows, thread);
@@ -131,8 +144,11 @@ void NodeHistograms::build(BoostNode& node, const ChunkRange* range, BoostRows& 
 void NodeHistograms::build_group(BoostNode& node, const BundleGroup& group, Size part, Size n_parts,
                                  const ChunkRange* range, BoostRows& rows, int thread) {
     Stat* hist = part > 0 ? parts_[part - 1].get() : node.histogram.get();
+    const Size n_sparse = sparse_.facts ? 0 : group.sparse.n;
+    if (sparse_.facts && group.sparse.n > 0) finish_sparse(node, group, range, rows);
     if (part == 0)
-        for (Size s = group.bundles.first; s < group.bundles.first + group.bundles.n; ++s)
+        for (Size s = group.bundles.first;
+             s < group.bundles.first + group.bundles.n - (group.sparse.n - n_sparse); ++s)
             std::fill_n(hist + s * kBundleBins, table_.bundles.bundles[s].n_bins, 0);
     RowBuffer& buffer = threads_[static_cast<Size>(thread)].buffer;
     const bool all = node.n_rows == table_.x.n_rows;
@@ -145,8 +161,10 @@ void NodeHistograms::build_group(BoostNode& node, const BundleGroup& group, Size
         const CodedRows chunk{table_.rows.codes.data() + first * table_.rows.stride,
                               rows.packed.data() + first};
         const LocalRow* ids = rows.ids.data() + first + range[c].begin;
-        for (Size i = begin; group.sparse.n > 0 && i < end; ++i)
-            table_.rows.others.add(hist, group.sparse, first + ids[i], chunk.packed[ids[i]]);
+        for (Size i = begin; n_sparse > 0 && i < end; ++i)
+            table_.rows.others.for_each(
+                group.sparse, first + ids[i],
+                [&, packed = chunk.packed[ids[i]]](std::uint32_t place) { hist[place] += packed; });
         if (group.tiles.empty()) continue;
         if (all)
             add_rows(hist, group,
@@ -156,6 +174,44 @@ void NodeHistograms::build_group(BoostNode& node, const BundleGroup& group, Size
             buffer.add(hist, table_.rows, group, chunk, ids + begin, end - begin);
     }
     buffer.flush(hist, group);
+}
+
+void NodeHistograms::finish_sparse(const BoostNode& node, const BundleGroup& group, const ChunkRange* range,
+                                   const BoostRows& rows) {
+    Stat *own = node.histogram.get(), *other = sparse_.other;
+    const auto for_each_code = [&](auto&& f) {
+        for (Size c = 0; c < table_.n_chunks(); ++c)
+            for (Size i = range[c].begin; i < range[c].end; ++i) {
+                const Size row = c * kChunkRows + rows.ids[c * kChunkRows + i];
+                table_.rows.others.for_each(
+                    group.sparse, row,
+                    [&, packed = rows.packed[row]](std::uint32_t place) { f(place, packed); });
+            }
+    };
+    const Size first = group.sparse.first, end = first + group.sparse.n;
+    for (Size s = first; s < end; ++s) own[common_places_[s]] = node.total;
+    for_each_code(
+        [&](std::uint32_t place, Stat packed) { own[common_places_[place / kBundleBins]] -= packed; });
+    bool any_own = false, any_other = false;
+    for (Size s = first; s < end; ++s) {
+        const Size at = common_places_[s];
+        const Stat common = own[at];
+        if (other) {
+            other[at] -= common;
+            any_other = any_other || !sparse_.facts->too_light(sparse_.other_total - other[at]);
+        }
+        if (!sparse_.searched || sparse_.facts->too_light(node.total - common)) continue;
+        any_own = true;
+        std::fill_n(own + s * kBundleBins, table_.bundles.bundles[s].n_bins, 0);
+        own[at] = common;
+    }
+    // Sums that nobody reads may overflow.
+    if (any_own)
+        for_each_code(
+            [&](std::uint32_t place, Stat packed) { own[place] = add_wrapping(own[place], packed); });
+    if (any_other)
+        for_each_code(
+            [&](std::uint32_t place, Stat packed) { other[place] = add_wrapping(other[place], -packed); });
 }
 
 void NodeHistograms::merge(BoostNode& built, Size s) {
@@ -169,6 +225,7 @@ void NodeHistograms::merge(BoostNode& built, Size s) {
 }
 
 void NodeHistograms::finish(BoostNode& built, BoostNode* other, Size s) {
+    if (s >= table_.bundles.n_dense && sparse_.facts) return;
     merge(built, s);
     if (s >= table_.bundles.n_dense) {
         const Bundle& bundle = table_.bundles.bundles[s];

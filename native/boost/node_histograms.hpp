@@ -24,6 +24,14 @@ struct NodePlan {
     Size n_tasks() const { return n_parts * groups->size(); }
 };
 
+/// What is known of a node when its histogram is built: its sparse bundles are then finished at once.
+struct SparsePlan {
+    const NewtonNode* facts = nullptr;  // of the node; null: nothing is known
+    bool searched = false;              // else only `other` is searched
+    Stat* other = nullptr;              // the parent's histogram, which becomes the other child's; or null
+    Stat other_total = 0;
+};
+
 /// Sums of packed gradients and hessians per bin of every bundle. A histogram is built by all threads, and
 /// has to be finished before it is read, bundle by bundle or as a whole.
 class NodeHistograms {
@@ -33,7 +41,11 @@ class NodeHistograms {
           threads_(static_cast<Size>(n_threads)),
           groups_(static_cast<Size>(n_threads) + 1),
           pool_(table.histogram_size()),
-          max_few_(few_rows()) {}
+          max_few_(few_rows()),
+          max_listed_(listed_rows()) {
+        for (Size s = 0; s < table.bundles.bundles.size(); ++s)
+            common_places_.push_back(s * kBundleBins + table.bundles.bundles[s].common);
+    }
 
     /// The plan of building and searching a node of so many rows: no more threads than there is work for.
     NodePlan plan(Size n_rows);
@@ -48,10 +60,14 @@ class NodeHistograms {
 
     /// Build the histogram of a node; where the rows are in several parts, `finish` merges them.
     /// range (n_chunks,): of the node
-    void build(BoostNode& node, const ChunkRange* range, BoostRows& rows);
+    void build(BoostNode& node, const ChunkRange* range, BoostRows& rows, const SparsePlan& sparse = {});
 
-    /// Give a node the memory of a histogram, whose groups `build_group` builds.
-    void start(BoostNode& node) { node.histogram = pool_.acquire_as_left(); }
+    /// Give a node the memory of a histogram, whose groups `build_group` builds.  n_parts: of the rows
+    void start(BoostNode& node, Size n_parts, const SparsePlan& sparse = {}) {
+        node.histogram = pool_.acquire_as_left();
+        n_parts_ = n_parts;
+        sparse_ = n_parts == 1 && node.n_rows <= max_listed_ ? sparse : SparsePlan{};
+    }
 
     /// Build the histograms of a group of bundles from some of the node's rows.  part: 0 goes to the node's
     /// own histogram, the others to be merged
@@ -79,7 +95,10 @@ class NodeHistograms {
                          F&& f);
 
     /// All parts are merged.
-    void set_finished() { n_parts_ = 1; }
+    void set_finished() {
+        n_parts_ = 1;
+        sparse_ = {};
+    }
 
     /// A copy of a histogram, such as that of all rows, which is that of the nodes of any level together.
     std::unique_ptr<Stat[]> copy(const Stat* histogram);
@@ -111,6 +130,16 @@ class NodeHistograms {
     /// The most rows that are few.
     Size few_rows() const;
 
+    /// The most rows whose lists of other codes are read three times at less cost than that of clearing,
+    /// summing and subtracting all bins of the sparse bundles.
+    Size listed_rows() const;
+
+    /// Finish the sparse bundles of a group by the rows' lists alone. A node of few rows has few other codes
+    /// in each: most bundles are too light to be split, here and below, and of them only the common bin is
+    /// kept.
+    void finish_sparse(const BoostNode& node, const BundleGroup& group, const ChunkRange* range,
+                       const BoostRows& rows);
+
     /// Merge the parts of bundle s of the node built last.
     void merge(BoostNode& built, Size s);
 
@@ -127,8 +156,10 @@ class NodeHistograms {
     std::vector<std::vector<BundleGroup>> groups_;  // by their number
     std::vector<std::unique_ptr<Stat[]>> parts_;    // of the rows after the first; all zero between nodes
     detail::HistogramPool pool_;
-    Size n_parts_ = 1;  // of the histogram built last
-    Size max_few_;
+    std::vector<Size> common_places_;  // (n_bundles,): of the bundles' common bins
+    Size n_parts_ = 1;                 // of the histogram built last
+    SparsePlan sparse_;                // of the same
+    Size max_few_, max_listed_;
 };
 
 template <class F>

@@ -104,12 +104,13 @@ struct SparseRows {
         for_each([&](Size r, std::uint32_t place) { places[at[r]++] = place; });
     }
 
-    /// Add a row to the histograms of some sparse bundles, but for the common codes.  hist: of all bundles
-    void add(Stat* hist, BundleTile bundles, Size row, Stat packed) const {
+    /// Call f(place) for the codes of a row in some sparse bundles.
+    template <class F>
+    void for_each(BundleTile bundles, Size row, F&& f) const {
         const std::uint32_t *place = places.data() + begin[row], *end = places.data() + begin[row + 1];
         const Size from = bundles.first * kBundleBins, to = (bundles.first + bundles.n) * kBundleBins;
         while (place < end && *place < from) ++place;
-        for (; place < end && *place < to; ++place) hist[*place] += packed;
+        for (; place < end && *place < to; ++place) f(*place);
     }
 };
 

@@ -87,6 +87,42 @@ TEST(histograms_of_dense_and_sparse_columns) {
                 }
 }
 
+TEST(sparse_columns_that_can_be_split_are_built_and_subtracted_from_lists) {
+    const CodeMatrix x = random_matrix(40'000, 121, Sparse::odd);
+    for (const int n_threads : {1, 3})
+        for (const bool searched : {false, true})
+            for (const Stat min_hessian : {1, 20, 20'000}) {
+                RandomNode parent(x, 1), own(x, 500);
+                NodeHistograms histograms(own.table, n_threads);
+                const std::vector<Stat> expected = own.naive();
+                std::vector<Stat> other = parent.naive(), rest = other;
+                for (Size i = 0; i < rest.size(); ++i) rest[i] -= expected[i];
+                NewtonNode facts;
+                facts.min_hessian = min_hessian;
+                const Stat rest_total = parent.node.total - own.node.total;
+                histograms.build(own.node, own.ranges.data(), own.rows,
+                                 {&facts, searched, other.data(), rest_total});
+                Size n_own = 0, n_rest = 0;
+                const auto check = [&](const Stat* found, const Stat* naive, Size common, Stat total,
+                                       bool any) {
+                    CHECK_EQUAL(found[common], naive[common]);
+                    if (!any || facts.too_light(total - naive[common])) return Size{0};
+                    CHECK(std::equal(found, found + kBundleBins, naive));
+                    return Size{1};
+                };
+                for (Size s = own.table.bundles.n_dense; s < 121; ++s) {
+                    histograms.finish(own.node, nullptr, s);  // changes nothing
+                    const Size at = s * kBundleBins, common = own.table.bundles.bundles[s].common;
+                    n_own += check(own.node.histogram.get() + at, expected.data() + at, common,
+                                   own.node.total, searched);
+                    n_rest += check(other.data() + at, rest.data() + at, common, rest_total, true);
+                }
+                CHECK(searched ? min_hessian == 20'000 || n_own > 0 : n_own == 0);
+                CHECK(min_hessian < 20 || n_own < 60);
+                CHECK(n_rest > 0 && (n_rest == 60) == (min_hessian < 20'000));
+            }
+}
+
 TEST(histograms_of_few_rows_are_built_by_tiles) {
     for (const Size n_columns : {2, 41, 300})  // those of 300 columns are not in the second-level cache
         for (const int n_threads : {1, 3}) {
