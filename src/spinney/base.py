@@ -22,7 +22,7 @@ from spinney.core.errors import InputError, InputTypeError, ModelFileError
 from spinney.core.fitted_rules import broken_rule
 from spinney.core.parameter_help import LINK, with_help
 from spinney.core.parameter_names import suggest_argument, suggest_parameter
-from spinney.core.parameters import Rule, Use, check_parameters, thread_count, warn_of_unused
+from spinney.core.parameters import Rule, Use, check_parameters, check_threads, thread_count, warn_of_unused
 from spinney.data.coding import ColumnCoding, learn_coding
 from spinney.data.matrix import Matrix, coded_matrix, read_matrix, read_training_matrix
 from spinney.data.schema import Schema, Table, pack_schema, read_table, unpack_schema
@@ -240,6 +240,7 @@ class Estimator(BaseEstimator, Persistent, metaclass=_EstimatorType, persistent_
             require(broken is None, f"in a {type(self).__name__}, {broken}")
             try:  # prediction reads some, such as a kernel
                 check_parameters(type(self).__name__, vars(self), self._parameter_rules)
+                check_threads(vars(self).get("n_jobs"))
             except InputError as error:
                 raise ModelFileError(str(error)) from error
             self._check_fitted()

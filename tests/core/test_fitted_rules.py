@@ -61,11 +61,38 @@ def test_every_fitted_attribute_is_checked_when_a_file_is_loaded(learner: Learne
         (sp.SVC(), "degree", ""),
         (sp.SVC(), "coef0", []),
         (sp.RandomForestClassifier(n_estimators=2), "max_depth", "deep"),
+        (sp.GaussianNB(), "n_jobs", True),
+        (sp.AdaBoostClassifier(), "n_jobs", "all"),
+        (sp.PassiveAggressiveClassifier(), "n_jobs", 0),
         (sp.StackingClassifier([("tree", sp.DecisionTreeClassifier())]), "passthrough", 3),
     ],
 )
 def test_a_fitted_model_with_an_invalid_parameter_is_not_loaded(model: Any, name: str, value: Any) -> None:
     document = json.loads(to_json(model.fit(X, Y)))
     document["state"]["params"][name] = value
-    with pytest.raises(ModelFileError, match=f"The {name} of {type(model).__name__} is"):
+    with pytest.raises(ModelFileError, match=f"(The {name} of {type(model).__name__}|{name}) is"):
         from_json(json.dumps(document))
+
+
+def test_the_parameters_of_packed_members_are_checked_as_well() -> None:
+    document = decode(dumps(sp.AdaBoostClassifier(n_estimators=3, random_state=0).fit(X, Y)))
+    packed = document["state"]["fitted"]["estimators_"]
+    packed["template"].value[1]["params"]["unseen"] = "forget"
+    with pytest.raises(ModelFileError, match="The unseen of DecisionTreeClassifier is 'forget'"):
+        loads(encode(document))
+
+
+def test_the_final_estimator_of_a_stack_predicts_the_classes_of_the_stack() -> None:
+    pairs, final = [("tree", sp.DecisionTreeClassifier())], sp.DecisionTreeClassifier()
+    document = decode(dumps(sp.StackingClassifier(pairs, final).fit(X, Y)))
+    document["state"]["fitted"]["final_estimator_"].value[1]["fitted"]["classes_"] = np.array([0, 256])
+    with pytest.raises(ModelFileError):
+        loads(encode(document))
+
+
+@pytest.mark.parametrize("pairs", [[("tree", 1, 2)], [[3, "drop"]], "text", 7])
+def test_the_named_estimators_of_an_ensemble_are_pairs(pairs: Any) -> None:
+    document = decode(dumps(sp.VotingClassifier([("tree", sp.DecisionTreeClassifier())]).fit(X, Y)))
+    document["state"]["params"]["estimators"] = pairs
+    with pytest.raises(ModelFileError, match="pairs of a name and an estimator"):
+        loads(encode(document))

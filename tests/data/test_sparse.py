@@ -54,6 +54,11 @@ DAMAGE: dict[str, tuple[str, Callable[[Any], None]]] = {
         "values": too_few_values,
     }.items()
 }
+DAMAGE |= {
+    f"{form}-no {name}": (form, lambda m, name=name: setattr(m, name, None))  # type: ignore[misc]
+    for form in ("csr", "csc")
+    for name in ("indptr", "indices", "data")
+}
 DAMAGE["coo-index"] = ("coo", lambda m: m.coords[1].__setitem__(0, 10**8))
 DAMAGE["coo-negative"] = ("coo", lambda m: m.coords[0].__setitem__(0, -1))
 DAMAGE["lil-index"] = ("lil", lambda m: m.rows[0].__setitem__(0, 10**8))

@@ -12,6 +12,7 @@ from contracts.learners import LEARNERS, mixed_data
 from export.compiled import compile_models
 from spinney.core.errors import InputError, InputTypeError
 from spinney.export.scoring import describe_scoring
+from spinney.io import from_json, to_json
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 HOSTILE = ['"; system("x"); //', "*/ int main(){} /*", "a\\", "%s%n", "??/", "\n#error", "", "é🌲"]
@@ -156,3 +157,13 @@ def test_every_learner_that_can_be_exported(tmp_path):
         X = mixed_data("regressor" if not hasattr(model, "classes_") else "classifier", 200, seed=9)[0]
         if type(model).__name__ != "ID3Classifier":
             check(model, compiled[name], X)
+
+
+def test_categories_of_text_and_numbers_are_refused() -> None:
+    X = pd.DataFrame({"color": ["red", "blue"] * 20})
+    model = sp.DecisionTreeClassifier().fit(X, [0, 1] * 20)
+    text = to_json(model).replace('"blue"', "6")
+    with pytest.raises(
+        InputTypeError, match="'color' cannot be exported: its categories are text and numbers"
+    ):
+        sp.export.to_c(from_json(text))

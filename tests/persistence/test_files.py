@@ -14,6 +14,7 @@ import pytest
 
 from persistence.toys import Free, fitted_toy, toy_data
 from spinney.io import CorruptModelFile, NotAModelFile, dumps, load, save
+from spinney.io.files import read_source
 
 
 def test_a_model_comes_back_from_a_path_a_stream_and_bytes(tmp_path: Path) -> None:
@@ -273,3 +274,19 @@ def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
     save(model, pipe)
     assert int(reader.communicate(timeout=60)[0]) == len(dumps(model))
     assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_bytes_in_any_form_are_read(tmp_path: Path) -> None:
+    data = dumps(fitted_toy())
+    words = memoryview(np.frombuffer(data[: len(data) // 8 * 8], np.uint64))
+    assert len(read_source(words, "load")) == len(data) // 8 * 8
+    assert dumps(load(memoryview(np.frombuffer(data, np.uint8).reshape(1, -1)))) == data
+
+    class Buffers(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytearray:  # type: ignore[override]
+            return bytearray(super().read(size))
+
+    assert dumps(load(Buffers(data))) == data
+    (tmp_path / "model").write_bytes(data)
+    with pytest.raises(TypeError, match="text mode"), (tmp_path / "model").open() as stream:
+        load(stream)  # type: ignore[arg-type]

@@ -401,9 +401,11 @@ def unpack_members(packed: Any) -> list[Any]:
     check_tree_classes(classes, trees, "classification" if is_classifier(template) else "regression")
     require(trees.n_outputs == 1, "the trees have several outputs")
     params = template.get_params(deep=False)
-    return [
+    members = [
         type(template)(**params | {"random_state": seed}).set_tree(
             tree, schema, classes, max_features=max_features
         )
         for seed, tree in zip(seeds, trees.trees(), strict=True)
     ]
+    members[0]._check_state()  # the others have the same parameters
+    return members

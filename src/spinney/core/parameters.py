@@ -313,15 +313,23 @@ def thread_count(n_jobs: int | None) -> int:
     >>> thread_count(3)
     3
     """
-    if n_jobs is not None and not Integer(-(2**15), 2**15).allows(n_jobs):
-        raise InputError(f"n_jobs is {show_value(n_jobs)}; it takes None or an integer.")
-    if n_jobs == 0:
-        raise InputError("n_jobs is 0, which has no meaning; use 1 for one thread, -1 for all cores.")
+    check_threads(n_jobs)
     if n_jobs is not None and n_jobs > 0:
         return int(n_jobs)
     if n_jobs is not None or _is_joblib_configured():
         return max(1, int(joblib.effective_n_jobs(n_jobs)))
     return max(1, min(_count_cores(_affinity()), _thread_pool_limit()))
+
+
+def check_threads(n_jobs: Any) -> None:
+    """Raise InputError if a value is no number of threads.
+
+    >>> check_threads(-1)
+    """
+    if n_jobs is not None and not Integer(-(2**15), 2**15).allows(n_jobs):
+        raise InputError(f"n_jobs is {show_value(n_jobs)}; it takes None or an integer.")
+    if n_jobs == 0:
+        raise InputError("n_jobs is 0, which has no meaning; use 1 for one thread, -1 for all cores.")
 
 
 def _is_joblib_configured() -> bool:

@@ -84,12 +84,13 @@ _MAX_DENSE_CELLS = 1 << 23
 def _open_sparse(X: Any) -> Source:
     if X.ndim != 2:
         raise InputError(f"Expected 2D array, got {X.ndim}D array instead: a sparse array", fix=RESHAPE)
+    X = checked_sparse(X)
     check_kind(X.dtype)
     if X.dtype.kind not in "fiub":
         raise InputError(f"A sparse matrix must hold numbers, not {X.dtype}")
     if X.shape[0] * X.shape[1] <= _MAX_DENSE_CELLS:
-        return open_array(canonical(checked_sparse(X).tocsr()).toarray())
-    csc = canonical(checked_sparse(X).tocsc())
+        return open_array(canonical(X.tocsr()).toarray())
+    csc = canonical(X.tocsc())
     data = to_native_floats(csc.data) if csc.dtype.kind == "f" else csc.data
     if data.dtype.kind == "f" and has_infinity(data):
         position = int(np.argmax(np.isinf(data)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from spinney.core.errors import InputError, show_value
@@ -100,6 +101,8 @@ def _check_compressed(X: Any) -> None:
         _require(height % rows == 0 and width % columns == 0, "blocks do not tile it")
         height, width = height // rows, width // columns
     starts, indices = X.indptr, X.indices
+    for name, part in (("indptr", starts), ("indices", indices), ("data", X.data)):
+        _require(isinstance(part, np.ndarray), f"`{name}` is not an array")
     valid = starts.ndim == 1 and starts.dtype.kind in "iu" and len(starts) == height + 1
     _require(valid, f"`indptr` is not an array of {height + 1} integers")
     _require(starts[0] == 0 and (starts[1:] >= starts[:-1]).all(), "`indptr` does not rise from 0")

@@ -335,13 +335,18 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
         require(valid, "a member is not an estimator")
         require(type(names) is list and len(names) == len(members), "members and names differ in number")
         require(all(type(name) is str for name in names), "the name of a member is not a string")
+        given = self.estimators or ()
+        valid = isinstance(given, list | tuple) and all(
+            isinstance(pair, list | tuple) and len(pair) == 2 and isinstance(pair[0], str) for pair in given
+        )
+        require(valid, "the estimators are not pairs of a name and an estimator")
         classes = vars(self).get("classes_")
         if self._task == "regression":
             require(classes is None, "a regressor has classes")
             return
         outputs = check_classes(classes)
         require(len(outputs) == self.n_outputs_, "the number of outputs is not that of the classes")
-        for member in members:
+        for member in (*members, vars(self).get("final_estimator_")):
             owns = by_output(getattr(member, "classes_", None))
             for labels, own in zip(outputs, owns if len(owns) == len(outputs) else (), strict=False):
                 class_indices(member, labels, own)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from spinney.core.errors import InputError, show_value
+from spinney.core.errors import InputError, InputTypeError, show_value
 from spinney.data.features import Feature as TableFeature
 from spinney.export import c_tables as c
 from spinney.export.expressions import (
@@ -206,6 +206,11 @@ class _Writer:
         for j, feature in enumerate(features):
             if feature.kind == "categorical":
                 is_text = any(isinstance(one, str | bytes) for one in feature.categories)
+                if is_text and not all(isinstance(one, str | bytes) for one in feature.categories):
+                    raise InputTypeError(
+                        f"Feature {show_value(feature.name)} cannot be exported: its categories are text and "
+                        "numbers"
+                    )
                 (text if is_text else numbers).append((j, feature))
         parts = []
         for kind, chosen in (("category", text), ("category_number", numbers)):

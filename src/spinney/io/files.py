@@ -180,6 +180,8 @@ def read_source(source: str | os.PathLike[str] | BytesLike | BinaryIO, caller: s
     bytes, bytearray or memoryview
         The content of the file.
     """
+    if isinstance(source, memoryview) and (source.format, source.ndim) != ("B", 1) and source.c_contiguous:
+        return source.cast("B")
     if isinstance(source, bytes | bytearray | memoryview):
         return source
     if isinstance(source, str | os.PathLike):
@@ -273,6 +275,8 @@ def _write(stream: BinaryIO, data: bytes) -> None:
 
 def _read(stream: BinaryIO) -> bytes:
     """Read a model file to its end, and one byte beyond it, which a valid file does not have."""
+    if isinstance(stream, io.TextIOBase):
+        raise TypeError("The file was opened in text mode; open it with mode 'rb'.")
     start = _read_up_to(stream, HEADER.size)
     header = read_header(start)  # a large file of another kind is refused before it is read
     return start + _read_up_to(stream, max(header.length - len(start), 0) + 1)
@@ -285,7 +289,7 @@ def _read_up_to(stream: BinaryIO, n: int) -> bytes:
         part = stream.read(min(left, _CHUNK))
         if part is None:
             raise BlockingIOError("The file has no bytes now: open it in blocking mode.")
-        if not isinstance(part, bytes):
+        if not isinstance(part, bytes | bytearray | memoryview):
             raise TypeError("The file was opened in text mode; open it with mode 'rb'.")
         if not part:
             break
