@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, ClassVar, Self
@@ -160,6 +161,13 @@ class OneVsRestClassifier(BinaryMembers):
             sides = _against_rest(codes, len(classes))
         calls = [(self.estimator, X, side, weights, metadata) for side in sides]
         members = fit_members(self, fit_side, calls, X)
+        if labels is not None:
+            for label, side in enumerate(sides):
+                if side.min() == side.max():
+                    given = label if side[0] else f"not {label}"
+                    warnings.warn(
+                        f"Label {given} is present in all training examples.", UserWarning, stacklevel=3
+                    )
         return self._set_fitted(
             estimators_=members, classes_=classes, multilabel_=labels is not None, **described
         )
