@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from spinney.core.errors import InputError, InputTypeError, ModelFileError
 from spinney.core.fitted_rules import broken_rule
 from spinney.core.parameter_help import LINK, with_help
-from spinney.core.parameter_names import suggest_argument, suggest_parameter
+from spinney.core.parameter_names import peer_names, suggest_argument, suggest_parameter
 from spinney.core.parameters import Rule, Use, check_parameters, check_threads, thread_count, warn_of_unused
 from spinney.data.coding import ColumnCoding, learn_coding
 from spinney.data.matrix import Matrix, coded_matrix, read_matrix, read_training_matrix
@@ -74,8 +74,10 @@ class _EstimatorType(ABCMeta):
             unknown = next((name for name in params if name not in known), None)
             if unknown is None:
                 raise
-            if unknown in inspect.signature(cls.fit).parameters:  # type: ignore[attr-defined]
-                fix = f"It is an argument of fit: fit(X, y, {unknown}=...)."
+            arguments = inspect.signature(cls.fit).parameters  # type: ignore[attr-defined]
+            argument = next((name for name in peer_names(unknown) if name in arguments), None)
+            if argument is not None:
+                fix = f"It is an argument of fit: fit(X, y, {argument}=...)."
             else:
                 fix = suggest_parameter(unknown, known)
             raise InputTypeError(f"{cls.__name__} has no parameter {unknown!r}", fix=fix) from None

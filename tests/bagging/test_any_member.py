@@ -7,8 +7,11 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import load_iris
+from sklearn.ensemble import StackingClassifier
 from sklearn.feature_selection import SelectKBest
 from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
 import spinney as sp
@@ -187,3 +190,14 @@ def test_out_of_bag_early_stopping_gives_classes_of_users_the_rows_of_the_bag():
     ).fit(X, y)
     assert seen == [(30, 20)] * 2
     assert all(len(rows) == 30 for rows in model.estimators_samples_)
+
+
+def test_members_may_have_predict_only_when_they_are_fitted():
+    X, y = load_iris(return_X_y=True)
+    stacking = StackingClassifier([("nb", GaussianNB())], cv=2)
+    assert not hasattr(stacking, "predict")
+    for ensemble in (
+        sp.BaggingClassifier(stacking, n_estimators=2, random_state=0),
+        sp.VotingClassifier([("stacking", stacking)]),
+    ):
+        assert ensemble.fit(X, y).score(X, y) > 0.9

@@ -23,6 +23,9 @@ from spinney.core.parameter_names import PEER_NAMES, PEERS
         (sp.SVC, "c", "C"),
         (sp.HistGradientBoostingClassifier, "n_estimators", "max_iter"),
         (sp.HistGradientBoostingRegressor, "num_boost_round", "max_iter"),
+        (sp.GradientBoostingRegressor, "alpha", "quantile"),
+        (sp.GradientBoostingRegressor, "n_iter", "n_estimators"),
+        (sp.HistGradientBoostingRegressor, "num_rounds", "max_iter"),
     ],
 )
 def test_the_parameter_that_was_meant_is_named(make: Any, name: str, meant: str) -> None:
@@ -50,6 +53,8 @@ def test_an_unknown_argument_of_fit_is_answered_with_the_one_that_was_meant(mode
 def test_an_argument_of_fit_is_no_parameter() -> None:
     with pytest.raises(TypeError, match=r"has no parameter 'eval_metric'. It is an argument of fit: fit"):
         sp.GradientBoostingClassifier(eval_metric="auc")
+    with pytest.raises(TypeError, match=r"has no parameter 'metric'. .*: fit\(X, y, eval_metric=...\)"):
+        sp.GradientBoostingClassifier(metric="auc")
 
 
 def test_set_params_names_it_too() -> None:

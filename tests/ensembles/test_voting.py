@@ -301,3 +301,12 @@ def test_set_output_gives_a_frame_of_answers():
     frame = model.set_output(transform="pandas").transform(X)
     assert isinstance(frame, pd.DataFrame)
     assert frame.columns.tolist() == [f"votingclassifier_a{k}" for k in range(3)]
+
+
+def test_le_codes_labels_as_theirs_does():
+    X, y = [[0.0], [1.0], [2.0], [3.0]], ["b", "a", "b", "a"]
+    voting = sp.VotingClassifier([("tree", sp.DecisionTreeClassifier())])
+    assert not hasattr(voting, "le_")
+    assert voting.fit(X, y).le_.transform(["a", "b"]).tolist() == [0, 1]
+    outputs = voting.fit(X, np.column_stack([y, ["u", "v", "w", "w"]])).le_
+    assert [list(encoder.classes_) for encoder in outputs] == [["a", "b"], ["u", "v", "w"]]

@@ -128,6 +128,15 @@ def test_regression_metrics_have_their_usual_sign():
     assert recorded["l1"][-1] == pytest.approx(np.abs(y[300:] - predicted).mean()) and recorded["r2"][-1] > 0
 
 
+def test_metrics_have_the_names_of_all_peers():
+    names = ["AUC", "Logloss", "log_loss", "neg_log_loss", "Accuracy"]
+    recorded = boosted().fit(*TRAIN, eval_set=[LAST], eval_metric=names).evals_result_["validation_0"]
+    assert list(recorded) == names
+    assert recorded["log_loss"] == recorded["Logloss"] == [-loss for loss in recorded["neg_log_loss"]]
+    with pytest.raises(InputError, match=r"no eval_metric 'binary_loglos'.*mean 'binary_logloss'"):
+        boosted().fit(*TRAIN, eval_set=[LAST], eval_metric="binary_loglos")
+
+
 # ---- further rounds ----
 
 

@@ -157,3 +157,20 @@ def test_a_chain_without_a_random_state_leaves_members_theirs():
     assert_array_equal(first, second)
     assert all(member.random_state == 0 for member in chain.estimators_)
     assert sp.ClassifierChain(chain.estimator, random_state=1).fit(X, Y).estimators_[0].random_state != 0
+
+
+@pytest.mark.parametrize("y", [["b", "a", "c"], ["b", "a", "a"], np.array([[0, 1], [1, 0], [1, 1]])])
+def test_label_binarizer_codes_labels_as_theirs_does(y):
+    X = [[0.0], [1.0], [2.0]]
+    ours = sp.OneVsRestClassifier(sp.LogisticRegression())
+    assert not hasattr(ours, "label_binarizer_")
+    expected = theirs.OneVsRestClassifier(sp.LogisticRegression()).fit(X, y).label_binarizer_.transform(y)
+    assert_array_equal(ours.fit(X, y).label_binarizer_.transform(y).toarray(), expected.toarray())
+
+
+def test_constant_labels_are_warned_of():
+    labels = np.array([[0, 1, 0], [1, 1, 0], [0, 1, 0]])
+    model = sp.OneVsRestClassifier(sp.LogisticRegression())
+    with pytest.warns(UserWarning, match="is present in all training") as warned:
+        model.fit([[0.0], [1.0], [2.0]], labels)
+    assert [str(one.message)[:11] for one in warned] == ["Label 1 is ", "Label not 2"]

@@ -7,38 +7,62 @@ from collections.abc import Collection, Mapping
 
 PEERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "scikit-learn": {
+        "alpha": ("quantile",),
         "base_estimator": ("estimator",),
         "max_iter": ("n_estimators",),
         "min_impurity_split": ("min_impurity_decrease",),
         "subsample": ("max_samples",),
     },
     "LightGBM": {
+        "alpha": ("quantile",),
         "bagging_fraction": ("subsample", "max_samples"),
-        "categorical_feature": ("categorical_features",),
-        "cat_smooth": ("categorical_smoothing",),
         "cat_l2": ("categorical_l2",),
+        "cat_smooth": ("categorical_smoothing",),
+        "categorical_feature": ("categorical_features",),
+        "colsample_bynode": ("max_features",),
         "early_stopping_round": ("n_iter_no_change",),
         "early_stopping_rounds": ("n_iter_no_change",),
         "feature_fraction": ("colsample_bytree", "max_features"),
         "feature_fraction_bynode": ("max_features",),
         "interaction_constraints": ("interaction_cst",),
+        "lambda": ("l2_regularization",),
         "lambda_l2": ("l2_regularization",),
         "max_bin": ("max_bins",),
+        "max_leaf": ("max_leaf_nodes",),
+        "max_leaves": ("max_leaf_nodes",),
+        "metric": ("eval_metric",),
         "min_child_samples": ("min_samples_leaf",),
         "min_child_weight": ("min_hessian",),
+        "min_data": ("min_samples_leaf",),
         "min_data_in_leaf": ("min_samples_leaf",),
+        "min_data_per_leaf": ("min_samples_leaf",),
         "min_gain_to_split": ("min_gain",),
         "min_split_gain": ("min_gain",),
         "min_sum_hessian_in_leaf": ("min_hessian",),
         "monotone_constraints": ("monotonic_cst",),
+        "n_iter": ("n_estimators",),
+        "n_thread": ("n_jobs",),
+        "nrounds": ("n_estimators",),
+        "nthread": ("n_jobs",),
+        "nthreads": ("n_jobs",),
         "num_boost_round": ("n_estimators",),
+        "num_iteration": ("n_estimators",),
         "num_iterations": ("n_estimators",),
         "num_leaves": ("max_leaf_nodes",),
+        "num_round": ("n_estimators",),
+        "num_rounds": ("n_estimators",),
+        "num_thread": ("n_jobs",),
         "num_threads": ("n_jobs",),
+        "num_tree": ("n_estimators",),
         "num_trees": ("n_estimators",),
         "objective": ("loss",),
+        "random_seed": ("random_state",),
         "reg_lambda": ("l2_regularization",),
         "seed": ("random_state",),
+        "shrinkage_rate": ("learning_rate",),
+        "sub_feature": ("colsample_bytree", "max_features"),
+        "sub_feature_bynode": ("max_features",),
+        "sub_row": ("subsample", "max_samples"),
         "verbosity": ("verbose",),
     },
     "XGBoost": {
@@ -105,6 +129,27 @@ PEER_NAMES: Mapping[str, tuple[str, ...]] = {
     for name in sorted({name for names in PEERS.values() for name in names})
 }
 """Name in any other library: names here."""
+
+
+def peer_names(name: str) -> tuple[str, ...]:
+    """Return a name, and the names here of what other libraries call so.
+
+    Parameters
+    ----------
+    name : str
+        The name that was given.
+
+    Returns
+    -------
+    tuple of str
+        Names.
+
+    Examples
+    --------
+    >>> peer_names("num_leaves")
+    ('num_leaves', 'max_leaf_nodes')
+    """
+    return name, *PEER_NAMES.get(name, ())
 
 
 def suggest_parameter(name: str, known: Collection[str]) -> str:
@@ -176,7 +221,7 @@ def suggest_argument(name: str, arguments: Collection[str], owner: str, known: C
 
 def _meant(name: str, known: Collection[str]) -> str | None:
     """Return the known name that other libraries call by a name, or that it is a typo of."""
-    names = [name, *PEER_NAMES.get(name, ())]
+    names = list(peer_names(name))
     if "n_estimators" in names and "max_leaf_nodes" in known:
         names.append("max_iter")  # the rounds of HistGradientBoosting*
     peers = [peer for peer in names if peer in known] or [one for one in known if one.lower() == name.lower()]

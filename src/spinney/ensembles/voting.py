@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin
+from sklearn.preprocessing import LabelEncoder
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from spinney.base import parameters
@@ -166,6 +167,8 @@ class VotingClassifier(ClassifierMixin, _Voting):  # type: ignore[misc]
         Weights of the votes, with sum 1.
     classes_ : ndarray of shape (n_classes,), or list of ndarray
         Class labels, a list if there are several outputs.
+    le_ : LabelEncoder, or list of LabelEncoder
+        What turns labels into the positions of their classes, as scikit-learn has it; one per output.
     n_outputs_ : int
         Number of outputs.
     n_features_in_ : int
@@ -188,6 +191,12 @@ class VotingClassifier(ClassifierMixin, _Voting):  # type: ignore[misc]
     quorum: float | None = None
     reject_label: Any = None
     flatten_transform: bool = True
+
+    @property
+    def le_(self) -> LabelEncoder | list[LabelEncoder]:
+        """What turns labels into the positions of their classes, as scikit-learn has it; one per output."""
+        encoders = [LabelEncoder().fit(classes) for classes in by_output(self.classes_)]
+        return encoders if isinstance(self.classes_, list) else encoders[0]
 
     def _read_task(
         self, X: Any, y: Any, sample_weight: Any, groups: Any, metadata: Mapping[str, Any]

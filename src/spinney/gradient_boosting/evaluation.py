@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -229,16 +230,27 @@ def make_metric(
                 fix="Define value(y, score) in it, or pass an eval_metric.",
             )
         return Metric("loss", LossScorer(loss), -1.0)
-    name, turned = _PEER_METRICS.get(given, (given, False))
-    if isinstance(name, str) and name not in get_scorer_names():
-        raise InputError(
-            f"There is no eval_metric {given!r}",
-            fix=f"Names: loss, {', '.join(_PEER_METRICS)}, and scikit-learn's scorers.",
-        )
+    name, turned = _find_metric(given)
     if name == "roc_auc" and isinstance(classes, np.ndarray) and len(classes) > 2:
         name = "roc_auc_ovr"
     scorer = SklearnScorer(check_scoring(estimator, name), with_raw_scores, classes)
     return Metric(given, scorer, -1.0 if turned else 1.0)
+
+
+def _find_metric(given: str) -> tuple[Any, bool]:
+    """Return the scorer of a name and whether it is turned; names of peers in any case, and without neg_."""
+    lower, scorers = given.lower(), get_scorer_names()
+    if lower in _PEER_METRICS:
+        return _PEER_METRICS[lower]
+    if given in scorers:
+        return given, False
+    if f"neg_{lower}" in scorers:
+        return f"neg_{lower}", True
+    near = difflib.get_close_matches(lower, ["loss", *_PEER_METRICS, *scorers], n=1, cutoff=0.7)
+    names = f"Names: loss, {', '.join(_PEER_METRICS)}, and scikit-learn's scorers."
+    raise InputError(
+        f"There is no eval_metric {given!r}", fix=f"Did you mean {near[0]!r}? {names}" if near else names
+    )
 
 
 def _accepts_weights(function: Callable[..., Any]) -> bool:

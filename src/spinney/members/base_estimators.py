@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier, is_regressor
 from sklearn.utils import Tags, get_tags
 
 from spinney.core.errors import InputError, show_value
@@ -38,8 +38,11 @@ class AnyEstimator:
 
     def allows(self, value: Any) -> bool:
         """Return True if the value is an estimator object."""
-        has_methods = all(hasattr(value, name) for name in ("fit", "predict", "get_params"))
-        return has_methods and not isinstance(value, type)
+        if isinstance(value, type) or not all(hasattr(value, name) for name in ("fit", "get_params")):
+            return False
+        # Some learners, such as scikit-learn's StackingClassifier, have predict only when they are fitted.
+        later = hasattr(type(value), "predict") and (is_classifier(value) or is_regressor(value))
+        return hasattr(value, "predict") or later
 
     def __str__(self) -> str:
         return "an estimator with fit and predict"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, ClassVar, Self
@@ -9,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils.metaestimators import available_if
 
 from spinney.base import parameters
@@ -90,6 +92,8 @@ class OneVsRestClassifier(BinaryMembers):
         Class labels, or the positions of the labels.
     n_classes_ : int
         Number of classes or labels.
+    label_binarizer_ : LabelBinarizer
+        What turns y into a column per class or label, as scikit-learn has it.
     multilabel_ : bool
         Whether the target was multi-label.
     n_features_in_ : int
@@ -118,6 +122,12 @@ class OneVsRestClassifier(BinaryMembers):
     def n_classes_(self) -> int:
         """Number of classes or labels."""
         return len(self.classes_)
+
+    @property
+    def label_binarizer_(self) -> LabelBinarizer:
+        """What turns y into a column per class or label, as scikit-learn has it."""
+        binarizer = LabelBinarizer(sparse_output=True)
+        return binarizer.fit(np.eye(self.n_classes_, dtype=int) if self.multilabel_ else self.classes_)
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, **metadata: Any) -> Self:
         """Fit one member per class or label.
@@ -151,6 +161,13 @@ class OneVsRestClassifier(BinaryMembers):
             sides = _against_rest(codes, len(classes))
         calls = [(self.estimator, X, side, weights, metadata) for side in sides]
         members = fit_members(self, fit_side, calls, X)
+        if labels is not None:
+            for label, side in enumerate(sides):
+                if side.min() == side.max():
+                    given = label if side[0] else f"not {label}"
+                    warnings.warn(
+                        f"Label {given} is present in all training examples.", UserWarning, stacklevel=3
+                    )
         return self._set_fitted(
             estimators_=members, classes_=classes, multilabel_=labels is not None, **described
         )
