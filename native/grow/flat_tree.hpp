@@ -29,12 +29,12 @@ struct FlatTree {
     std::vector<LedgerRow> ledger;
     int n_outputs = 1, width = 1;
 
-    /// Remove all nodes, keeping the memory.
-    void clear() {
-        kind.clear();
-        for (auto* v : {&feature, &first_child, &n_children, &missing, &branch, &term_feature}) v->clear();
-        for (auto* v : {&threshold, &weight, &impurity, &value, &term_coefficient, &term_fill}) v->clear();
-        for (auto* v : {&n_samples, &set_begin, &branch_begin, &term_begin}) v->clear();
+    /// Empty what nodes append to. The arrays of all nodes keep their size, for a tree that writes every
+    /// element: filling them with zeros before takes as long as a pass over the tree.
+    void clear_lists() {
+        for (auto* v : {&branch, &term_feature}) v->clear();
+        for (auto* v : {&term_coefficient, &term_fill}) v->clear();
+        for (auto* v : {&set_begin, &branch_begin, &term_begin}) v->clear();
         set_bits.clear();
         ledger.clear();
     }

@@ -149,7 +149,7 @@ std::vector<NodeRef> lay_out(FlatTree& out, const std::vector<Fragment>& fragmen
 
 void flatten(FlatTree& out, std::vector<Fragment>& fragments, const NodeValues& node_values,
              const Target& target, Interrupt* interrupt) {
-    out.clear();
+    out.clear_lists();
     out.n_outputs = target.n_outputs;
     out.width = target.task == Task::classification ? target.max_classes() : 1;
     const std::vector<NodeRef> order = lay_out(out, fragments, interrupt);

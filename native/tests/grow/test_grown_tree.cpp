@@ -145,6 +145,7 @@ void check_order(const FlatTree& flat, const Plain& tree, const NodeValues& node
 }
 
 void check_fragments(CriterionName criterion, int n_classes) {
+    FlatTree reused;  // has the arrays of the trees before, larger and smaller ones
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
         std::mt19937_64 g(seed);
         const Sample sample(seed, 200, n_classes, 1, 2);
@@ -161,6 +162,8 @@ void check_fragments(CriterionName criterion, int n_classes) {
             Writer divided(node_values, seed + 100, one_in);
             divided.write(tree);
             check_same(flatten(divided.fragments, node_values, sample.target), expected);
+            flatten(reused, divided.fragments, node_values, sample.target);
+            check_same(reused, expected);
         }
     }
 }
