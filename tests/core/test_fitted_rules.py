@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 import spinney as sp
 from contracts.learners import LEARNERS, Learner
@@ -88,6 +89,16 @@ def test_the_final_estimator_of_a_stack_predicts_the_classes_of_the_stack() -> N
     document["state"]["fitted"]["final_estimator_"].value[1]["fitted"]["classes_"] = np.array([0, 256])
     with pytest.raises(ModelFileError):
         loads(encode(document))
+
+
+def test_the_final_estimator_of_a_stack_expects_the_columns_of_the_members() -> None:
+    pairs = [("tree", sp.DecisionTreeClassifier()), ("bayes", sp.GaussianNB())]
+    for passthrough in (False, True):
+        model = sp.StackingClassifier(pairs, sp.LogisticRegression(), passthrough=passthrough).fit(X, Y)
+        assert_array_equal(loads(dumps(model)).predict(X), model.predict(X))
+        model.final_estimator_ = sp.LogisticRegression().fit(np.hstack([X, X, X, X]), Y)
+        with pytest.raises(ModelFileError, match=r"the final estimator expects \d+ features instead of"):
+            loads(dumps(model))
 
 
 @pytest.mark.parametrize("pairs", [[("tree", 1, 2)], [[3, "drop"]], "text", 7])

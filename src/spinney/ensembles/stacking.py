@@ -291,6 +291,9 @@ class _Stacking(TransformerMixin, _NamedEnsemble):  # type: ignore[misc]
         require(hasattr(self.final_estimator_, "predict"), "there is no final estimator")
         require(type(methods) is list and len(methods) == len(self.estimators_), "a method is missing")
         require(all(method in METHODS for method in methods), "a method is unknown")
+        width = sum(map(self._width, self.estimators_, methods)) + (self.passthrough and self.n_features_in_)
+        expected = getattr(self.final_estimator_, "n_features_in_", width)
+        require(expected == width, f"the final estimator expects {expected} features instead of {width}")
 
 
 def _final_has(method: str) -> Any:
