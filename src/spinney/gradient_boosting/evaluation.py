@@ -238,7 +238,7 @@ def make_metric(
 
 
 def _find_metric(given: str) -> tuple[Any, bool]:
-    """Return the scorer of a name and whether it is turned; names of peers in any case, and without neg_."""
+    """Return the scorer of a name in any case, with or without neg_, and whether its sign is reversed."""
     lower, scorers = given.lower(), get_scorer_names()
     if lower in _PEER_METRICS:
         return _PEER_METRICS[lower]
