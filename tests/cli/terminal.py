@@ -3,6 +3,7 @@
 import os
 import pty
 import select
+import signal
 import subprocess
 import sys
 
@@ -20,8 +21,11 @@ def typed(*arguments, stdin=None, cwd=None):
     )
 
 
-def in_terminal(*arguments, cwd=None, width=100, stdout_too=True):
-    """Run a command in a pseudo-terminal and return (exit code, what it shows, what a pipe gets)."""
+def in_terminal(*arguments, cwd=None, width=100, stdout_too=True, interrupt=False):
+    """Run a command in a pseudo-terminal and return (exit code, what it shows, what a pipe gets).
+
+    interrupt: Ctrl-C follows the first thing that is shown
+    """
     ours, theirs = pty.openpty()
     environment = ENVIRONMENT | {"COLUMNS": str(width), "LINES": "60", "TERM": "xterm-256color"}
     out = theirs if stdout_too else subprocess.PIPE
@@ -39,6 +43,9 @@ def in_terminal(*arguments, cwd=None, width=100, stdout_too=True):
                 shown += os.read(ours, 1 << 16)
             except OSError:  # the other end is closed
                 break
+            if interrupt:
+                process.send_signal(signal.SIGINT)
+                interrupt = False
     piped = b"" if stdout_too else process.stdout.read()
     os.close(ours)
     return process.wait(), shown.decode(), piped.decode()

@@ -2,7 +2,6 @@
 
 import gzip
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -87,15 +86,34 @@ def test_a_reader_that_leaves_is_no_error(churn, tree):
 
 @pytest.mark.long
 def test_ctrl_c_ends_with_130_and_leaves_no_file(churn):
-    process = subprocess.Popen(
-        command("compare", churn, "-t", "churn", "--repeats", 50, "-o", "best"),
-        cwd=churn.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT,
-    )  # fmt: skip
-    time.sleep(8)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130 and b"Interrupted" in errors and b"Traceback" not in errors
+    arguments = ["compare", churn, "-t", "churn", "--repeats", 50, "-o", "best"]
+    code, shown, _ = in_terminal(*arguments, cwd=churn.parent, interrupt=True)
+    assert code == 130 and "Interrupted" in shown and "Traceback" not in shown
     assert not (churn.parent / "best").exists()
+
+
+@pytest.mark.parametrize(
+    "interruption",
+    [
+        pytest.param("sys.modules['spinney.cli'] = Interrupting('cli')", id="an import"),
+        pytest.param(
+            "from spinney.cli.main import cli; cli.main = lambda *_, **__: exec('raise KeyboardInterrupt')",
+            id="text that is run",
+        ),
+    ],
+)
+def test_ctrl_c_at_the_start_ends_with_130(interruption):
+    code = f"""
+import sys, types
+class Interrupting(types.ModuleType):
+    def __getattr__(self, name):
+        exec("raise KeyboardInterrupt")
+{interruption}
+from spinney.__main__ import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=ENVIRONMENT, check=False)
+    assert done.returncode == 130 and done.stderr == b"error: Interrupted.\n"
 
 
 @pytest.mark.long

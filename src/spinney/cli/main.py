@@ -133,6 +133,9 @@ def _report(error: BaseException, arguments: list[str]) -> int:
         return failures.BROKEN_PIPE
     if isinstance(error, click.exceptions.Abort) or _was_interrupted(error):
         message, code = "Interrupted.", failures.INTERRUPTED
+        # If the last exec or eval of a text was interrupted (dataclasses are made by one), Python would end
+        # with SIGINT instead of the exit code.
+        eval("0")
     elif isinstance(error, click.ClickException):
         where = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "spinney"
         message, code = f"{error.format_message()} See {where} --help.", failures.USAGE
