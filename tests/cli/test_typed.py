@@ -102,8 +102,8 @@ def test_ctrl_c_ends_with_130_and_leaves_no_file(churn):
         ),
     ],
 )
-def test_ctrl_c_at_the_start_ends_with_130(interruption):
-    code = f"""
+def test_ctrl_c_at_the_start_ends_with_130(interruption, tmp_path):
+    (tmp_path / "interrupted.py").write_text(f"""
 import sys, types
 class Interrupting(types.ModuleType):
     def __getattr__(self, name):
@@ -111,8 +111,10 @@ class Interrupting(types.ModuleType):
 {interruption}
 from spinney.__main__ import main
 main()
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=ENVIRONMENT, check=False)
+""")
+    done = subprocess.run(
+        [sys.executable, "-m", "interrupted"], cwd=tmp_path, capture_output=True, env=ENVIRONMENT, check=False
+    )
     assert done.returncode == 130 and done.stderr == b"error: Interrupted.\n"
 
 
