@@ -11,6 +11,7 @@
 #include "grow/growers.hpp"
 #include "grow/growth_rules.hpp"
 #include "grow/histogram_node.hpp"
+#include "grow/small_subtrees.hpp"
 #include "split/scorer.hpp"
 
 namespace spinney {
@@ -47,17 +48,24 @@ class HistogramRun {
 
     /// Grow the subtree of `first` depth first; returns the nodes of fewer rows than `compact_below`.
     std::vector<HistogramNode> depth_first(Fragment& f, HistogramNode first, Size compact_below) {
-        const auto enqueue = [&](std::vector<HistogramNode>& stack, HistogramNode& node) {
-            // Half of all nodes: they do not go through the stack.
-            if (must_be_leaf(node))
+        // Where subtrees are deferred, the codes may be in files, and threads share the work.
+        const bool small = compact_below == 0 && SmallSubtrees::supports(c_);
+        if (small && !small_) small_ = std::make_unique<SmallSubtrees>(c_, data_);
+        // Most nodes do not go through the stack. False: the node is to be pushed.
+        const auto finish = [&](HistogramNode& node) {
+            if (must_be_leaf(node)) {
                 finalize_leaf(f, node);
-            else
-                stack.push_back(std::move(node));
+                return true;
+            }
+            if (!small || node.size() > small_->max_rows()) return false;
+            small_->grow(f, node.state, list(node));
+            pool_.release(std::move(node.histogram));
+            return true;
         };
-        if (must_be_leaf(first)) {
-            finalize_leaf(f, first);
-            return {};
-        }
+        const auto enqueue = [&](std::vector<HistogramNode>& stack, HistogramNode& node) {
+            if (!finish(node)) stack.push_back(std::move(node));
+        };
+        if (finish(first)) return {};
         return spinney::depth_first(c_, f, std::move(first), compact_below,
                                     [&](HistogramNode& node, std::vector<HistogramNode>& stack) {
                                         search(f, node, split_);
@@ -247,6 +255,7 @@ class HistogramRun {
     Size histogram_size_;
     HistogramPool pool_;
     std::unique_ptr<NodeSearch> search_;
+    std::unique_ptr<SmallSubtrees> small_;  // null: not used
     RowVector<Row> listed_, spare_;
     NodeSplit split_;  // of the current node in depth-first growth
 };

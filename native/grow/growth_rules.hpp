@@ -71,9 +71,12 @@ std::vector<Candidate> collect_candidates(const GrowContext& c, const NodeState&
 }
 
 /// Whether the best candidate is good enough to split the node.
+inline bool is_acceptable(const GrowOptions& o, double gain, double improvement) {
+    return gain >= o.min_gain &&
+           improvement + std::numeric_limits<double>::epsilon() >= o.min_impurity_decrease;
+}
 inline bool is_acceptable(const GrowOptions& o, const Candidate& best) {
-    return best.found() && best.gain >= o.min_gain &&
-           best.improvement + std::numeric_limits<double>::epsilon() >= o.min_impurity_decrease;
+    return best.found() && is_acceptable(o, best.gain, best.improvement);
 }
 
 /// Values of two children with monotonic constraints: means of y or probabilities of the second class.

@@ -1,0 +1,119 @@
+// SmallSubtrees: whole subtrees of few rows of classification trees, on sets of rows of one bit each.
+#pragma once
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "grow/growth_rules.hpp"
+#include "grow/histogram.hpp"
+#include "simd/row_sets.hpp"
+
+namespace spinney {
+
+/// Most nodes of a deep tree have few rows, and what a node costs besides its rows is then most of the time.
+/// Here a node is a set of rows in one integer, the codes of a column are in one or two registers, and class
+/// weights are counts of bits. The draws, the scores and the ties are those of HistogramSearch: the tree is
+/// the same, whichever of the two grows it.
+class SmallSubtrees {
+  public:
+    /// Whether subtrees may be grown here: the Gini impurity of one output, small whole weights, numeric
+    /// columns, no monotonic constraints.
+    static bool supports(const GrowContext& c);
+
+    /// The arguments must outlive the object.
+    SmallSubtrees(const GrowContext& c, const HistogramData& data);
+
+    /// Rows up to which a node is faster here.
+    Size max_rows() const { return max_rows_; }
+
+    /// Grow the subtree of a node which is not a leaf whatever its features are.
+    void grow(Fragment& f, const NodeState& root, std::span<const Row> rows);
+
+  private:
+    struct Small {
+        RowSet rows;
+        Node id;
+        int depth;
+        std::uint64_t address, path;
+    };
+
+    struct Split {
+        bool found = false;
+        std::int32_t feature, missing;  // child of missing values, −1 if there are none
+        Code last_left;
+        double score, gain, drawn;
+        RowSet left;
+    };
+
+    /// A random threshold.
+    struct Drawn {
+        std::uint32_t feature;
+        Code smallest, largest;  // in the node; once drawn, the largest but for that of missing values
+        RowSet missing;
+        double quality;
+        Split split;
+    };
+
+    static constexpr Size kTogether = 8;  // features whose thresholds are drawn together
+
+    /// The rows and the weight of every class of the current node.
+    struct Classes {
+        Size n;
+        std::array<RowSet, kSetRows> rows;
+        std::array<Stat, kSetRows> weight;
+    };
+
+    struct alignas(64) Block {
+        std::array<std::uint8_t, kSetRows> codes;
+    };
+
+    void load(std::span<const Row> rows);
+    const std::uint8_t* codes_of(Size feature);
+    template <bool Unit>
+    Stat weight_of_set(RowSet rows) const;
+    template <bool Unit>
+    double quality(RowSet left) const;
+    template <bool Unit>
+    void grow_all(Fragment& f, Size n_stacked);
+    template <bool Unit>
+    void search();
+    template <bool Unit>
+    bool search_some(std::span<const std::uint32_t> features);
+    template <bool Unit>
+    bool search_random(std::span<const std::uint32_t> features);
+    void draw(Drawn& own) const;
+    template <bool Unit>
+    bool search_best(std::uint32_t feature);
+    void offer(std::uint32_t feature, double quality, const Split& split);
+    double threshold() const;
+    template <bool Unit>
+    bool must_be_leaf(RowSet rows, int depth) const;
+    template <bool Unit>
+    void write_leaf(Fragment& f, Node id, RowSet rows) const;
+
+    const GrowContext& c_;
+    const HistogramData data_;
+    Size max_rows_;
+    Stat min_side_;
+    std::vector<std::uint32_t> features_;         // all, ascending except while some are drawn
+    std::vector<std::uint32_t> swaps_, drawn_;    // of the current node
+    std::vector<CodeTiles::FeatureCodes> table_;  // (n_features,)
+    std::vector<Block> columns_;                  // (n_features,) codes of the subtree's rows, read when used
+    std::vector<std::uint64_t> loaded_;           // (n_features,) the subtree whose codes a column holds
+    std::uint64_t subtree_ = 0;
+    Size visited_ = 0;                           // rows since the last poll of the interrupt
+    std::span<const Row> rows_;                  // of the subtree
+    std::array<std::uint16_t, kSetRows> class_;  // of its rows
+    std::array<RowSet, kSetRows> same_;          // the rows of a row's class
+    std::array<RowSet, 8> bits_;                 // the rows whose weight has a bit
+    Size n_bits_ = 0;
+    std::array<Small, kSetRows + 2> stack_;
+    Small node_;  // the current node, its classes and its best split so far
+    Classes classes_;
+    Stat weight_ = 0;
+    double base_ = 0;
+    Split best_;
+};
+
+}  // namespace spinney
