@@ -72,7 +72,7 @@ double multiplier(const BlockRows& rows, const BlockDraw& draw, Size r, double g
     const double w = rows.weight(r);
     if (!(w > 0)) return 0;
     return draw.rule.multiplier(importance_of(w, g, h, draw.slope),
-                                row_address(draw.address, rows.first_row + r));
+                                uniform_draw(draw.address, rows.first_row + r));
 }
 
 Stat weight_steps(double w, double unit) { return w > 0 ? std::max<Stat>(1, std::llround(w / unit)) : 0; }

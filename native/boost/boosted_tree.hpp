@@ -34,6 +34,7 @@ struct BoostTable {
 struct BoostTarget {
     std::vector<double> y;        // one output after the other
     std::vector<double> weights;  // empty: all ones
+    bool unit_weights = true;     // all are 0 or 1
     bool integer_weights = true;  // a row of weight 2 is then the row twice
     double total_weight = 0;
     Size n_weighted = 0;  // rows with a weight above 0

@@ -65,6 +65,7 @@ class TreeBooster final : public Booster {
             for (Size k = 0; k < n_scores; ++k) scores_[k][r] = scores[r * n_scores + k];
         score_columns_.clear();
         for (const auto& column : scores_) score_columns_.push_back(column.data());
+        set_changed();
         const Size n_works = trees_at_once(table_, o_, n_scores);
         works_.clear();
         for (Size i = 0; i < n_works; ++i)
@@ -77,6 +78,7 @@ class TreeBooster final : public Booster {
         begin_round();
         for (Size i = 0; i < n_rounds; ++i, ++round_) {
             if (loss.name == LossName::softmax) times_.time(Phase::gradient, [&] { update_log_sum_exp(); });
+            set_changed();
             grow_round(out, loss, interrupt, [&](TreeWork& work, Size k, Size begin, Size end) {
                 return compute_gradients(loss, loss_rows(), k, begin, end, work.gradient.data(),
                                          work.hessian.data());
@@ -90,6 +92,7 @@ class TreeBooster final : public Booster {
                                Interrupt& interrupt) override {
         std::vector<FlatTree> out;
         begin_round();
+        set_changed();
         const Loss like{bounded ? LossName::log : LossName::squared, {}};
         grow_round(out, like, interrupt, [&](TreeWork& work, Size k, Size begin, Size end) {
             return copy_gradients(work, begin, end, gradient + k, hessian + k, scores_.size());
@@ -101,16 +104,16 @@ class TreeBooster final : public Booster {
 
     double mean_loss(const Loss& loss, const double* weights) override {
         require_rows();
-        if (loss.name == LossName::softmax) update_log_sum_exp();
-        const LossRows rows = loss_rows();
+        update_losses(loss);
         double sum = 0, total = 0;
         for (Size c = 0; c < table_.n_chunks(); ++c) {
+            const Size begin = c * kChunkRows, end = begin + table_.chunk_size(c);
             double part = 0, weight = 0;
-            for (Size r = c * kChunkRows; r < c * kChunkRows + table_.chunk_size(c); ++r) {
+            for (Size r = begin; r < end; ++r) {
                 const double w = weights ? weights[r] : target_.weight(r);
-                if (!(w > 0)) continue;
-                part += w * loss_of_row(loss, rows, r);
-                weight += w;
+                // Without branches: which rows are held out is unpredictable. A sum and 0 are the sum.
+                part += w > 0 ? w * losses_[r] : 0.0;
+                weight += w > 0 ? w : 0.0;
             }
             sum += part;
             total += weight;
@@ -179,8 +182,27 @@ class TreeBooster final : public Booster {
         return out;
     }
 
+    /// The scores are about to change.
+    void set_changed() { has_log_sum_exp_ = has_losses_ = false; }
+
+    /// The losses of all rows: one call serves the scores of training and of validation rows.
+    void update_losses(const Loss& loss) {
+        if (has_losses_ && loss.name == loss_of_losses_.name && loss.parameters == loss_of_losses_.parameters)
+            return;
+        if (loss.name == LossName::softmax) update_log_sum_exp();
+        losses_.resize(table_.x.n_rows);
+        Pool::shared().parallel_for(o_.n_threads, table_.n_chunks(), [&](Size c, int) {
+            const Size begin = c * kChunkRows;
+            compute_losses(losses_.data(), loss, loss_rows(), begin, begin + table_.chunk_size(c));
+        });
+        loss_of_losses_ = loss;
+        has_losses_ = true;
+    }
+
     /// The log-sum-exp of the scores stays fixed while the trees of a round are grown.
     void update_log_sum_exp() {
+        if (has_log_sum_exp_) return;
+        has_log_sum_exp_ = true;
         log_sum_exp_.resize(table_.x.n_rows);
         Pool::shared().parallel_for(o_.n_threads, table_.n_chunks(), [&](Size c, int) {
             const Size begin = c * kChunkRows;
@@ -332,7 +354,9 @@ class TreeBooster final : public Booster {
     bool ready_ = false;
     std::vector<std::vector<double>> scores_;  // (n_scores,) of (n_rows,)
     std::vector<const double*> score_columns_;
-    std::vector<double> log_sum_exp_;
+    std::vector<double> log_sum_exp_, losses_;           // (n_rows,) each
+    bool has_log_sum_exp_ = false, has_losses_ = false;  // of the scores as they are
+    Loss loss_of_losses_;
 };
 
 }  // namespace

@@ -60,6 +60,7 @@ class ChunkedGrower : public BoostedGrower {
     };
 
     static constexpr std::uint64_t kNoiseDraws = 1;
+    static constexpr int kMaxDrawnLevels = 16;
     static constexpr Size kManyBundles = 64;  // so many are searched by all threads, with any number of rows
 
     BoostNode& node(Node id) { return tree_.nodes[static_cast<Size>(id)]; }
@@ -89,12 +90,13 @@ class ChunkedGrower : public BoostedGrower {
     /// has few nodes, and its splits are supported by all rows.
     void grow_symmetric(Interrupt& interrupt) {
         std::vector<Node> level{0};
+        draw_levels();
         for (int depth = 0; within_depth(node(0)) && depth < o_.max_depth; ++depth) {
             if (2 * level.size() > o_.max_leaf_nodes) break;
             interrupt.poll();
             const std::int32_t f = times_.time(Phase::split, [&] { return search_level(level, depth); });
             if (f < 0) break;
-            level = split_level(level, f, depth + 1 < o_.max_depth);
+            level = split_level(level, f, depth);
         }
         for (const Node id : level) finalize_leaf(id);
         histograms_.release(level_histogram_);
@@ -255,11 +257,31 @@ class ChunkedGrower : public BoostedGrower {
         level_histogram_ = histograms_.copy(root.histogram.get());
     }
 
+    /// Draw the columns of a level; return the address of its draws.
+    std::uint64_t draw_columns(std::vector<std::uint8_t>& out, int depth) const {
+        BoostNode place;
+        place.address = mix(tree_.nodes[0].address, static_cast<std::uint64_t>(depth) + 1);
+        columns_.allow(out, place);
+        return place.address;
+    }
+
+    /// Mark the bundles that are read at each level or below it: the others need no sums there.
+    void draw_levels() {
+        needed_.clear();
+        if (o_.max_depth > kMaxDrawnLevels || o_.max_features >= table_.x.columns.size()) return;
+        needed_.resize(static_cast<Size>(o_.max_depth));
+        std::vector<std::uint8_t> needed(table_.bundles.bundles.size(), 0);
+        for (Size depth = needed_.size(); depth-- > 0;) {
+            draw_columns(allowed_[0], static_cast<int>(depth));
+            for (const std::uint32_t f : columns_.drawn())
+                if (allowed_[0][f]) needed[table_.bundles.place_of[f].first] = 1;
+            needed_[depth] = needed;
+        }
+    }
+
     /// Find the split of a level: sum each feature's gains over the nodes. Return its feature, −1: none.
     std::int32_t search_level(const std::vector<Node>& level, int depth) {
-        BoostNode place;  // draws the level's columns
-        place.address = mix(node(0).address, static_cast<std::uint64_t>(depth) + 1);
-        columns_.allow(allowed_[0], place);
+        const std::uint64_t address = draw_columns(allowed_[0], depth);
         const NewtonNode facts = describe(node(0));
         const ScoreNoise noise = score_noise(level, facts.l2);
         const Size n_bundles = table_.bundles.bundles.size();
@@ -277,7 +299,7 @@ class ChunkedGrower : public BoostedGrower {
                              column.kind == ColumnKind::categorical, facts);
                 for (const Node id : level)
                     search.add(bins(node(id).histogram.get(), node(id).total), node(id).total);
-                const LevelSplit best = search.best(noise, mix(mix(place.address, kNoiseDraws), f));
+                const LevelSplit best = search.best(noise, mix(mix(address, kNoiseDraws), f));
                 found_[0][f] = best.split;
                 level_scores_[f] = best.score;
             }
@@ -327,28 +349,32 @@ class ChunkedGrower : public BoostedGrower {
     }
 
     /// Split all nodes of a level; return the nodes of the next one.
-    std::vector<Node> split_level(const std::vector<Node>& level, std::int32_t f, bool more) {
+    std::vector<Node> split_level(const std::vector<Node>& level, std::int32_t f, int depth) {
         std::vector<Node> next;
+        const bool more = depth + 1 < o_.max_depth;
+        const auto below = static_cast<Size>(depth) + 1;
+        const std::uint8_t* needed = below < needed_.size() ? needed_[below].data() : nullptr;
         for (const Node id : level) {
             if (!take_level_split(id, f)) {
                 next.push_back(id);
                 continue;
             }
             const Node first = split_node(id);
-            if (more) build_children(id, first);
+            if (more) build_children(id, first, needed);
             release(node(id));
             next.insert(next.end(), {first, first + 1});
         }
         return next;
     }
 
-    void build_children(Node id, Node first) {
+    /// needed (n_bundles,): those whose bins are read, or null
+    void build_children(Node id, Node first, const std::uint8_t* needed) {
         BoostNode &parent = node(id), &left = node(first), &right = node(first + 1);
         BoostNode& small = left.n_rows < right.n_rows ? left : right;
         BoostNode& large = left.n_rows < right.n_rows ? right : left;
         large.histogram = std::move(parent.histogram);
         build(small);
-        times_.time(Phase::histogram, [&] { histograms_.finish(small, &large); });
+        times_.time(Phase::histogram, [&] { histograms_.finish(small, &large, needed); });
     }
 
     /// Sum the root; all other totals follow by subtraction.
@@ -640,6 +666,8 @@ class ChunkedGrower : public BoostedGrower {
     bool keeps_histograms_;
     std::vector<double> level_scores_;         // (n_features,), symmetric growth
     std::unique_ptr<Stat[]> level_histogram_;  // symmetric growth: of all rows
+    // Symmetric growth: (n_levels,) of (n_bundles,), or empty.
+    std::vector<std::vector<std::uint8_t>> needed_;
     ColumnSampler columns_;
     ChunkPartition partition_;
     std::array<std::vector<NewtonSplit>, 2> found_;

@@ -17,7 +17,7 @@ void BoostTarget::set(const double* values, Size n_outputs, const double* row_we
     weights.clear();
     total_weight = static_cast<double>(n);
     n_weighted = n;
-    integer_weights = true;
+    integer_weights = unit_weights = true;
     if (!row_weights || std::all_of(row_weights, row_weights + n, [](double w) { return w == 1.0; })) return;
     weights.assign(row_weights, row_weights + n);
     ChunkSum total;
@@ -26,6 +26,7 @@ void BoostTarget::set(const double* values, Size n_outputs, const double* row_we
         const double w = weights[r];
         total.add(r, w);
         n_weighted += w > 0;
+        unit_weights = unit_weights && (w == 0.0 || w == 1.0);
         integer_weights = integer_weights && w == std::floor(w);
     }
     total_weight = total.total();
@@ -55,7 +56,7 @@ GradientQuantizer::GradientQuantizer(const BoostTable& table, const BoostOptions
 void GradientQuantizer::set_weights() {
     rows_.weights.clear();
     rows_.weight_unit = 1;
-    if (target_.weights.empty()) return;
+    if (target_.unit_weights) return;  // rows of weight 0 are not drawn
     if (!target_.integer_weights) rows_.weight_unit = 1 / detail::power_of_two_scale(target_.total_weight);
     rows_.weights.reserve(target_.weights.size());
     for (const double w : target_.weights)
@@ -74,7 +75,11 @@ BoostRows& GradientQuantizer::quantize(const double* gradient, const double* hes
     const bool all_once = target_.weights.empty() && multiplier_.empty();
     std::vector<Ratios> ratios(n_chunks);
     Pool::shared().parallel_for(o_.n_threads, n_chunks, [&](Size c, int) {
-        ratios[c] = all_once ? quantize_all(c) : quantize_some(c);
+        if (all_once)
+            list_all(c);
+        else
+            list_rows(c);
+        ratios[c] = target_.unit_weights ? quantize_units(c) : quantize_weighted(c);
     });
     Ratios all;
     rows_.any_out = false;
@@ -111,19 +116,28 @@ void GradientQuantizer::set_units(const GradientSums& sums, PackedLayout layout)
     rows_.layout = layout;
 }
 
-/// Quantize a chunk in which every row counts once.
-GradientQuantizer::Ratios GradientQuantizer::quantize_all(Size chunk) {
+/// List the rows of a chunk in which every row counts.
+void GradientQuantizer::list_all(Size chunk) {
     const Size begin = chunk * kChunkRows, n = table_.chunk_size(chunk);
     rows_.n_in[chunk] = static_cast<std::uint32_t>(n);
     for (Size i = 0; i < n; ++i) rows_.ids[begin + i] = static_cast<LocalRow>(i);
-    Register min = every<Register>(0x1.0p40), max{};
+}
+
+/// Quantize a chunk whose rows have weights 0 and 1, all of them: those that do not count are never read.
+GradientQuantizer::Ratios GradientQuantizer::quantize_units(Size chunk) {
+    const Size begin = chunk * kChunkRows, n = table_.chunk_size(chunk);
+    Register min = every<Register>(std::numeric_limits<double>::infinity()), max{};
     const PackedLayout layout = rows_.layout;
     const Stat weight = layout.has_weight() ? 1 : 0;
+    // Rows that are drawn have a weight.
+    const double* counts = multiplier_.empty() ? target_.weights_or_null() : multiplier_.data();
     for_registers(begin, begin + n, [&](Size r, Size m, Size) {
         // Adding 1.5 · 2^52 rounds to an integer, which is then in the low bits.
         constexpr double rounder = 0x1.8p52;
-        const Register g = load_register(gradient_ + r, m) * scale_.gradient + rounder;
-        Register h = load_register(hessian_ + r, m) * scale_.hessian + rounder;
+        Register times = counts ? load_register(counts + r, m) : every<Register>(1.0);
+        for (Size i = m; i < kRegister; ++i) times[i] = 0;
+        const Register g = times * load_register(gradient_ + r, m) * scale_.gradient + rounder;
+        Register h = times * load_register(hessian_ + r, m) * scale_.hessian + rounder;
         h = where(h < rounder + 1, every<Register>(rounder + 1), h);
         const StatRegister zero = detail::bits_of(every<Register>(rounder));
         store_register(rows_.packed.data() + r,
@@ -131,21 +145,21 @@ GradientQuantizer::Ratios GradientQuantizer::quantize_all(Size chunk) {
                            ((detail::bits_of(h) - zero) << layout.weight_bits) + weight,
                        m);
         h -= rounder;
-        for (Size i = m; i < kRegister; ++i) h[i] = h[0];
-        min = where(h < min, h, min);
-        max = where(h > max, h, max);
+        min = where((times > 0.0) & (h < min), h, min);
+        max = where((times > 0.0) & (h > max), h, max);
     });
     Ratios out;
     for (Size i = 0; i < kRegister; ++i) {
+        if (!(max[i] > 0)) continue;  // no row of the lane counts
         out.add(min[i]);
-        if (max[i] > 0) out.add(max[i]);
+        out.add(max[i]);
     }
     return out;
 }
 
-/// Quantize a chunk whose rows have weights or were drawn.
-GradientQuantizer::Ratios GradientQuantizer::quantize_some(Size chunk) {
-    const Size begin = chunk * kChunkRows, n_in = list_rows(chunk);
+/// Quantize the rows of a chunk that count.
+GradientQuantizer::Ratios GradientQuantizer::quantize_weighted(Size chunk) {
+    const Size begin = chunk * kChunkRows, n_in = rows_.n_in[chunk];
     const LocalRow* ids = rows_.ids.data() + begin;
     Ratios out;
     for (Size i = 0; i < n_in; ++i) {
@@ -163,9 +177,9 @@ GradientQuantizer::Ratios GradientQuantizer::quantize_some(Size chunk) {
     return out;
 }
 
-/// List the rows of a chunk, first those that count; return how many do. Without branches: which rows were
-/// drawn is unpredictable.
-Size GradientQuantizer::list_rows(Size chunk) {
+/// List the rows of a chunk, first those that count. Without branches: which rows were drawn is
+/// unpredictable.
+void GradientQuantizer::list_rows(Size chunk) {
     const Size begin = chunk * kChunkRows, n = table_.chunk_size(chunk);
     std::array<LocalRow, kChunkRows> out;
     LocalRow* ids = rows_.ids.data() + begin;
@@ -181,7 +195,6 @@ Size GradientQuantizer::list_rows(Size chunk) {
     }
     std::copy_n(out.begin(), n_out, ids + n_in);
     rows_.n_in[chunk] = static_cast<std::uint32_t>(n_in);
-    return n_in;
 }
 
 }  // namespace spinney

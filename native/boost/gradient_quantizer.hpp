@@ -27,9 +27,10 @@ class GradientQuantizer {
     struct Ratios;  // hessian per weight, in units
 
     void set_units(const GradientSums& sums, PackedLayout layout);
-    Ratios quantize_all(Size chunk);
-    Ratios quantize_some(Size chunk);
-    Size list_rows(Size chunk);
+    void list_all(Size chunk);
+    void list_rows(Size chunk);
+    Ratios quantize_units(Size chunk);
+    Ratios quantize_weighted(Size chunk);
 
     const BoostTable& table_;
     const BoostOptions& o_;

@@ -12,6 +12,11 @@ namespace {
 // The losses. V is double, or a register of rows; both give the same bits. Row weights are applied outside.
 
 template <class V>
+[[gnu::always_inline]] inline V absolute(V x) {
+    return where(x < 0.0, -x, x);
+}
+
+template <class V>
 struct GradientPair {
     V gradient, hessian;
 };
@@ -21,7 +26,10 @@ struct SquaredLoss {
     [[gnu::always_inline]] GradientPair<V> gradients(V s, V y) const {
         return {s - y, every<V>(1.0)};
     }
-    double value(double s, double y) const { return 0.5 * (s - y) * (s - y); }
+    template <class V>
+    [[gnu::always_inline]] V value(V s, V y) const {
+        return 0.5 * (s - y) * (s - y);
+    }
 };
 
 /// Absolute error is the quantile loss at ½, doubled.
@@ -32,8 +40,9 @@ struct QuantileLoss {
         const V below = every<V>(-alpha * factor), above = every<V>((1.0 - alpha) * factor);
         return {where(y > s, below, where(y < s, above, every<V>(0.0))), every<V>(1.0)};
     }
-    double value(double s, double y) const {
-        return factor * (y > s ? alpha * (y - s) : (1.0 - alpha) * (s - y));
+    template <class V>
+    [[gnu::always_inline]] V value(V s, V y) const {
+        return factor * where(y > s, alpha * (y - s), (1.0 - alpha) * (s - y));
     }
 };
 
@@ -43,9 +52,10 @@ struct HuberLoss {
     [[gnu::always_inline]] GradientPair<V> gradients(V s, V y) const {
         return {hold(s - y, -delta, delta), every<V>(1.0)};
     }
-    double value(double s, double y) const {
-        const double r = std::abs(s - y);
-        return r <= delta ? 0.5 * r * r : delta * (r - 0.5 * delta);
+    template <class V>
+    [[gnu::always_inline]] V value(V s, V y) const {
+        const V r = absolute(s - y);
+        return where(r <= delta, 0.5 * r * r, delta * (r - 0.5 * delta));
     }
 };
 
@@ -55,7 +65,10 @@ struct PoissonLoss {
         const V mean = exp_same_bits(s);
         return {mean - y, mean};
     }
-    double value(double s, double y) const { return exp_same_bits(s) - y * s; }
+    template <class V>
+    [[gnu::always_inline]] V value(V s, V y) const {
+        return exp_same_bits(s) - y * s;
+    }
 };
 
 struct GammaLoss {
@@ -64,7 +77,10 @@ struct GammaLoss {
         const V ratio = y * exp_same_bits(-s);
         return {1.0 - ratio, ratio};
     }
-    double value(double s, double y) const { return s + y * exp_same_bits(-s); }
+    template <class V>
+    [[gnu::always_inline]] V value(V s, V y) const {
+        return s + y * exp_same_bits(-s);
+    }
 };
 
 struct TweedieLoss {
@@ -74,7 +90,8 @@ struct TweedieLoss {
         const V a = exp_same_bits(s * (2.0 - power)), b = y * exp_same_bits(s * (1.0 - power));
         return {a - b, a * (2.0 - power) - b * (1.0 - power)};
     }
-    double value(double s, double y) const {
+    template <class V>
+    [[gnu::always_inline]] V value(V s, V y) const {
         return exp_same_bits(s * (2.0 - power)) / (2.0 - power) -
                y * exp_same_bits(s * (1.0 - power)) / (1.0 - power);
     }
@@ -87,8 +104,10 @@ struct LogLoss {
         const V p = 1.0 / (1.0 + exp_same_bits(-s));
         return {p - y, p * (1.0 - p)};
     }
-    double value(double s, double y) const {
-        return std::max(s, 0.0) - y * s + log_same_bits(1.0 + exp_same_bits(-std::abs(s)));
+    template <class V>
+    [[gnu::always_inline]] V value(V s, V y) const {
+        const V positive = where(s < 0.0, every<V>(0.0), s);
+        return positive - y * s + log_same_bits(1.0 + exp_same_bits(-absolute(s)));
     }
 };
 
@@ -99,7 +118,10 @@ struct ExponentialLoss {
         const V sign = 2.0 * y - 1.0, e = exp_same_bits(-sign * s);
         return {-sign * e, e};
     }
-    double value(double s, double y) const { return exp_same_bits((1.0 - 2.0 * y) * s); }
+    template <class V>
+    [[gnu::always_inline]] V value(V s, V y) const {
+        return exp_same_bits((1.0 - 2.0 * y) * s);
+    }
 };
 
 /// One class of several: `log_sum_exp` is ln Σ e^score over the classes.
@@ -148,7 +170,7 @@ GradientSums write_gradients(const LossRows& rows, Size begin, Size end, double*
         store_register(hessian + r, pair.hessian, n);
         Register w = rows.weights ? load_register(rows.weights + r, n) : every<Register>(1.0);
         for (Size i = n; i < kRegister; ++i) w[i] = 0;
-        gradients.parts[part] += w * where(pair.gradient < 0.0, -pair.gradient, pair.gradient);
+        gradients.parts[part] += w * absolute(pair.gradient);
         hessians.parts[part] += w * pair.hessian;
     });
     return {gradients.total(), hessians.total()};
@@ -183,6 +205,24 @@ void compute_log_sum_exp(double* out, std::span<const double* const> scores, Siz
         for (const double* one : scores) sum += exp_same_bits(load_register(one + r, n) - max);
         store_register(out + r, max + log_same_bits(sum), n);
     });
+}
+
+void compute_losses(double* out, const Loss& loss, const LossRows& rows, Size begin, Size end) {
+    if (loss.name == LossName::softmax) {
+        for (Size r = begin; r < end; ++r) out[r] = loss_of_row(loss, rows, r);
+        return;
+    }
+    std::fill(out + begin, out + end, 0.0);
+    for (Size k = 0; k < rows.scores.size(); ++k)
+        with_loss(loss, k, [&](auto one) {
+            const double *y = rows.output(k), *s = rows.scores[k];
+            for_registers(begin, end, [&](Size r, Size n, Size) {
+                const Register value = one.value(load_register(s + r, n), load_register(y + r, n));
+                store_register(out + r, load_register(out + r, n) + value, n);
+            });
+        });
+    const auto n_scores = static_cast<double>(rows.scores.size());
+    for (Size r = begin; n_scores > 1 && r < end; ++r) out[r] /= n_scores;
 }
 
 double loss_of_row(const Loss& loss, const LossRows& rows, Size r) {

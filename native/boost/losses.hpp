@@ -68,6 +68,9 @@ GradientSums compute_gradients(const Loss& loss, const LossRows& rows, Size k, S
 /// Write ln Σ e^score of rows [begin, end).  out (n_rows,)
 void compute_log_sum_exp(double* out, std::span<const double* const> scores, Size begin, Size end);
 
+/// Write the losses of rows [begin, end), as `loss_of_row` gives them.  out (n_rows,)
+void compute_losses(double* out, const Loss& loss, const LossRows& rows, Size begin, Size end);
+
 /// The loss of one row, without its weight; the mean over several outputs.
 double loss_of_row(const Loss& loss, const LossRows& rows, Size row);
 

@@ -237,8 +237,9 @@ void NodeHistograms::finish(BoostNode& built, BoostNode* other, Size s) {
                       table_.bundles.bundles[s].n_bins);
 }
 
-void NodeHistograms::finish(BoostNode& built, BoostNode* other) {
-    for (Size s = 0; s < table_.bundles.bundles.size(); ++s) finish(built, other, s);
+void NodeHistograms::finish(BoostNode& built, BoostNode* other, const std::uint8_t* needed) {
+    for (Size s = 0; s < table_.bundles.bundles.size(); ++s)
+        if (!needed || needed[s] || n_parts_ > 1) finish(built, other, s);  // parts are cleared there
     set_finished();
 }
 
@@ -256,7 +257,9 @@ Stat NodeHistograms::total(BoostNode& built, const BoostRows& rows) {
 
 std::unique_ptr<Stat[]> NodeHistograms::copy(const Stat* histogram) {
     std::unique_ptr<Stat[]> out = pool_.acquire_as_left();
-    std::copy_n(histogram, table_.histogram_size(), out.get());
+    for (Size s = 0; s < table_.bundles.bundles.size(); ++s)
+        std::copy_n(histogram + s * kBundleBins, table_.bundles.bundles[s].n_bins,
+                    out.get() + s * kBundleBins);
     return out;
 }
 

@@ -81,8 +81,8 @@ class NodeHistograms {
     /// other may be null.
     void finish(BoostNode& built, BoostNode* other, Size s);
 
-    /// Finish all bundles.
-    void finish(BoostNode& built, BoostNode* other);
+    /// Finish all bundles.  needed (n_bundles,): those whose bins are read, or null
+    void finish(BoostNode& built, BoostNode* other, const std::uint8_t* needed = nullptr);
 
     /// Whether the histograms of so few rows are built tile by tile in the first-level cache, used and
     /// forgotten, because that is cheaper than to subtract and to keep them.

@@ -1,6 +1,7 @@
 #include "boost/row_sampling.hpp"
 
-#include <cmath>
+#include <bit>
+#include <utility>
 
 #include "boost/sampling_rule.hpp"
 #include "core/random.hpp"
@@ -31,9 +32,25 @@ ImportanceCounts find_importances(double* importance, const BoostTable& table, c
                 if (w[i] > 0) own.add(s[i]);
         });
     });
-    ImportanceCounts all;
-    for (const auto& part : counts) all.merge(part);
-    return all;
+    for (Size i = 1; i < counts.size(); ++i) counts[0].merge(counts[i]);
+    return std::move(counts[0]);
+}
+
+/// The draws of the rows from r on, as `uniform_draw` gives them one by one.
+[[gnu::always_inline]] inline Register uniform_draws(std::uint64_t stream, Size r) {
+    const auto row = std::bit_cast<UnsignedRegister>(lane_numbers()) + r;
+    const UnsignedRegister address = scramble(stream + kMixStep * (row + 1));
+    return to_real(std::bit_cast<StatRegister>(scramble(address + kMixStep) >> 11)) * 0x1.0p-53;
+}
+
+/// SamplingRule::multiplier of a register of rows.
+[[gnu::always_inline]] inline Register multipliers(const SamplingRule& rule, Register importance,
+                                                   Register draw) {
+    const Register one = every<Register>(1.0);
+    const Register p =
+        where(importance >= rule.always, one,
+              rule.proportional ? importance / rule.always : every<Register>(rule.probability));
+    return where(draw < p, rule.reweight ? one / p : one, Register{});
 }
 
 }  // namespace
@@ -51,16 +68,21 @@ GradientSums draw_rows(std::vector<double>& multiplier, const BoostTable& table,
     Pool::shared().parallel_for(o.n_threads, n_chunks, [&](Size c, int) {
         const Size begin = c * kChunkRows, end = begin + table.chunk_size(c);
         const std::uint64_t stream = mix(address, 0x5A);
-        const double *g = gradient, *h = hessian, *weights = target.weights_or_null();
+        const double* weights = target.weights_or_null();
         double* out = multiplier.data();
         GradientSums sum;
-        for (Size r = begin; r < end; ++r) {
-            const double w = weights ? weights[r] : 1.0;
-            const double m = w > 0 ? rule.multiplier(out[r], mix(stream, r)) : 0.0;
-            out[r] = m;
-            sum.gradient += w * m * std::abs(g[r]);
-            sum.hessian += w * m * h[r];
-        }
+        for_registers(begin, end, [&](Size r, Size n, Size) {
+            const Register w = weights ? load_register(weights + r, n) : every<Register>(1.0);
+            const Register drawn = multipliers(rule, load_register(out + r, n), uniform_draws(stream, r));
+            const Register m = where(w > 0.0, drawn, every<Register>(0.0));
+            store_register(out + r, m, n);
+            const Register g = load_register(gradient + r, n);
+            const Register gs = w * m * where(g < 0.0, -g, g), hs = w * m * load_register(hessian + r, n);
+            for (Size i = 0; i < n; ++i) {  // in the order of the rows
+                sum.gradient += gs[i];
+                sum.hessian += hs[i];
+            }
+        });
         parts[c] = sum;
     });
     GradientSums drawn;

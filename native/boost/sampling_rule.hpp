@@ -20,9 +20,7 @@ class ImportanceCounts {
   public:
     static constexpr Size n_bins = 4096;
 
-    void add(double importance) {
-        ++counts_[std::bit_cast<std::uint32_t>(static_cast<float>(importance)) >> 19 & (n_bins - 1)];
-    }
+    void add(double importance) { ++counts_[bin_of(importance)]; }
 
     void merge(const ImportanceCounts& other) { merge(other.counts_.data()); }
 
@@ -50,8 +48,15 @@ class ImportanceCounts {
     /// The μ for which the probabilities min(1, s / μ) add up to about `wanted`.
     double threshold_of_sum(double wanted) const {
         double below = 0, above = 0;
-        for (Size i = 0; i < n_bins; ++i) below += mass_of(i);
-        for (Size i = n_bins; i-- > 1;) {
+        Size last = 0;  // with rows
+        for (Size i = 0; i < n_bins; ++i) {
+            if (counts_[i] == 0) continue;
+            below += mass_of(i);
+            last = i;
+        }
+        // The bins beyond, and beyond that of below / wanted, are too far up for μ.
+        const Size far = wanted > 0 ? bin_of(below / wanted) + 2 : n_bins;
+        for (Size i = std::min(n_bins, std::max(far, last + 1)); i-- > 1;) {
             // If all bins from i on were kept with probability 1, μ would be start_of(i).
             above += static_cast<double>(counts_[i]);
             below -= mass_of(i);
@@ -65,6 +70,10 @@ class ImportanceCounts {
     }
 
   private:
+    static Size bin_of(double importance) {
+        return std::bit_cast<std::uint32_t>(static_cast<float>(importance)) >> 19 & (n_bins - 1);
+    }
+
     static double start_of(Size bin) {
         return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bin) << 19));
     }
@@ -85,13 +94,11 @@ struct SamplingRule {
     bool reweight = true;       // a kept row stands for those that were not
 
     /// 0: the row is not drawn; else how many rows it stands for. Without branches: the draw is
-    /// unpredictable.
-    double multiplier(double importance, std::uint64_t address) const {
-        const bool sure = importance >= always;
-        const double p = sure ? 1.0 : proportional ? importance / always : probability;
-        const bool kept = sure | (Draws(address).uniform() < p);
+    /// unpredictable.  draw: below 1
+    double multiplier(double importance, double draw) const {
+        const double p = importance >= always ? 1.0 : proportional ? importance / always : probability;
         const double stands_for = reweight ? 1 / p : 1.0;
-        return kept ? stands_for : 0.0;
+        return draw < p ? stands_for : 0.0;
     }
 };
 
@@ -111,9 +118,9 @@ inline SamplingRule make_rule(const BoostOptions& o, const ImportanceCounts& cou
     }
 }
 
-/// The address of the draw of a row of a tree.
-inline std::uint64_t row_address(std::uint64_t tree_address, Size row) {
-    return mix(mix(tree_address, 0x5A), row);
+/// The draw of a row of a tree.
+inline double uniform_draw(std::uint64_t tree_address, Size row) {
+    return Draws(mix(mix(tree_address, 0x5A), row)).uniform();
 }
 
 }  // namespace spinney

@@ -6,14 +6,19 @@
 
 namespace spinney {
 
-/// Hash two 64-bit numbers: output b + 1 of the generator SplitMix64 with seed a (Steele, Lea & Flood 2014,
-/// "Fast splittable pseudorandom number generators").
-inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
-    std::uint64_t z = a + 0x9E3779B97F4A7C15ull * (b + 1);
+/// Scramble the state of the generator below.  U: std::uint64_t, or a register of such
+template <class U>
+inline U scramble(U z) {
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
     z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
     return z ^ (z >> 31);
 }
+
+inline constexpr std::uint64_t kMixStep = 0x9E3779B97F4A7C15ull;
+
+/// Hash two 64-bit numbers: output b + 1 of the generator SplitMix64 with seed a (Steele, Lea & Flood 2014,
+/// "Fast splittable pseudorandom number generators").
+inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) { return scramble(a + kMixStep * (b + 1)); }
 
 /// The stream of draws at one address.
 class Draws {

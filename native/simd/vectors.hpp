@@ -33,6 +33,7 @@ inline constexpr Size kRegister = 2;
 
 using Register = double __attribute__((vector_size(8 * kRegister)));
 using StatRegister = Stat __attribute__((vector_size(8 * kRegister)));
+using UnsignedRegister = std::uint64_t __attribute__((vector_size(8 * kRegister)));
 
 /// Eight numbers at every vector level; each lane has the bits that a plain double would have.
 using Lanes = double __attribute__((vector_size(64)));

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/random.hpp"
+#include "simd/register_loops.hpp"
 #include "split/packed_registers.hpp"
 
 namespace spinney {
@@ -27,6 +28,18 @@ double normal_draw(std::uint64_t address, std::uint64_t counter) {
     for (int shift = 0; shift < 64; shift += 16) sum += bits >> shift & 0xFFFF;
     constexpr double kRootOfThree = 1.7320508075688772;  // the sum has variance 4/12
     return (static_cast<double>(sum) / 65536 - 2) * kRootOfThree;
+}
+
+constexpr double kLargestDraw = 3.4642;
+
+/// Whether none of some gains can have a score above `score`, which is at least 0, whatever their noise is.
+[[gnu::always_inline]] inline bool all_below(const double* gains, Size n, const ScoreNoise& noise,
+                                             double score) {
+    Register best = load_register(gains, n);
+    if (noise.deviation > 0)
+        best = root((best + noise.parents) * noise.unit) + noise.deviation * kLargestDraw;
+    for (Size i = n; i < kRegister; ++i) best[i] = score;
+    return nonzero_lanes(best > score) == 0;
 }
 
 }  // namespace
@@ -53,8 +66,8 @@ void LevelSearch::start(const Stat* bins, Size n_bins, bool categorical, const N
                              return ratio[static_cast<Size>(a)] < ratio[static_cast<Size>(b)];
                          });
     }
-    gains_.fill(0);
-    left_.fill(0);
+    std::fill_n(gains_.begin(), n_ + kRegister, 0.0);
+    if (has_missing_) std::fill_n(left_.begin(), n_ + kRegister, 0.0);
 }
 
 void LevelSearch::add(const Stat* bins, Stat total) {
@@ -94,13 +107,19 @@ LevelSplit LevelSearch::best(const ScoreNoise& noise, std::uint64_t address) con
         return std::max(score + noise.deviation * normal_draw(address, candidate), 0.0);
     };
     const auto look = [&](const std::array<double, padded>& gains, Size n, std::int32_t missing) {
-        for (Size i = 0; i < n; ++i)
-            if (const double score = score_of(gains[i], missing == 0 ? i + padded : i); score > found.score) {
+        for (Size begin = 0; begin < n; begin += kRegister) {
+            const Size end = std::min(begin + kRegister, n);
+            if (found.score >= 0 && all_below(gains.data() + begin, end - begin, noise, found.score))
+                continue;
+            for (Size i = begin; i < end; ++i) {
+                const double score = score_of(gains[i], missing == 0 ? i + padded : i);
+                if (!(score > found.score)) continue;
                 found.score = score;
                 out.gain = gains[i];
                 out.missing = missing;
                 at = i;
             }
+        }
     };
     // All known values on one side are a split only where missing ones are on the other.
     look(gains_, n_ - (has_missing_ || (categorical_ && !subset_) ? 0 : 1), has_missing_ ? 1 : -1);
