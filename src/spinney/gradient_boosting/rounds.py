@@ -9,7 +9,6 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import check_scoring
 
 from spinney.core.cached_attribute import cached_attribute
 from spinney.core.early_stopping import EarlyStopping
@@ -90,6 +89,8 @@ def make_scorer(
     """Make the scorer named by ``estimator.scoring``: "loss", a name, a callable, or None for ``score``."""
     scoring = estimator.scoring
     if not (isinstance(scoring, str) and scoring == "loss"):
+        from sklearn.metrics import check_scoring
+
         return SklearnScorer(check_scoring(estimator, scoring), with_raw_scores, classes)
     if not loss.has_value:
         raise InputError(
