@@ -42,6 +42,9 @@ class ClassedRows:
     ) -> ClassedRows:
         """Compute class weights and means; None for priors takes the shares of the classes."""
         n_classes = int(codes.max()) + 1
+        if weights is not None and not 1e-200 < weights.max() < 1e200:
+            # Only ratios of weights count: without this, sums of squares and quotients leave the range.
+            weights = np.ldexp(weights, -int(np.frexp(weights.max())[1]))
         count = np.bincount(codes, weights, minlength=n_classes).astype(np.float64)
         _, means, _ = core.class_moments(x, codes, n_classes, weights, n_threads)
         return cls(

@@ -392,11 +392,18 @@ class BoostingLoop:
         if n_rounds == 0:
             return []
         if self.loss.core_name and not self.loss.changes:
-            grown = self.booster.run(self.loss.core_name, self.loss.parameters, n_rounds)
+            grown = self._run(self.loss, n_rounds)
         else:
             grown = [tree for _ in range(n_rounds) for tree in self._step()]
         self.trees += grown
         return grown
+
+    def _run(self, loss: Loss, n_rounds: int) -> list[core.GrownTree]:
+        """Grow rounds of a loss of the core, which refuses gradients that are not finite."""
+        try:
+            return self.booster.run(loss.core_name, loss.parameters, n_rounds)
+        except ValueError as error:
+            raise InputError(str(error).removesuffix(".")) from error
 
     def _step(self) -> list[core.GrownTree]:
         """Grow one round of a loss that changes between rounds, or that is defined in Python."""
@@ -404,7 +411,7 @@ class BoostingLoop:
         given = scores[:, 0] if scores.shape[1] == 1 else scores
         loss = self.loss.for_round(self.y, given, self.weights)
         if loss.core_name:
-            return self.booster.run(loss.core_name, loss.parameters, 1)
+            return self._run(loss, 1)
         derivatives = []
         for name, computed in zip(("gradient", "hessian"), loss.derivatives(self.y, given), strict=True):
             values = np.asarray(computed, dtype=np.float64)
