@@ -4,6 +4,8 @@ import subprocess
 import sys
 
 import spinney
+from contracts.learners import EACH_CLASS, UNSUPERVISED
+from contracts.matrix_learners import MATRIX_LEARNERS
 from spinney.trees import DecisionTreeClassifier
 
 
@@ -28,3 +30,26 @@ def test_a_fresh_interpreter_loads_models_and_their_members(tmp_path):
     spinney.save(spinney.VotingClassifier(members).fit([[0.0], [1.0]] * 3, [0, 1] * 3), tmp_path / "model")
     print_members = f"import spinney; print(spinney.load({str(tmp_path / 'model')!r}).estimators_)"
     assert run(print_members).strip() == "[DecisionTreeClassifier(), GaussianNB()]"
+
+
+def test_loading_and_predicting_import_no_more_than_the_base_class_of_estimators(tmp_path):
+    others = (spinney.LogisticRegression, spinney.LogisticRegressionCV, spinney.Ridge, spinney.RidgeCV)
+    others += (spinney.Lasso, spinney.LassoCV, spinney.LinearSVC, spinney.GeneralizedLinearRegressor)
+    learners = [*EACH_CLASS, *UNSUPERVISED, *(one for one in MATRIX_LEARNERS if "-" not in one.name)]
+    for i, make in enumerate([*learners, *others]):
+        model, X, y = make(), [[0.0, 1.0], [1.0, 0.0]] * 15, [0, 1] * 15
+        more = {"group": [15, 15]} if isinstance(model, spinney.GradientBoostingRanker) else {}
+        spinney.save(model.fit(X, y, **more), tmp_path / f"{i:02} {type(model).__name__}")
+    code = f"""
+import sys, pathlib, sklearn.base
+known, light = set(sys.modules), {{"spinney", "numpy", *sys.stdlib_module_names}}
+import numpy, spinney
+for path in sorted(pathlib.Path({str(tmp_path)!r}).iterdir()):
+    model = spinney.load(path)
+    getattr(model, "predict", None) and model.predict([[0.0, 1.0]])
+    new = set(sys.modules) - known
+    known |= new
+    packages = {{".".join(name.split(".")[:2]) for name in new if name.split(".")[0] not in light}}
+    print(*[(path.name, name) for name in sorted(packages - {{"sklearn.utils"}})], end="")
+"""
+    assert run(code) == ""

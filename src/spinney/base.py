@@ -24,7 +24,7 @@ from spinney.core.parameter_help import LINK, with_help
 from spinney.core.parameter_names import peer_names, suggest_argument, suggest_parameter
 from spinney.core.parameters import Rule, Use, check_parameters, check_threads, thread_count, warn_of_unused
 from spinney.data.coding import ColumnCoding, learn_coding
-from spinney.data.matrix import Matrix, coded_matrix, read_matrix, read_training_matrix
+from spinney.data.matrix import Matrix, check_squares, coded_matrix, read_matrix, read_training_matrix
 from spinney.data.schema import Schema, Table, pack_schema, read_table, unpack_schema
 from spinney.data.weights import check_weights
 from spinney.io import Persistent, require
@@ -318,6 +318,8 @@ class MatrixEstimator(Estimator, persistent_name=""):
     _state_attributes: ClassVar[tuple[str, ...]] = ("feature_names_in_", "schema_", "coding_")
     _allow_sparse: ClassVar[bool] = True
     _allow_nan: ClassVar[bool] = False
+    # Whether values are multiplied by each other, so that products of very large ones overflow.
+    _multiplies_values: ClassVar[bool] = False
 
     n_features_in_: int
     schema_: Schema
@@ -338,7 +340,12 @@ class MatrixEstimator(Estimator, persistent_name=""):
         name, options = type(self).__name__, self._input_options
         if options == (None, None) or sparse.issparse(X):
             allowed = {"allow_sparse": self._allow_sparse, "allow_nan": self._allow_nan}
-            return read_training_matrix(name, X, **allowed, has_options=hasattr(self, "categorical"))
+            matrix, described = read_training_matrix(
+                name, X, **allowed, has_options=hasattr(self, "categorical")
+            )
+            if self._multiplies_values:
+                check_squares(name, matrix, described.get("feature_names_in_"))
+            return matrix, described
         table = read_table(X)
         coding = learn_coding(table, check_weights(sample_weight, table.n_rows), *options, name)
         described = {**describe_features(table.schema), "schema_": table.schema, "coding_": coding}

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import spinney as sp
+from spinney.core.errors import InputError
 
 X = np.random.default_rng(0).normal(size=(30, 2))
 LARGEST = np.finfo(np.float64).max
@@ -61,3 +62,28 @@ def test_selection_names_targets_whose_squares_overflow() -> None:
     members = [("one", sp.DecisionTreeRegressor(max_depth=1)), ("two", sp.DecisionTreeRegressor())]
     with pytest.raises(ValueError, match="too large for squared errors"):
         sp.EnsembleSelectionRegressor(members, cv=2).fit(X, 1e308 * np.linspace(-1.0, 1.0, 30))
+
+
+@pytest.mark.parametrize("loss", ["absolute_error", "huber"])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_boosting_starts_from_a_finite_constant(loss: str) -> None:
+    model = sp.GradientBoostingRegressor(loss=loss, n_estimators=3, n_members=2, random_state=0)
+    assert np.isfinite(model.fit(X, np.full(30, LARGEST)).predict(X)).all()
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_boosting_refuses_targets_whose_gradients_or_leaf_values_overflow() -> None:
+    options = {"n_estimators": 5, "min_samples_leaf": 1, "learning_rate": 1.0, "random_state": 0}
+    one_large = np.r_[1.7e308, X[1:, 0]]
+    with pytest.raises(InputError, match="gradients of round 0 are not finite; scale the target"):
+        sp.GradientBoostingRegressor(**options).fit(X, one_large)
+    with pytest.raises(InputError, match="values of the leaves are not finite"):
+        sp.GradientBoostingRegressor(loss="absolute_error", **options).fit(
+            X, np.where(X[:, 0] > 0, LARGEST, -LARGEST)
+        )
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_generalized_linear_model_refuses_targets_that_overflow() -> None:
+    with pytest.raises(InputError, match=r"coefficients are not finite"):
+        sp.GeneralizedLinearRegressor().fit(X, X[:, 0] / np.abs(X[:, 0]).max() * 1.7e308)

@@ -107,3 +107,30 @@ def test_the_named_estimators_of_an_ensemble_are_pairs(pairs: Any) -> None:
     document["state"]["params"]["estimators"] = pairs
     with pytest.raises(ModelFileError, match="pairs of a name and an estimator"):
         loads(encode(document))
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        (sp.SVC(), "intercept_"),
+        (sp.SVC(), "support_vectors_"),
+        (sp.SVR(), "dual_coef_"),
+        (sp.GaussianNB(), "theta_"),
+        (sp.BernoulliNB(), "class_log_prior_"),
+        (sp.LinearDiscriminantAnalysis(), "coef_"),
+    ],
+)
+def test_nan_in_the_numbers_of_a_model_is_refused(model: Any, name: str) -> None:
+    document = decode(dumps(model.fit(X, Y)))
+    values = np.array(document["state"]["fitted"][name])
+    values.flat[0] = np.nan
+    document["state"]["fitted"][name] = values
+    with pytest.raises(ModelFileError, match=f"{name} has NaN"):
+        loads(encode(document))
+
+
+def test_a_degree_that_is_no_c_integer_is_refused() -> None:
+    document = decode(dumps(sp.SVC().fit(X, Y)))
+    document["state"]["params"]["degree"] = 2**40
+    with pytest.raises(ModelFileError, match="degree of SVC"):
+        loads(encode(document))

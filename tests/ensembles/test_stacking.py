@@ -295,3 +295,21 @@ def test_loo_is_leave_one_out():
     one = sp.StackingRegressor(NUMBER_TREES, cv="loo").fit(X, y)
     other = sp.StackingRegressor(NUMBER_TREES, cv=LeaveOneOut()).fit(X, y)
     assert_array_equal(one.predict(X), other.predict(X))
+
+
+@pytest.mark.parametrize("final", [sp.DecisionTreeClassifier(), sp.LogisticRegression()])
+@pytest.mark.parametrize("as_rows", [False, True])
+def test_passthrough_takes_columns_and_rows_that_are_dicts(final, as_rows):
+    rng = np.random.default_rng(0)
+    columns = {"a": rng.random(40), "b": rng.random(40)}
+    y = (columns["a"] > 0.5).astype(int)
+    frame = pd.DataFrame(columns)
+    dicts = frame.to_dict("records") if as_rows else columns
+    model = sp.StackingClassifier(TREES, final, passthrough=True, cv=2)
+    expected = model.fit(frame, y).predict_proba(frame)
+    np.testing.assert_array_equal(model.fit(dicts, y).predict_proba(dicts), expected)
+    with pytest.raises(ValueError, match="as the predictions of a member are"):
+        taken = model.get_feature_names_out()[0]
+        model.fit([row | {taken: 1.0} for row in frame.to_dict("records")], y)
+    with pytest.raises(ValueError, match=r"passthrough.*final_estimator that accepts them"):
+        sp.StackingClassifier(TREES, passthrough=True, cv=2).fit(dicts, y)

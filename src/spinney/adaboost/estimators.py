@@ -9,7 +9,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin, is_classifier, is_regressor
-from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -419,6 +418,8 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
         float
             Accuracy.
         """
+        from sklearn.metrics import accuracy_score
+
         for predicted in self.staged_predict(X):
             yield float(accuracy_score(y, predicted, sample_weight=sample_weight))
 
@@ -678,6 +679,8 @@ class AdaBoostRegressor(RegressorMixin, _BaseAdaBoost):  # type: ignore[misc]
         float
             R².
         """
+        from sklearn.metrics import r2_score
+
         for predicted in self.staged_predict(X):
             yield float(r2_score(y, predicted, sample_weight=sample_weight))
 

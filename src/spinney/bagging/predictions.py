@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import r2_score
 
 from spinney.bagging.fitting import take_features
 from spinney.bagging.sampling import BootstrapSamples
@@ -309,6 +308,8 @@ def r_squared(y: Array, predicted: Array, sample_weight: Floats | None = None) -
     # R² does not depend on the unit: half of the exponent is room for the squares of large targets.
     exponent = np.frexp(max(np.abs(y).max(), np.abs(predicted).max()))[1]
     unit = 2.0 ** -max(int(exponent) - 400, 0)
+    from sklearn.metrics import r2_score
+
     return float(r2_score(y * unit, predicted * unit, sample_weight=sample_weight))
 
 

@@ -152,6 +152,8 @@ class MultinomialNB(_CountBayes):
 
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = DISCRETE_RULES
 
+    _multiplies_values = True
+
     alpha: float | ArrayLike = 1.0
     force_alpha: bool = True
     fit_prior: bool = True
@@ -256,9 +258,20 @@ class BernoulliNB(_CountBayes):
             "_known": known,
         }
 
+    def _absent_log_prob(self) -> Floats:
+        """Return the logarithm of P(x_j = 0 | class k).  -> (n_classes, n_features)"""
+        absent = log(1.0 - exp(self.feature_log_prob_))
+        # Of huge weights the smoothing is lost in 1 − P(x_j = 1), but not in the weight of the other rows.
+        lost = np.isneginf(absent)
+        if lost.any():
+            alpha = smoothing(self.alpha, self.force_alpha, self.feature_count_.shape[1])
+            rest = np.maximum(self._known - self.feature_count_, 0.0) + alpha
+            absent = np.where(lost, log(rest) - log(self._known + 2.0 * alpha), absent)
+        return np.asarray(absent)
+
     def _joint_log_likelihood(self, X: Any) -> Floats:
         matrix = self._read_matrix(X)
-        absent = log(1.0 - exp(self.feature_log_prob_))
+        absent = self._absent_log_prob()
         missing = _missing_mask(matrix)
         ones = _indicator(matrix, self._threshold)
         joint = np.asarray(ones @ (self.feature_log_prob_ - absent).T) + self.class_log_prior_

@@ -75,6 +75,7 @@ class GaussianNB(NaiveBayes, MatrixEstimator):
     _required_attributes = ("class_prior_", "epsilon_", "theta_", "var_", "feature_count_", "_squares")
     _allow_sparse = False
     _allow_nan = True
+    _multiplies_values = True
 
     priors: ArrayLike | None = None
     var_smoothing: float = 1e-9

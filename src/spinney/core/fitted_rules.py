@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
+from scipy.sparse import issparse
 
 from spinney.core.ledger import Ledger
 
@@ -43,8 +44,20 @@ def _is_estimator(value: Any) -> bool:
     return hasattr(value, "get_params") and hasattr(value, "fit")
 
 
+def _has_no_nan(value: Any) -> bool:
+    numbers: Any = cast("Any", value).data if issparse(value) else value
+    is_number = isinstance(numbers, float) or (isinstance(numbers, np.ndarray) and numbers.dtype.kind == "f")
+    return not is_number or not np.isnan(numbers).any()
+
+
 COUNT = FittedRule(_is_count, "an integer of at least 0")
 POSITIVE = FittedRule(lambda value: _is_count(value, 1), "an integer of at least 1")
+
+_WITHOUT_NAN = {
+    *("coef_", "intercept_", "dual_coef_", "support_vectors_", "_gamma", "probA_", "probB_"),
+    *("class_prior_", "class_log_prior_", "theta_", "var_"),
+}
+"""Numbers that predictions are computed from: with a NaN, all were NaN. Infinite ones may be valid."""
 
 FITTED_RULES: Mapping[str, FittedRule] = {
     "n_features_in_": COUNT,
@@ -91,4 +104,6 @@ def broken_rule(fitted: Mapping[str, Any]) -> str | None:
         rule = FITTED_RULES.get(name)
         if rule is not None and not rule.allows(value):
             return f"{name} is not {rule.takes}"
+        if name in _WITHOUT_NAN and not _has_no_nan(value):
+            return f"{name} has NaN"
     return None

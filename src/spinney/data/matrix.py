@@ -21,6 +21,8 @@ from spinney.data.sparse import canonical, checked_sparse
 Matrix: TypeAlias = Floats | sparse.csr_matrix
 """Rows × features: a C-contiguous float64 array, or a CSR matrix of float64."""
 
+_LARGEST = 1e150
+"""Sums of the products of two such values are finite."""
 _CATEGORY_FIX = (
     "ncode it: make_pipeline(make_column_transformer((OneHotEncoder(handle_unknown='ignore'), [{0}]), "
     "remainder='passthrough'), {1}())."
@@ -132,6 +134,26 @@ def read_training_matrix(
     allowed = {"allow_sparse": allow_sparse, "allow_nan": allow_nan, "has_options": has_options}
     matrix = read_matrix(described, X, reset=True, **allowed)
     return matrix, dict(vars(described))
+
+
+def check_squares(name: str, matrix: Matrix, names: Any = None) -> None:
+    """Raise InputError, which names the column, for values whose products overflow.
+
+    >>> check_squares("SVC", np.array([[1.0, 1e300]]))
+    Traceback (most recent call last):
+    ...
+    spinney.core.errors.InputError: The values of X are too large for SVC: their products ...
+    """
+    values: Any = matrix.data if sparse.issparse(matrix) else matrix
+    if not values.size or not (np.nanmax(values) > _LARGEST or np.nanmin(values) < -_LARGEST):
+        return
+    rows, columns = cast("Any", abs(cast("Any", matrix)) > _LARGEST).nonzero()
+    raise InputError(
+        f"The values of X are too large for {name}: their products overflow",
+        column=column_label(names, int(columns[0])),
+        row=int(rows[0]),
+        fix="Divide the columns by a large number, for example make_pipeline(StandardScaler(), ...).",
+    )
 
 
 def coded_matrix(coding: ColumnCoding, table: Table, name: str, allow_sparse: bool) -> Matrix:

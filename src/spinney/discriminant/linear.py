@@ -117,6 +117,7 @@ class LinearDiscriminantAnalysis(
         "covariance_", "scalings_", "xbar_", "explained_variance_ratio_", "_max_components",
     )  # fmt: skip
     _allow_sparse = False
+    _multiplies_values = True
 
     solver: Literal["svd", "lsqr", "eigen"] = field(default="svd", kw_only=False)
     shrinkage: float | Literal["auto"] | None = field(default=None, kw_only=False)

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
-from sklearn.covariance import ledoit_wolf, shrunk_covariance
-from sklearn.preprocessing import StandardScaler
 
 from spinney.core.arrays import Floats
 from spinney.core.elementary import log
@@ -44,6 +42,9 @@ class ClassedRows:
     ) -> ClassedRows:
         """Compute class weights and means; None for priors takes the shares of the classes."""
         n_classes = int(codes.max()) + 1
+        if weights is not None and not 1e-200 < weights.max() < 1e200:
+            # Only ratios of weights count: without this, sums of squares and quotients leave the range.
+            weights = np.ldexp(weights, -int(np.frexp(weights.max())[1]))
         count = np.bincount(codes, weights, minlength=n_classes).astype(np.float64)
         _, means, _ = core.class_moments(x, codes, n_classes, weights, n_threads)
         return cls(
@@ -106,6 +107,8 @@ def estimate_covariance(rows: ClassedRows, shrinkage: Any, estimator: Any) -> Fl
         return _pool(rows, lambda x: _estimated(estimator, x))
     if shrinkage == "auto":
         return _pool(rows, _ledoit_wolf)
+    from sklearn.covariance import shrunk_covariance
+
     one_class = np.zeros((len(rows.count), *([rows.x.shape[1]] * 2)))
     for k, count in enumerate(rows.count):
         scale = np.zeros(len(rows.count))
@@ -121,6 +124,9 @@ def _pool(rows: ClassedRows, estimate: Callable[[Floats], Floats]) -> Floats:
 
 def _ledoit_wolf(x: Floats) -> Floats:
     """Return the covariance by Ledoit and Wolf (2004), of standardized features."""
+    from sklearn.covariance import ledoit_wolf
+    from sklearn.preprocessing import StandardScaler
+
     scaler = StandardScaler()
     shrunk = ledoit_wolf(scaler.fit_transform(x))[0]
     return np.asarray(scaler.scale_[:, None] * shrunk * scaler.scale_[None, :])

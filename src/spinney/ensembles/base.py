@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn import get_config
 from sklearn.base import MetaEstimatorMixin, is_classifier, is_regressor
-from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import _BaseComposition
@@ -256,6 +255,8 @@ class _NamedEnsemble(MetaEstimatorMixin, _BaseComposition, Estimator):  # type: 
         MetadataRouter
             scikit-learn's description of the routing.
         """
+        from sklearn.model_selection import check_cv
+
         fitting = MethodMapping().add(caller="fit", callee="fit")
         router = MetadataRouter(owner=self)  # requests of members, splitter and final estimator decide
         for name, estimator in self._pairs() or ():

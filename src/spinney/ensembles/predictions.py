@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import is_regressor
-from sklearn.model_selection import KFold, LeaveOneOut, StratifiedKFold, check_cv
 from sklearn.utils.validation import _check_method_params
 
 from spinney.core.errors import InputError, show_value
@@ -262,6 +261,8 @@ def make_splitter(cv: Any, y: NDArray[Any], classifier: bool) -> Any:
     >>> make_splitter(None, np.array([0, 0, 0, 1]), classifier=True).n_splits
     3
     """
+    from sklearn.model_selection import KFold, LeaveOneOut, StratifiedKFold, check_cv
+
     if isinstance(cv, str):
         if cv != "loo":
             raise InputError(

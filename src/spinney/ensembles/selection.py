@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.metrics import get_scorer
 
 from spinney.base import parameters
 from spinney.core.elementary import log
@@ -277,6 +276,8 @@ class _EnsembleSelection(_WeightedMean):
         rows, predictions = held_out.rows, held_out.predictions
         weights = None if task.weights is None else task.weights[rows]
         if self.scoring is not None:
+            from sklearn.metrics import get_scorer
+
             return ScorerLoss(get_scorer(self.scoring), predictions, task.y[rows], task.classes, weights)
         if task.classes is None:
             return SquaredLoss(predictions, task.target_columns()[rows], weights)

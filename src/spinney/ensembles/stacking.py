@@ -149,11 +149,11 @@ class _Stacking(TransformerMixin, _NamedEnsemble):  # type: ignore[misc]
     ) -> Any:
         try:
             return fit_member(final, table, y, sample_weight, **metadata)
-        except ValueError as error:
+        except (ValueError, TypeError) as error:  # rows that are dicts are a TypeError
             if self.final_estimator is not None or not self.passthrough:
                 raise
             raise InputError(
-                f"The default final_estimator needs numeric columns of X with passthrough=True ({error})",
+                f"The default final_estimator needs numbers in an array or frame with passthrough ({error})",
                 fix="Give a final_estimator that accepts them, such as a tree.",
             ) from error
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin
-from sklearn.preprocessing import LabelEncoder
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from spinney.base import parameters
@@ -28,6 +27,9 @@ from spinney.ensembles.decisions import (
 from spinney.ensembles.least_squares import convex_weights
 from spinney.ensembles.predictions import Array, FitTask, Method, choose_method, split_columns
 from spinney.members.tables import count_rows, describe_input
+
+if TYPE_CHECKING:
+    from sklearn.preprocessing import LabelEncoder
 
 
 @parameters
@@ -195,6 +197,8 @@ class VotingClassifier(ClassifierMixin, _Voting):  # type: ignore[misc]
     @property
     def le_(self) -> LabelEncoder | list[LabelEncoder]:
         """What turns labels into the positions of their classes, as scikit-learn has it; one per output."""
+        from sklearn.preprocessing import LabelEncoder
+
         encoders = [LabelEncoder().fit(classes) for classes in by_output(self.classes_)]
         return encoders if isinstance(self.classes_, list) else encoders[0]
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import field
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import TransformerMixin
-from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from spinney.bagging.base import SAMPLING_RULES
@@ -26,6 +25,9 @@ from spinney.tree.predictor import Predictor
 from spinney.tree.structure import LEAF
 from spinney.trees.base import BaseTree
 from spinney.trees.parameters import RULES as TREE_RULES
+
+if TYPE_CHECKING:
+    from sklearn.preprocessing import OneHotEncoder
 
 _TARGET_STREAM = 104
 _TREE_NAMES = (
@@ -314,6 +316,8 @@ class RandomTreesEmbedding(TransformerMixin, TableEstimator):  # type: ignore[mi
     @property
     def one_hot_encoder_(self) -> OneHotEncoder:
         """Encoder of the leaves, made at every access."""
+        from sklearn.preprocessing import OneHotEncoder
+
         check_is_fitted(self)
         leaves = self._leaves()
         encoder = OneHotEncoder(categories=leaves, sparse_output=self.sparse_output)

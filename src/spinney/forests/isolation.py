@@ -86,10 +86,7 @@ class IsolationSamples(Persistent):
 
     def rows(self, t: int) -> Rows:
         """Return the rows of tree t, ascending.  -> (n_draw,)"""
-        chances = None
-        if self.weights is not None:
-            chances = self.weights / self.weights.max()  # the sum of large weights may overflow
-            chances /= chances.sum()
+        chances = None if self.weights is None else _chances(self.weights)
         rng = stream(self.seed_of(t, _ROWS), 0)
         drawn = rng.choice(self.n_rows, self.n_draw, replace=self.bootstrap, p=chances, shuffle=False)
         return np.sort(drawn).astype(np.int64, copy=False)
@@ -269,7 +266,7 @@ class IsolationForest(CountsAs, OutlierMixin, TableEstimator):  # type: ignore[m
         """Return how rows and columns are drawn."""
         n_rows = n_available = table.n_rows
         if weights is not None and not self.bootstrap:
-            n_available = int(np.count_nonzero(weights))
+            n_available = int(np.count_nonzero(_chances(weights)))  # a tiny share is rounded to 0
         n_draw = min(_AUTO_SAMPLES, n_rows)
         if Integer(1).allows(self.max_samples):
             n_draw = int(self.max_samples)
@@ -434,6 +431,12 @@ class IsolationForest(CountsAs, OutlierMixin, TableEstimator):  # type: ignore[m
             −1 for anomalies, 1 for all others.
         """
         return np.where(self.decision_function(X) < 0, -1, 1)
+
+
+def _chances(weights: Floats) -> Floats:
+    """Return the chance of each row to be drawn."""
+    chances = weights / weights.max()  # the sum of large weights may overflow
+    return np.asarray(chances / chances.sum())
 
 
 def _row_reader(X: Any, table: Table) -> Callable[[Rows], Table]:

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
-from sklearn.metrics import d2_pinball_score
 from sklearn.utils.metaestimators import available_if
 
 from spinney.base import CountsAs, ProbabilisticClassifier, parameters
@@ -687,6 +686,8 @@ class GradientBoostingRegressor(CountsAs, RegressorMixin, FitMethods):  # type: 
         loss = vars(self).get("loss_")
         if not isinstance(loss, losses.MultiQuantileLoss):
             return float(super().score(X, y, sample_weight))
+        from sklearn.metrics import d2_pinball_score
+
         columns = zip(loss.quantiles, self.predict(X).T, strict=True)
         scores = [
             d2_pinball_score(y, column, sample_weight=sample_weight, alpha=level) for level, column in columns

@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import check_scoring, get_scorer_names, make_scorer, zero_one_loss
 
 from spinney.core.errors import InputError, show_value
 from spinney.core.frames import to_frame
@@ -27,16 +26,16 @@ EvalMetric: TypeAlias = str | Callable[[Any, Any], Any]
 
 _FORMS = "(X, y), (X, y, sample_weight) or (X, y, sample_weight, init_score)"
 # Names of LightGBM and XGBoost: the scorer of scikit-learn, and whether its sign is turned.
-_ERROR = make_scorer(zero_one_loss, greater_is_better=False)
-_PEER_METRICS: Mapping[str, tuple[Any, bool]] = {
+# Scikit-learn has no "neg_zero_one_loss"; _find_metric makes it.
+_PEER_METRICS: Mapping[str, tuple[str, bool]] = {
     "auc": ("roc_auc", False),
     "aucpr": ("average_precision", False),
     "average_precision": ("average_precision", False),
     "accuracy": ("accuracy", False),
-    "error": (_ERROR, True),
-    "binary_error": (_ERROR, True),
-    "merror": (_ERROR, True),
-    "multi_error": (_ERROR, True),
+    "error": ("neg_zero_one_loss", True),
+    "binary_error": ("neg_zero_one_loss", True),
+    "merror": ("neg_zero_one_loss", True),
+    "multi_error": ("neg_zero_one_loss", True),
     "logloss": ("neg_log_loss", True),
     "binary_logloss": ("neg_log_loss", True),
     "mlogloss": ("neg_log_loss", True),
@@ -230,6 +229,8 @@ def make_metric(
                 fix="Define value(y, score) in it, or pass an eval_metric.",
             )
         return Metric("loss", LossScorer(loss), -1.0)
+    from sklearn.metrics import check_scoring
+
     name, turned = _find_metric(given)
     if name == "roc_auc" and isinstance(classes, np.ndarray) and len(classes) > 2:
         name = "roc_auc_ovr"
@@ -239,9 +240,14 @@ def make_metric(
 
 def _find_metric(given: str) -> tuple[Any, bool]:
     """Return the scorer of a name in any case, with or without neg_, and whether its sign is reversed."""
+    from sklearn.metrics import get_scorer_names, make_scorer, zero_one_loss
+
     lower, scorers = given.lower(), get_scorer_names()
     if lower in _PEER_METRICS:
-        return _PEER_METRICS[lower]
+        name, turned = _PEER_METRICS[lower]
+        if name == "neg_zero_one_loss":
+            return make_scorer(zero_one_loss, greater_is_better=False), turned
+        return name, turned
     if given in scorers:
         return given, False
     if f"neg_{lower}" in scorers:

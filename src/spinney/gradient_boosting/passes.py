@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from spinney.core.arrays import mean_of_scaled, sum_scale
 from spinney.core.cached_attribute import cached_attribute
 from spinney.core.early_stopping import EarlyStopping
 from spinney.core.errors import InputError, ModelFileError
@@ -255,6 +256,11 @@ class BoostingPass:
             before = self.earlier.ensemble
             ensemble = before if ensemble is None else before.extend(ensemble)
         assert ensemble is not None
+        if not np.isfinite(ensemble.value).all():
+            raise InputError(
+                "The values of the leaves are not finite: the targets or the weights are too large",
+                fix="Divide them by a large number.",
+            )
         n_rounds = ensemble.n_trees // training.n_scores
         return {
             "schema_": training.table.schema,
@@ -428,7 +434,7 @@ class BoostingFit:
         return last | {
             "statistics_": first.statistics,
             "ensemble_": replace(ensemble, value=ensemble.value / n),
-            "base_score_": np.mean([one.base_score for one in members], axis=0),
+            "base_score_": _mean_constant([one.base_score for one in members]),
             "best_iteration_": ensemble.n_trees // self.training.n_scores,
             "train_score_": first.train_score,
             "validation_score_": first.validation_score,
@@ -437,6 +443,16 @@ class BoostingFit:
             "chosen_": chosen,
             "_n_members": n,
         }
+
+
+def _mean_constant(constants: Sequence[Floats]) -> Floats:
+    """Return the mean of the constants that members start from; the sum of large ones may overflow."""
+    with np.errstate(over="ignore"):
+        mean = np.asarray(np.mean(constants, axis=0))
+    if np.isfinite(mean).all():
+        return mean
+    scale = sum_scale(len(constants))
+    return mean_of_scaled(np.sum(np.multiply(constants, scale), axis=0), len(constants), scale)
 
 
 def _least_loss(scores: Floats) -> float:

@@ -9,7 +9,6 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import check_scoring
 
 from spinney.core.cached_attribute import cached_attribute
 from spinney.core.early_stopping import EarlyStopping
@@ -90,6 +89,8 @@ def make_scorer(
     """Make the scorer named by ``estimator.scoring``: "loss", a name, a callable, or None for ``score``."""
     scoring = estimator.scoring
     if not (isinstance(scoring, str) and scoring == "loss"):
+        from sklearn.metrics import check_scoring
+
         return SklearnScorer(check_scoring(estimator, scoring), with_raw_scores, classes)
     if not loss.has_value:
         raise InputError(
@@ -391,11 +392,18 @@ class BoostingLoop:
         if n_rounds == 0:
             return []
         if self.loss.core_name and not self.loss.changes:
-            grown = self.booster.run(self.loss.core_name, self.loss.parameters, n_rounds)
+            grown = self._run(self.loss, n_rounds)
         else:
             grown = [tree for _ in range(n_rounds) for tree in self._step()]
         self.trees += grown
         return grown
+
+    def _run(self, loss: Loss, n_rounds: int) -> list[core.GrownTree]:
+        """Grow rounds of a loss of the core, which refuses gradients that are not finite."""
+        try:
+            return self.booster.run(loss.core_name, loss.parameters, n_rounds)
+        except ValueError as error:
+            raise InputError(str(error).removesuffix(".")) from error
 
     def _step(self) -> list[core.GrownTree]:
         """Grow one round of a loss that changes between rounds, or that is defined in Python."""
@@ -403,7 +411,7 @@ class BoostingLoop:
         given = scores[:, 0] if scores.shape[1] == 1 else scores
         loss = self.loss.for_round(self.y, given, self.weights)
         if loss.core_name:
-            return self.booster.run(loss.core_name, loss.parameters, 1)
+            return self._run(loss, 1)
         derivatives = []
         for name, computed in zip(("gradient", "hessian"), loss.derivatives(self.y, given), strict=True):
             values = np.asarray(computed, dtype=np.float64)

@@ -8,8 +8,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import t as student_t
-from sklearn.metrics import check_scoring
 from sklearn.utils.validation import check_is_fitted
 
 from spinney.core.arrays import Floats
@@ -174,6 +172,8 @@ def permutation_importance(
     if not 0 < confidence < 1:
         raise InputError(f"confidence must be between 0 and 1; it is {confidence}")
     rows = _Columns(X)
+    from sklearn.metrics import check_scoring
+
     score = check_scoring(model, scoring)
     named = {name: [name] for name in rows.names} if groups is None else dict(groups)
     weight = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)}
@@ -186,6 +186,8 @@ def permutation_importance(
             order = rng.permutation(rows.n_rows)
             repeats[g, r] = before - score(model, rows.permuted(positions, order), y, **weight)
     means = repeats.mean(axis=1)
+    from scipy.stats import t as student_t
+
     half = student_t.ppf((1 + confidence) / 2, n_repeats - 1) * repeats.std(axis=1, ddof=1) / n_repeats**0.5
     return Importances(tuple(map(str, named)), means, "permutation", means - half, means + half, repeats)
 

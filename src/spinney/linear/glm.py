@@ -263,6 +263,11 @@ class GeneralizedLinearRegressor(RegressorMixin, LinearRegressor):  # type: igno
         if not self.fit_intercept and self._link == "inverse":
             raise InputError("link='inverse' needs an intercept: a score of 0 has no mean.")
         found = minimize(training.design, loss, penalty, self.tol, self.max_iter, start)
+        if not (np.isfinite(found.coef).all() and np.isfinite(found.intercept).all()):
+            raise InputError(
+                "The coefficients are not finite: the target, a feature or a weight is too large",
+                fix="Divide it by a large number.",
+            )
         if not found.converged:
             warnings.warn(
                 f"{type(self).__name__} did not converge in max_iter={self.max_iter} steps. Increase "

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
-from sklearn.model_selection import check_cv
 
 from spinney.base import parameters
 from spinney.core.arrays import Floats
@@ -273,6 +272,8 @@ class ElasticNetCV(RegressorMixin, PenalizedRegressor):  # type: ignore[misc]
             raise InputError(
                 f"{type(self).__name__} supports one target; y has {training.y.shape[1]} columns."
             )
+        from sklearn.model_selection import check_cv
+
         ratios = np.asarray(self.l1_ratio, np.float64).ravel()
         if not len(ratios) or not ((ratios >= 0) & (ratios <= 1)).all():
             raise InputError(

@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.metrics import check_scoring
-from sklearn.model_selection import GridSearchCV
 
 from spinney.base import parameters
 from spinney.core.arrays import Floats
@@ -439,6 +437,8 @@ class RidgeCV(RegressorMixin, MultiOutputMixin, LinearRegressor):  # type: ignor
 
     def _scored(self, predictions: Floats, training: Training) -> Floats:
         """Score the predictions of the rows left out.  -> (n_alphas, n_targets or 1)"""
+        from sklearn.metrics import check_scoring
+
         scorer = check_scoring(_Given(), self.scoring)
         by_alpha = predictions.transpose(1, 0, 2)
         if self.alpha_per_target:
@@ -455,6 +455,8 @@ class RidgeCV(RegressorMixin, MultiOutputMixin, LinearRegressor):  # type: ignor
         self, X: Any, y: Any, sample_weight: ArrayLike | None, alphas: Floats
     ) -> tuple[Any, dict[str, Any]]:
         """Choose alpha by cross-validation, as scikit-learn's GridSearchCV does."""
+        from sklearn.model_selection import GridSearchCV
+
         names = ("fit_intercept", "n_jobs", "categorical", "missing")
         model = Ridge(**{name: getattr(self, name) for name in names})
         search = GridSearchCV(

@@ -11,8 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import get_scorer, make_scorer
-from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping, process_routing
 
 from spinney.base import parameters
@@ -188,6 +186,8 @@ class LogisticRegressionCV(LogisticModel):
             The fitted model.
         """
         self._warn_of_unused()
+        from sklearn.model_selection import check_cv
+
         training, codes = self._read_labels(X, y, sample_weight)
         classes: Any = training.classes
         weights = self._weights(training.weights, y)
@@ -254,6 +254,8 @@ class LogisticRegressionCV(LogisticModel):
         return router.add(scorer=self._scorer(), method_mapping=to_scorer)
 
     def _scorer(self) -> Any:
+        from sklearn.metrics import get_scorer
+
         return get_scorer("accuracy" if self.scoring is None else self.scoring)
 
     def _route(
@@ -395,6 +397,8 @@ def _with_labels(scorer: Any, labels: NDArray[Any]) -> Any:
     known: dict[str, Any] = {"labels": labels}
     if len(labels) == 2 and "pos_label" in asked:
         known["pos_label"] = labels[-1]
+    from sklearn.metrics import make_scorer
+
     return make_scorer(
         metric,
         greater_is_better=scorer._sign == 1,  # noqa: SLF001

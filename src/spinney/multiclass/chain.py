@@ -10,7 +10,6 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.model_selection import cross_val_predict
 from sklearn.utils.metaestimators import available_if
 
 from spinney.base import parameters
@@ -167,6 +166,8 @@ class ClassifierChain(BinaryMembers):
             if self.cv is None:
                 handed[:, step] = column
             else:
+                from sklearn.model_selection import cross_val_predict
+
                 method = self.chain_method
                 found = cross_val_predict(self.estimator, table, column, cv=self.cv, method=method)
                 handed[:, step] = found[:, 1] if found.ndim == 2 else found

@@ -5,12 +5,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils.metaestimators import available_if
 
 from spinney.base import parameters
@@ -33,6 +32,9 @@ from spinney.multiclass.base import (
     second_probability,
     update_members,
 )
+
+if TYPE_CHECKING:
+    from sklearn.preprocessing import LabelBinarizer
 
 
 def read_labels(y: Any, n_rows: int) -> NDArray[np.int64] | None:
@@ -126,6 +128,8 @@ class OneVsRestClassifier(BinaryMembers):
     @property
     def label_binarizer_(self) -> LabelBinarizer:
         """What turns y into a column per class or label, as scikit-learn has it."""
+        from sklearn.preprocessing import LabelBinarizer
+
         binarizer = LabelBinarizer(sparse_output=True)
         return binarizer.fit(np.eye(self.n_classes_, dtype=int) if self.multilabel_ else self.classes_)
 

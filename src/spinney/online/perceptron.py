@@ -145,7 +145,7 @@ class Perceptron(OnlineClassifier):
         "class_weight": CLASS_WEIGHT_RULE,
         "form": (OneOf("primal", "dual"),),
         "kernel": (OneOf("linear", "poly", "rbf", "laplacian", "sigmoid"),),
-        "degree": (Integer(0),),
+        "degree": (Integer(0, 2**31 - 1),),
         "gamma": (OneOf("scale", "auto"), Real(0.0)),
         "coef0": (Real(-np.inf),),
     }
@@ -158,6 +158,7 @@ class Perceptron(OnlineClassifier):
     )
     _state_attributes = ("dual_coef_", "support_", "support_vectors_", "_gamma")
     _required_attributes = ("n_mistakes_", "margin_", "radius_", "mistake_bound_")
+    _multiplies_values = True
 
     penalty: Literal["l2", "l1", "elasticnet"] | None = None
     alpha: float = 1e-4

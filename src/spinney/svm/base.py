@@ -48,7 +48,7 @@ class AnyKernel:
 SVM_RULES: Mapping[str, tuple[Rule, ...]] = {
     **CODING_RULES,
     "kernel": (AnyKernel(),),
-    "degree": (Integer(0),),
+    "degree": (Integer(0, 2**31 - 1),),
     "gamma": (OneOf("scale", "auto"), Real(0.0)),
     "coef0": (Real(-np.inf),),
     "tol": (Real(0.0, open_ends="("),),
@@ -70,6 +70,7 @@ class SupportVectorMachine(MatrixEstimator, persistent_name=""):
     )  # fmt: skip
     _state_attributes: ClassVar[tuple[str, ...]] = ("ledger_",)
     _parameter_uses = KERNEL_USES
+    _multiplies_values = True
 
     support_: NDArray[np.int32]
     support_vectors_: Any
