@@ -20,7 +20,7 @@ from spinney.base import TableEstimator, parameters
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Integer, Kind, OneOf, Rule, Use, thread_count
 from spinney.core.progress import ProgressBar
-from spinney.data.schema import memory_for, read_table
+from spinney.data.schema import Schema, Table, memory_for, read_table
 from spinney.data.target import (
     by_output,
     class_attributes,
@@ -64,6 +64,12 @@ RULES: dict[str, tuple[Rule, ...]] = {
         Kind("a list of dicts", list),
     ),
 }
+
+
+def _with_missing_of(schema: Schema, other: Schema) -> Schema:
+    """Return a schema whose features may also be missing where those of another may."""
+    pairs = zip(schema.features, other.features, strict=True)
+    return schema.with_missing([one.has_missing or known.has_missing for one, known in pairs])
 
 
 @parameters
@@ -135,7 +141,7 @@ class BaseForest(
         self._check_combinations()
         with memory_for(X):
             training = TrainingSet.read(
-                read_table(X, self.categorical_features),
+                self._read_rows(X),
                 y,
                 sample_weight,
                 task=self._task,
@@ -148,8 +154,10 @@ class BaseForest(
             samples = self._draw_samples(training.n_rows, schema.n_features, training.weights, order)
             if self._has_all_members(samples, training.class_labels):
                 return self
-            continues = self._check_continues(samples, training.class_labels)
-            ensemble = self.ensemble_ if continues else None
+            ensemble = None
+            if self._check_continues(samples, training.class_labels):
+                ensemble, schema = self.ensemble_, _with_missing_of(schema, self.schema_)
+                samples = self._add_samples(samples)
             factors, balanced = self._row_factors(training, samples)
             plan = self._make_plan(training, samples, factors)
             n_earlier = 0 if ensemble is None else ensemble.n_trees
@@ -169,6 +177,15 @@ class BaseForest(
                 **(self._score_out_of_bag(ensemble, training, samples) if self.oob_score else {}),
             )
 
+    def _read_rows(self, X: Any) -> Table:
+        """Read the rows of a fit; one that adds trees reads them as the earlier trees do."""
+        table = read_table(X, self.categorical_features)
+        if not self._continues or self.n_estimators <= len(self):
+            return table
+        n = table.schema.n_features
+        same = n == self.n_features_in_ and _with_missing_of(table.schema, self.schema_) == self.schema_
+        return table if same else self._read_table(X)
+
     def _check_combinations(self) -> None:
         """Raise InputError for parameters that cannot be combined."""
         if self.n_directions and (self.monotonic_cst is not None or self.missing != "direction"):
@@ -181,6 +198,15 @@ class BaseForest(
                 "keep_targets=True needs rows that are in one leaf each, and missing is 'fractional'",
                 fix="Set missing='direction'.",
             )
+
+    def _add_samples(self, samples: BootstrapSamples) -> BootstrapSamples:
+        added = super()._add_samples(samples)
+        if self.keep_targets and (added.numbers(len(self)) < 0).any():
+            raise InputError(
+                "keep_targets=True keeps the rows of every leaf, and earlier trees were grown on others",
+                fix="Fit with the rows of the first fit, or set warm_start=False or keep_targets=False.",
+            )
+        return added
 
     def _row_factors(self, training: TrainingSet, samples: BootstrapSamples) -> tuple[Floats | None, bool]:
         """Return the factors (n_rows,) of the sample counts, and whether each sample balances its classes."""
