@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from sklearn.metrics import check_scoring, get_scorer_names, make_scorer, zero_o
 
 from spinney.core.errors import InputError, show_value
 from spinney.core.frames import to_frame
+from spinney.core.parameter_names import near_name
 from spinney.data.target import by_output, decode_classes
 from spinney.gradient_boosting.rounds import LossScorer, ScoredRows, Scorer, SklearnScorer
 from spinney.gradient_boosting.training_set import ValidationRows
@@ -246,10 +246,10 @@ def _find_metric(given: str) -> tuple[Any, bool]:
         return given, False
     if f"neg_{lower}" in scorers:
         return f"neg_{lower}", True
-    near = difflib.get_close_matches(lower, ["loss", *_PEER_METRICS, *scorers], n=1, cutoff=0.7)
+    near = near_name(lower, ["loss", *_PEER_METRICS, *scorers])
     names = f"Names: loss, {', '.join(_PEER_METRICS)}, and scikit-learn's scorers."
     raise InputError(
-        f"There is no eval_metric {given!r}", fix=f"Did you mean {near[0]!r}? {names}" if near else names
+        f"There is no eval_metric {given!r}", fix=f"Did you mean {near!r}? {names}" if near else names
     )
 
 
