@@ -68,12 +68,14 @@ def test_an_unknown_argument_of_fit_is_answered_with_the_one_that_was_meant(mode
 )
 def test_an_argument_of_predict_elsewhere_is_answered_with_the_method_here(method, name, answer) -> None:
     model = sp.GradientBoostingClassifier(2)
-    with pytest.raises(TypeError, match=rf"{method}\(\) got an unexpected keyword argument '{name}'.*{answer}"):
+    with pytest.raises(
+        TypeError, match=rf"{method}\(\) got an unexpected keyword argument '{name}'.*{answer}"
+    ):
         getattr(model, method)([[0.0]], **{name: 1})
 
 
 def test_a_regressor_without_raw_scores_names_its_arguments() -> None:
-    with pytest.raises(TypeError, match="'raw_score'. Its arguments are X"):
+    with pytest.raises(TypeError, match=r"'raw_score'. Its arguments are X"):
         sp.GradientBoostingRegressor().predict([[0.0]], raw_score=True)
 
 

@@ -263,7 +263,7 @@ def suggest_argument(name: str, arguments: Collection[str], owner: str, known: C
     >>> suggest_argument("sample_weights", ["X", "y", "sample_weight"], "SVC", ["C"])
     "Did you mean 'sample_weight'?"
     >>> suggest_argument("verbose", ["X", "y"], "SVC", ["C", "verbose"])
-    "It is a parameter: SVC(verbose=...)."
+    'It is a parameter: SVC(verbose=...).'
     >>> suggest_argument("seed", ["X", "y"], "SVC", ["C", "random_state"])
     "Did you mean the parameter 'random_state'? Write SVC(random_state=...)."
     """
