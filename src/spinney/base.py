@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from spinney.core.errors import InputError, InputTypeError, ModelFileError
 from spinney.core.fitted_rules import broken_rule
 from spinney.core.parameter_help import LINK, with_help
-from spinney.core.parameter_names import peer_names, suggest_argument, suggest_parameter
+from spinney.core.parameter_names import peer_names, suggest_argument, suggest_method, suggest_parameter
 from spinney.core.parameters import Rule, Use, check_parameters, check_threads, thread_count, warn_of_unused
 from spinney.data.coding import ColumnCoding, learn_coding
 from spinney.data.matrix import Matrix, check_squares, coded_matrix, read_matrix, read_training_matrix
@@ -91,13 +91,14 @@ def _naming_unknown_arguments(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(method)
     def checked(self: Any, *args: Any, **given: Any) -> Any:
-        unknown = next((name for name in given if name not in arguments), None)
+        unknown = next((name for name in given if name not in arguments), None) if given else None
         if unknown is None:
             return method(self, *args, **given)
-        owner, known = type(self).__name__, self.get_params(deep=False)
+        owner, known, called = type(self).__name__, self.get_params(deep=False), method.__name__
+        instead = None if called == "fit" else suggest_method(unknown, called, dir(type(self)))
         raise InputTypeError(
-            f"{owner}.{method.__name__}() got an unexpected keyword argument {unknown!r}",
-            fix=suggest_argument(unknown, list(arguments)[1:], owner, known),
+            f"{owner}.{called}() got an unexpected keyword argument {unknown!r}",
+            fix=instead or suggest_argument(unknown, list(arguments)[1:], owner, known),
         )
 
     return checked
@@ -133,9 +134,10 @@ class Estimator(BaseEstimator, Persistent, metaclass=_EstimatorType, persistent_
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        fit = vars(cls).get("fit")
-        if isinstance(fit, FunctionType) and cls.__module__.startswith("spinney."):
-            cls.fit = _naming_unknown_arguments(fit)
+        for name in ("fit", "predict", "predict_proba", "decision_function", "apply"):
+            method = vars(cls).get(name)
+            if isinstance(method, FunctionType) and cls.__module__.startswith("spinney."):
+                setattr(cls, name, _naming_unknown_arguments(method))
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters.

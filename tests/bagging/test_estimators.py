@@ -188,18 +188,41 @@ def test_a_warm_start_is_the_same_as_one_fit(table, random_state):
     assert len(model) == 9
 
 
-def test_a_warm_start_asks_for_the_same_rows(table):
+def test_a_warm_start_adds_members_fitted_to_other_rows(table):
+    X, y = table
+    model = sp.BaggingClassifier(n_estimators=4, warm_start=True, oob_score=True, random_state=0).fit(X, y)
+    first = list(model.estimators_)
+    model.set_params(n_estimators=12, max_samples=0.5).fit(X[:100], y[:100])
+    assert all(new is old for new, old in zip(model, first, strict=False))
+    assert [len(rows) for rows in model.estimators_samples_] == [0] * 4 + [50] * 8
+    assert len(model.oob_decision_function_) == 100
+    again = loads(dumps(model))
+    for one in (model, again):  # the same rows once more
+        one.set_params(n_estimators=14).fit(X[:100], y[:100])
+        assert [len(rows) for rows in one.estimators_samples_] == [0] * 4 + [50] * 10
+    assert dumps(again) == dumps(model)
+
+
+def test_a_warm_start_asks_for_the_same_columns_and_classes(table):
     X, y = table
     model = sp.BaggingClassifier(n_estimators=4, warm_start=True, random_state=0).fit(X, y)
     model.set_params(n_estimators=6)
-    for other_X, other_y in ((X[:100], y[:100]), (X, y[::-1]), (X, np.where(y == "no", "new", y))):
-        with pytest.raises(InputError, match="warm_start=True adds members for the same rows"):
-            model.fit(other_X, other_y)
-    with pytest.raises(InputError, match="have changed"):
-        model.set_params(max_samples=0.5).fit(X, y)
+    with pytest.raises(InputError, match="y has others than in the first fit"):
+        model.fit(X, np.where(y == "no", "new", y))
+    with pytest.raises(InputError, match="columns, max_features or bootstrap_features has changed"):
+        model.fit(X[:, :2] if isinstance(X, np.ndarray) else X.iloc[:, :2], y)
+    with pytest.raises(InputError, match="columns, max_features or bootstrap_features has changed"):
+        model.set_params(max_features=1).fit(X, y)
     with pytest.raises(InputError, match="n_estimators can only grow"):
-        model.set_params(n_estimators=3, max_samples=None).fit(X, y)
+        model.set_params(n_estimators=3, max_features=1.0).fit(X, y)
     assert len(model.set_params(n_estimators=6).fit(X, y)) == 6
+
+
+def test_a_warm_start_asks_for_the_same_names():
+    frame = pd.DataFrame({"a": [0.0, 1.0] * 9, "b": [1.0, 2.0, 3.0] * 6})
+    model = sp.BaggingRegressor(n_estimators=2, warm_start=True).fit(frame, frame["a"])
+    with pytest.raises(InputError, match="X has others: 'b', 'a' instead of 'a', 'b'"):
+        model.set_params(n_estimators=3).fit(frame[["b", "a"]], frame["a"])
 
 
 # ---- random hyper-parameters ----

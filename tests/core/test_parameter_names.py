@@ -50,6 +50,35 @@ def test_an_unknown_argument_of_fit_is_answered_with_the_one_that_was_meant(mode
         model.fit([[0.0], [1.0]], [0, 1], **{name: 1})
 
 
+@pytest.mark.parametrize(
+    ("method", "name", "answer"),
+    [
+        ("predict", "num_iteration", r"Call the method staged_predict\(X\)."),
+        ("predict_proba", "start_iteration", r"Call the method staged_predict_proba\(X\)."),
+        ("predict_proba", "ntree_limit", r"Call the method staged_predict_proba\(X\)."),
+        ("predict", "iteration_range", r"Call the method staged_predict\(X\)."),
+        ("predict", "raw_score", r"Call the method decision_function\(X\)."),
+        ("predict", "output_margin", r"Call the method decision_function\(X\)."),
+        ("predict", "prediction_type", r"Call the method predict_proba\(X\)."),
+        ("predict", "pred_leaf", r"Call the method apply\(X\)."),
+        ("predict_proba", "pred_contrib", r"Call the method shap_values\(X\)."),
+        ("predict", "thread_count", r"Did you mean the parameter 'n_jobs'\?"),
+        ("apply", "check_input", "Its arguments are X."),
+    ],
+)
+def test_an_argument_of_predict_elsewhere_is_answered_with_the_method_here(method, name, answer) -> None:
+    model = sp.GradientBoostingClassifier(2)
+    with pytest.raises(
+        TypeError, match=rf"{method}\(\) got an unexpected keyword argument '{name}'.*{answer}"
+    ):
+        getattr(model, method)([[0.0]], **{name: 1})
+
+
+def test_a_regressor_without_raw_scores_names_its_arguments() -> None:
+    with pytest.raises(TypeError, match=r"'raw_score'. Its arguments are X"):
+        sp.GradientBoostingRegressor().predict([[0.0]], raw_score=True)
+
+
 def test_an_argument_of_fit_is_no_parameter() -> None:
     with pytest.raises(TypeError, match=r"has no parameter 'eval_metric'. It is an argument of fit: fit"):
         sp.GradientBoostingClassifier(eval_metric="auc")

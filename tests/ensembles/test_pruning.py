@@ -116,8 +116,10 @@ def test_a_pruned_bagging_ensemble_is_saved_and_forgets_its_oob_score():
     again = loads(dumps(small))
     assert_array_equal(again.predict_proba(X), small.predict_proba(X))
     assert [s.tolist() for s in again.estimators_samples_] == [s.tolist() for s in small.estimators_samples_]
-    with pytest.raises(ValueError, match="warm_start"):
-        small.set_params(warm_start=True, n_estimators=9).fit(X[TRAIN], Y[TRAIN])
+    kept = [rows.tolist() for rows in small.estimators_samples_]
+    small.set_params(warm_start=True, n_estimators=9).fit(X[TRAIN], Y[TRAIN])
+    rows = [one.tolist() for one in small.estimators_samples_]
+    assert rows[:3] == kept and len(set(map(tuple, rows))) == 9  # none is drawn twice
     assert len(small.set_params(warm_start=False).fit(X[TRAIN], Y[TRAIN])) == 9
 
 

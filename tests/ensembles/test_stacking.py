@@ -313,3 +313,13 @@ def test_passthrough_takes_columns_and_rows_that_are_dicts(final, as_rows):
         model.fit([row | {taken: 1.0} for row in frame.to_dict("records")], y)
     with pytest.raises(ValueError, match=r"passthrough.*final_estimator that accepts them"):
         sp.StackingClassifier(TREES, passthrough=True, cv=2).fit(dicts, y)
+
+
+@pytest.mark.parametrize("kind", [sp.StackingClassifier, sp.StackingRegressor])
+def test_sparse_columns_are_passed_through_to_the_default_final_estimator(kind):
+    X = sparse.random_array((60, 5), density=0.5, rng=np.random.default_rng(0), format="csr")
+    y = (X[:, [0]].toarray().ravel() > 0).astype(int)
+    trees = TREES[:1] if kind is sp.StackingClassifier else NUMBER_TREES[:1]
+    model = kind(trees, passthrough=True, cv=3).fit(X, y)
+    assert sparse.issparse(model.transform(X)) and model.transform(X).shape[1] == 6
+    assert model.score(X, y) > 0.9

@@ -162,9 +162,59 @@ def test_a_warm_start_gives_what_one_fit_gives(forest):
     assert dumps(model) == dumps(once)
     with pytest.raises(InputError, match="can only grow"):
         model.set_params(n_estimators=2).fit(X, y)
-    with pytest.raises(InputError, match="have changed"):
-        model.set_params(n_estimators=9).fit(X.iloc[:100], y[:100])
     assert len(model) == 8
+
+
+@each
+def test_a_warm_start_adds_trees_grown_on_other_rows(forest):
+    X, y, _ = mixed_data(kind_of(forest), 300)
+    settings = {"bootstrap": True, "oob_score": True, "random_state": 0, "warm_start": True}
+    model = forest(3, **settings).fit(X[:150], y[:150])
+    first = [tree.tree_.threshold for tree in model]
+    model.set_params(n_estimators=40).fit(X[150:], y[150:])
+    for tree, threshold in zip(model, first, strict=False):
+        assert_array_equal(tree.tree_.threshold, threshold)
+    assert [len(rows) for rows in model.estimators_samples_] == [0] * 3 + [150] * 37
+    # Only the later trees are known not to have seen some of the rows.
+    total, later = np.zeros(150), X[150:]
+    times = np.zeros(150)
+    for tree, rows in list(zip(model, model.estimators_samples_, strict=True))[3:]:
+        unseen = np.setdiff1d(np.arange(150), rows)
+        predict = tree.predict_proba if hasattr(tree, "predict_proba") else tree.predict
+        total[unseen] += predict(later.iloc[unseen]).reshape(len(unseen), -1)[:, 0]
+        times[unseen] += 1
+    found = vars(model).get("oob_prediction_", vars(model).get("oob_decision_function_"))
+    assert_allclose(found.reshape(150, -1)[:, 0], total / times)
+    again = loads(dumps(model))
+    for one in (model, again):
+        one.set_params(n_estimators=42).fit(X[150:], y[150:])
+    assert dumps(again) == dumps(model) and len(model) == 42
+
+
+@each
+def test_a_warm_start_reads_other_rows_as_the_earlier_trees_do(forest):
+    kinds = pd.Series(["red", "blue", "green"] * 20)
+    y = (kinds == "green").astype(int)
+    model = forest(2, warm_start=True, max_features=None, random_state=0).fit(kinds.to_frame("kind"), y)
+    later = kinds[kinds != "blue"]  # the codes of the rest would be others
+    model.set_params(n_estimators=4).fit(later.to_frame("kind"), y[later.index])
+    assert model.schema_.features[0].categories == ("blue", "green", "red")
+    for tree in model:
+        assert_array_equal(tree.predict(pd.DataFrame({"kind": ["green", "red"]})), [1, 0])
+    with pytest.raises(InputError, match="numbers"):
+        model.set_params(n_estimators=5).fit(pd.DataFrame({"kind": np.arange(60.0)}), y)
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.fit(kinds.to_frame("color"), y)
+
+
+def test_a_warm_start_with_other_classes_or_kept_targets_is_refused():
+    X, y = make_classification(80, random_state=0)
+    model = sp.RandomForestClassifier(2, warm_start=True, random_state=0).fit(X, y)
+    with pytest.raises(InputError, match="y has others than in the first fit"):
+        model.set_params(n_estimators=3).fit(X, y + 1)
+    kept = sp.RandomForestRegressor(2, warm_start=True, keep_targets=True, random_state=0).fit(X, y)
+    with pytest.raises(InputError, match="keep_targets=True keeps the rows of every leaf"):
+        kept.set_params(n_estimators=3).fit(X[:50], y[:50])
 
 
 def test_trees_are_pruned_by_cost_and_complexity():
@@ -469,6 +519,19 @@ def test_a_member_fitted_again_to_its_counts_is_the_same_tree_with_limits(forest
     model = forest(3, bootstrap=True, random_state=1, **limit).fit(X, y)
     for t, member in enumerate(model.estimators_):
         again = clone(member).fit(X, y, sample_weight=sample_counts(model, t, 150).astype(float))
+        assert_array_equal(again.tree_.threshold, member.tree_.threshold)
+        assert_array_equal(again.tree_.value, member.tree_.value)
+
+
+@each
+def test_a_member_fitted_again_is_the_same_tree_for_columns_of_many_values_without_bins(forest):
+    """With bins it is not: those of a forest come from all rows, those of a tree from its weighted rows."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 4))
+    y = (X[:, 0] + rng.normal(size=600) > 0).astype(int)
+    model = forest(2, bootstrap=True, max_bins=None, min_samples_leaf=5, random_state=1).fit(X, y)
+    for t, member in enumerate(model.estimators_):
+        again = clone(member).fit(X, y, sample_weight=sample_counts(model, t, 600).astype(float))
         assert_array_equal(again.tree_.threshold, member.tree_.threshold)
         assert_array_equal(again.tree_.value, member.tree_.value)
 

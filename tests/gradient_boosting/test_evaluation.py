@@ -128,6 +128,20 @@ def test_regression_metrics_have_their_usual_sign():
     assert recorded["l1"][-1] == pytest.approx(np.abs(y[300:] - predicted).mean()) and recorded["r2"][-1] > 0
 
 
+def test_values_are_recorded_under_the_name_that_a_metric_returns():
+    def evaluate(y, probability):
+        return "area", roc_auc_score(y, probability), True
+
+    given = {"eval_set": [FIRST, LAST], "eval_metric": [evaluate, "auc", lambda y, p: 1.0, lambda y, p: 2.0]}
+    whole = boosted(early_stopping=False).fit(*TRAIN, **given)
+    recorded = whole.evals_result_["validation_1"]
+    assert list(recorded) == ["area", "auc", "<lambda>", "<lambda> (2)"]
+    assert_allclose(recorded["area"], recorded["auc"])
+    assert recorded["<lambda> (2)"] == [2.0] * 15
+    parts = boosted(early_stopping=False, warm_start=True).set_params(n_estimators=6).fit(*TRAIN, **given)
+    assert parts.set_params(n_estimators=15).fit(*TRAIN, **given).evals_result_ == whole.evals_result_
+
+
 def test_metrics_have_the_names_of_all_peers():
     names = ["AUC", "Logloss", "log_loss", "neg_log_loss", "Accuracy"]
     recorded = boosted().fit(*TRAIN, eval_set=[LAST], eval_metric=names).evals_result_["validation_0"]

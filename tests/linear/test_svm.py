@@ -108,6 +108,16 @@ def test_the_tube_is_as_good_as_liblinears(problem):
     assert objectives[0] <= objectives[1] * (1 + 1e-6)
 
 
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_the_intercept_of_a_regression_has_scikit_learns_shape(fit_intercept):
+    X, y = np.arange(12.0)[:, None], np.arange(12.0)
+    mine = sp.LinearSVR(fit_intercept=fit_intercept, random_state=0).fit(X, y)
+    other = theirs.LinearSVR(fit_intercept=fit_intercept, random_state=0).fit(X, y)
+    assert type(mine.intercept_) is type(other.intercept_)
+    assert np.shape(mine.intercept_) == np.shape(other.intercept_)
+    assert loads(dumps(mine)).predict(X).tolist() == mine.predict(X).tolist()
+
+
 def test_sparse_rows_give_the_same_machines():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 30)) * (rng.random((60, 30)) < 0.3)

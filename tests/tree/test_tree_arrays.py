@@ -201,6 +201,7 @@ def test_what_scikit_learn_calls_tree_reads_the_same():
     assert tree.n_outputs == sk.n_outputs and tree.max_n_classes == sk.max_n_classes
     assert tree.n_classes.tolist() == sk.n_classes.tolist()
     np.testing.assert_array_equal(tree.n_node_samples[order], sk.n_node_samples)
+    np.testing.assert_array_equal(tree.compute_node_depths()[order], sk.compute_node_depths())
     np.testing.assert_array_equal(tree.weighted_n_node_samples[order], sk.weighted_n_node_samples)
     internal = sk.children_left >= 0
     for name in ("children_left", "children_right"):

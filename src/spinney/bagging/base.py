@@ -28,7 +28,7 @@ from spinney.bagging.predictions import (
 from spinney.bagging.sampling import BootstrapSamples, SampledEnsemble, row_order
 from spinney.bagging.trees import MergedTrees, SharedTrainingSets, fit_trees, is_own_tree, merge_trees
 from spinney.base import parameters
-from spinney.core.errors import InputError
+from spinney.core.errors import InputError, show_values
 from spinney.core.parameters import FLAG, NONE, Integer, Kind, OneOf, Real, Rule, thread_count
 from spinney.data.schema import Table
 from spinney.data.target import (
@@ -151,7 +151,10 @@ class BaseBagging(Explainable, CopiesEnsemble, SampledEnsemble, persistent_name=
         )
         if self._has_all_members(samples, classes):
             return self
-        members = list(self.estimators_) if self._check_continues(samples, classes) else []
+        members: list[Any] = []
+        if self._check_continues(samples, classes):
+            self._check_names(described)
+            members, samples = list(self.estimators_), self._add_samples(samples)
         numbers = range(len(members), self.n_estimators)
         title = f"{type(self).__name__}: fitting members" if self.verbose else None
 
@@ -206,6 +209,16 @@ class BaseBagging(Explainable, CopiesEnsemble, SampledEnsemble, persistent_name=
                 "oob_early_stopping needs a member with a parameter early_stopping and a fit with eval_set, "
                 f"and the estimator is a {given}",
                 fix="Use a gradient boosting or negative correlation model, or set oob_early_stopping=False.",
+            )
+
+    def _check_names(self, described: Mapping[str, Any]) -> None:
+        """Raise InputError if columns have other names than in the fit that this one continues."""
+        known, names = vars(self).get("feature_names_in_"), described.get("feature_names_in_")
+        if known is not None and names is not None and list(known) != list(names):
+            raise InputError(
+                "warm_start=True adds members for the same columns, but X has others: "
+                f"{show_values(list(names))} instead of {show_values(list(known))}",
+                fix="Fit with the columns of the first fit, in their order, or set warm_start=False.",
             )
 
     def _read_classes(self, y: Array) -> Any:

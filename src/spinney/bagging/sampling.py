@@ -6,7 +6,7 @@ import hashlib
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -227,7 +227,76 @@ class BootstrapSamples(Persistent):
 
     def same_draws(self, other: BootstrapSamples) -> bool:
         """Return True if the other samples are drawn in the same way from the same rows."""
-        return all(np.array_equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
+        names = [one.name for one in fields(BootstrapSamples)]
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
+
+    def numbers(self, n_members: int) -> NDArray[np.int64]:
+        """Return the numbers of the members, as `MemberSamples` has them.  -> (n_members,)"""
+        return np.arange(n_members)
+
+    def of_members(self, members: NDArray[np.int64]) -> MemberSamples:
+        """Return the samples of members of these numbers."""
+        drawn = {one.name: getattr(self, one.name) for one in fields(BootstrapSamples)}
+        return MemberSamples(**drawn, members=members.astype(np.int64))
+
+    def more_members(self, known: BootstrapSamples, n_known: int, n_more: int) -> BootstrapSamples:
+        """Return the samples of members that are known and of more, which are drawn from these rows."""
+        same = known.same_draws(self)
+        if same and not isinstance(known, MemberSamples):
+            return self
+        numbers = known.numbers(n_known)
+        first = int(np.maximum(numbers, ~numbers).max()) + 1
+        before = numbers if same else np.minimum(numbers, ~numbers)
+        return self.of_members(np.concatenate([before, np.arange(first, first + n_more)]))
+
+
+@dataclass(frozen=True, eq=False)
+class MemberSamples(BootstrapSamples, persistent_name="KeptSamples"):
+    """Bootstrap samples of members that are not the first ones of a table.
+
+    Attributes
+    ----------
+    members : ndarray of shape (n_members,), int64
+        The number k of each member, from which everything is drawn for it; −1 − k if it was fitted to other
+        rows, which are not known.
+
+    Examples
+    --------
+    >>> samples = BootstrapSamples(0, n_rows=4, n_draw=4, bootstrap=True, n_columns=1, n_columns_drawn=1)
+    >>> kept = samples.of_members(np.array([2, -1]))
+    >>> np.array_equal(kept.rows(0), samples.rows(2)), kept.rows(1).size, kept.out_of_bag_rows(1).size
+    (True, 0, 0)
+    """
+
+    members: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        members = self.members
+        if not isinstance(members, np.ndarray) or members.dtype != np.int64 or members.ndim != 1:
+            raise ValueError("the numbers of the members are not valid")
+
+    def numbers(self, n_members: int) -> NDArray[np.int64]:
+        """Return the numbers of the members.  -> (n_members,)"""
+        return self.members[:n_members]
+
+    def seed_of(self, t: int) -> int:
+        """Return the seed from which everything is drawn for the member."""
+        number = int(self.members[t])
+        return super().seed_of(max(number, ~number))
+
+    def counts(self, t: int) -> Counts:
+        """Return how often member t drew each row, 0 if it was fitted to others.  -> (n_rows,)"""
+        return super().counts(t) if self.members[t] >= 0 else np.zeros(self.n_rows, dtype=np.int64)
+
+    def out_of_bag_rows(self, t: int) -> NDArray[np.int64]:
+        """Return the rows that member t did not draw, none if it was fitted to others, ascending."""
+        return super().out_of_bag_rows(t) if self.members[t] >= 0 else np.empty(0, dtype=np.int64)
+
+    def tree_seeds(self, members: range) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Return the seeds of the rows of members, and those of trees with their `estimator_seed`."""
+        seeds = np.array([self.seed_of(t) for t in members], dtype=np.uint64)
+        return draw_words(seeds, _ROWS), draw_seeds(draw_words(seeds, _ESTIMATOR))
 
 
 @parameters
@@ -292,11 +361,18 @@ class SampledEnsemble(Estimator, SamplingParameters, persistent_name=""):
         """Return `_continues`; raise InputError if members of these samples cannot be added."""
         if not self._continues:
             return False
-        if not self._same_draws(samples, classes):
+        if not same_classes(vars(self).get("classes_"), classes):
             raise InputError(
-                "warm_start=True adds members for the same rows, drawn in the same way, but the data or the "
-                "parameters have changed",
-                fix="Fit with the data and parameters of the first fit, or set warm_start=False.",
+                "warm_start=True adds members that know the same classes, but y has others than in the first "
+                "fit",
+                fix="Fit with rows of all these classes, or set warm_start=False.",
+            )
+        names = ("n_columns", "n_columns_drawn", "bootstrap_columns")
+        if any(getattr(self._samples, name) != getattr(samples, name) for name in names):
+            raise InputError(
+                "warm_start=True adds members that draw their columns in the same way, but the number of "
+                "columns, max_features or bootstrap_features has changed",
+                fix="Fit with the columns and parameters of the first fit, or set warm_start=False.",
             )
         if self.n_estimators < len(self):
             raise InputError(
@@ -306,6 +382,10 @@ class SampledEnsemble(Estimator, SamplingParameters, persistent_name=""):
         if self.n_estimators == len(self):
             self._warn_of_no_members()
         return True
+
+    def _add_samples(self, samples: BootstrapSamples) -> BootstrapSamples:
+        """Return the samples of the earlier members and of those that are added from these."""
+        return samples.more_members(self._samples, len(self), self.n_estimators - len(self))
 
     @abstractmethod
     def __len__(self) -> int: ...

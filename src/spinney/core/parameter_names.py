@@ -172,6 +172,24 @@ PEER_NAMES: Mapping[str, tuple[str, ...]] = {
 """Name in any other library: names here."""
 
 
+PEER_PREDICTIONS: Mapping[str, tuple[str, ...]] = {
+    "iteration_range": ("staged_{method}", "staged_predict"),
+    "ntree_end": ("staged_{method}", "staged_predict"),
+    "ntree_limit": ("staged_{method}", "staged_predict"),
+    "ntree_start": ("staged_{method}", "staged_predict"),
+    "num_iteration": ("staged_{method}", "staged_predict"),
+    "output_margin": ("decision_function",),
+    "pred_contrib": ("shap_values",),
+    "pred_contribs": ("shap_values",),
+    "pred_interactions": ("shap_values",),
+    "pred_leaf": ("apply",),
+    "prediction_type": ("predict_proba", "decision_function"),
+    "raw_score": ("decision_function",),
+    "start_iteration": ("staged_{method}", "staged_predict"),
+}
+"""Argument of ``predict`` in LightGBM, XGBoost or CatBoost: methods here, the first that a model has."""
+
+
 def peer_names(name: str) -> tuple[str, ...]:
     """Return a name, and the names here of what other libraries call so.
 
@@ -245,7 +263,7 @@ def suggest_argument(name: str, arguments: Collection[str], owner: str, known: C
     >>> suggest_argument("sample_weights", ["X", "y", "sample_weight"], "SVC", ["C"])
     "Did you mean 'sample_weight'?"
     >>> suggest_argument("verbose", ["X", "y"], "SVC", ["C", "verbose"])
-    "It is a parameter: SVC(verbose=...)."
+    'It is a parameter: SVC(verbose=...).'
     >>> suggest_argument("seed", ["X", "y"], "SVC", ["C", "random_state"])
     "Did you mean the parameter 'random_state'? Write SVC(random_state=...)."
     """
@@ -260,11 +278,62 @@ def suggest_argument(name: str, arguments: Collection[str], owner: str, known: C
     return f"Its arguments are {', '.join(arguments)}."
 
 
+def suggest_method(name: str, method: str, known: Collection[str]) -> str | None:
+    """Return which method to call instead of one with an argument that other libraries have there.
+
+    Parameters
+    ----------
+    name : str
+        The argument that was given.
+    method : str
+        The method that was called, such as "predict".
+    known : collection of str
+        Methods of the estimator.
+
+    Returns
+    -------
+    str or None
+        A sentence; None if there is no such method.
+
+    Examples
+    --------
+    >>> suggest_method("pred_leaf", "predict", ["predict", "apply"])
+    'Call the method apply(X).'
+    """
+    wanted = [one.format(method=method) for one in PEER_PREDICTIONS.get(name, ())]
+    found = next((one for one in wanted if one in known and one != method), None)
+    return None if found is None else f"Call the method {found}(X)."
+
+
 def _meant(name: str, known: Collection[str]) -> str | None:
     """Return the known name that other libraries call by a name, or that it is a typo of."""
     names = list(peer_names(name))
     if "n_estimators" in names and "max_leaf_nodes" in known:
         names.append("max_iter")  # the rounds of HistGradientBoosting*
-    peers = [peer for peer in names if peer in known] or [one for one in known if one.lower() == name.lower()]
-    near = peers or difflib.get_close_matches(name, known, n=1, cutoff=0.7)
+    peer = next((peer for peer in names if peer in known), None)
+    return near_name(name, known) if peer is None else peer
+
+
+def near_name(name: str, known: Collection[str]) -> str | None:
+    """Return the known name that a name is a typo of, or has in other cases, None if there is none.
+
+    Parameters
+    ----------
+    name : str
+        The name that was given.
+    known : collection of str
+        Names.
+
+    Returns
+    -------
+    str or None
+        One of them.
+
+    Examples
+    --------
+    >>> near_name("accuracy_", ["accuracy", "r2"]), near_name("R2", ["accuracy", "r2"])
+    ('accuracy', 'r2')
+    """
+    near = [one for one in known if one.lower() == name.lower()]
+    near = near or difflib.get_close_matches(name, known, n=1, cutoff=0.7)
     return near[0] if near else None

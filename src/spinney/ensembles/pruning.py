@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 import numpy as np
@@ -139,31 +138,8 @@ def _chosen_part(fitted: dict[str, Any], chosen: NDArray[np.intp]) -> dict[str, 
         part["ensemble_"] = TreeEnsemble.from_trees(trees.tree(int(i)) for i in chosen)
     if isinstance(part.get("_samples"), BootstrapSamples):
         samples = part["_samples"]  # pruning may have been done before
-        drawn = {one.name: getattr(samples, one.name) for one in fields(BootstrapSamples)}
-        before = vars(samples).get("members", np.arange(chosen.max() + 1))
-        part["_samples"] = KeptSamples(**drawn, members=np.asarray(before[chosen], dtype=np.int64))
+        part["_samples"] = samples.of_members(samples.numbers(int(chosen.max()) + 1)[chosen])
     return part
-
-
-@dataclass(frozen=True, eq=False)
-class KeptSamples(BootstrapSamples):
-    """Bootstrap samples of the members left by pruning; ``members`` are their numbers before."""
-
-    members: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        valid = isinstance(self.members, np.ndarray) and self.members.dtype == np.int64
-        if not valid or self.members.ndim != 1 or (self.members < 0).any():
-            raise ValueError("the numbers of the members that are left are not valid")
-
-    def seed_of(self, t: int) -> int:
-        """Return the seed from which everything is drawn for the member."""
-        return super().seed_of(int(self.members[t]))
-
-    def same_draws(self, other: BootstrapSamples) -> bool:
-        """Return False: a pruned ensemble cannot be continued as if it were whole."""
-        return False
 
 
 class _VoteError:

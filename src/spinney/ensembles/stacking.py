@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn import get_config
 from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin, is_classifier, is_regressor
 from sklearn.utils.metadata_routing import (
@@ -38,7 +39,7 @@ from spinney.ensembles.predictions import (
     split_columns,
 )
 from spinney.io import require
-from spinney.linear import LogisticRegression
+from spinney.linear import LogisticRegression, RidgeCV
 from spinney.linear.base import LinearRegressor
 from spinney.members.base_estimators import AnyEstimator, base_estimator_tags
 from spinney.members.fitting import fit_member
@@ -119,6 +120,8 @@ class _Stacking(TransformerMixin, _NamedEnsemble):  # type: ignore[misc]
         rows = held_out.rows
         if self.final_estimator is None and _lacks_class(task.codes[rows], task.classes):
             final = self._default_final(())
+        elif self.final_estimator is None and self.passthrough and issparse(X) and task.n_outputs == 1:
+            final = LogisticRegression() if is_classifier(self) else RidgeCV()  # which take sparse columns
         columns = take_rows(X, rows) if self.passthrough else None
         table = self._table(parts, task.names, columns)
         others = _check_method_params(X, requested_metadata(final, task.final_metadata), rows)
@@ -323,8 +326,8 @@ class StackingClassifier(ClassifierMixin, _Stacking):  # type: ignore[misc]
     final_estimator : classifier or None, default=None
         The level-two learner. None is a product of the members' probabilities with learned exponents,
         :class:`spinney.ensembles.LogarithmicPoolClassifier`; or :class:`~spinney.LogisticRegression` if a
-        member gives no probabilities, and :class:`spinney.ensembles.MultiResponseClassifier` with
-        ``passthrough`` or several outputs.
+        member gives no probabilities or with ``passthrough`` of a sparse matrix, and
+        :class:`spinney.ensembles.MultiResponseClassifier` with ``passthrough`` of others or several outputs.
     cv : int, splitter, list of splits, "loo", "prefit" or None, default=None
         Splits of the out-of-fold predictions; None is 5 folds. Rows that no split holds out are not used by
         the final estimator. With "prefit" the members are fitted already, and X should be rows that they
@@ -438,7 +441,8 @@ class StackingRegressor(RegressorMixin, _Stacking):  # type: ignore[misc]
         forest, extra-trees, a linear model, and up to 10,000 rows an SVM, all at their defaults.
     final_estimator : regressor or None, default=None
         The level-two learner. None is least squares with non-negative weights (Breiman, 1996),
-        :class:`spinney.ensembles.LeastSquaresRegressor`.
+        :class:`spinney.ensembles.LeastSquaresRegressor`; or :class:`~spinney.RidgeCV` with ``passthrough`` of
+        a sparse matrix.
     cv : int, splitter, list of splits, "loo", "prefit" or None, default=None
         Splits of the out-of-fold predictions; None is 5 folds. Rows that no split holds out are not used by
         the final estimator. With "prefit" the members are fitted already, and X should be rows that they

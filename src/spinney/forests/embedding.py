@@ -284,7 +284,8 @@ class RandomTreesEmbedding(TransformerMixin, TableEstimator):  # type: ignore[mi
         return len(self.forest_)
 
     def __getitem__(self, index: int) -> BaseTree:
-        return self.forest_[index]
+        member: BaseTree = self.forest_[index]
+        return member
 
     def __iter__(self) -> Iterator[BaseTree]:
         return iter(self.forest_)
@@ -293,7 +294,7 @@ class RandomTreesEmbedding(TransformerMixin, TableEstimator):  # type: ignore[mi
     def estimators_(self) -> list[BaseTree]:
         """The trees as fitted estimators, made at every access."""
         check_is_fitted(self)
-        return self.forest_.estimators_
+        return list(self.forest_.estimators_)
 
     @property
     def estimators_samples_(self) -> list[NDArray[np.int64]]:

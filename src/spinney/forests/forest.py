@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import field, replace
 from typing import Any, ClassVar, Literal, Self
@@ -20,7 +20,7 @@ from spinney.base import TableEstimator, parameters
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Integer, Kind, OneOf, Rule, Use, thread_count
 from spinney.core.progress import ProgressBar
-from spinney.data.schema import memory_for, read_table
+from spinney.data.schema import Schema, Table, memory_for, read_table
 from spinney.data.target import (
     by_output,
     class_attributes,
@@ -32,6 +32,7 @@ from spinney.data.training_set import Task, TrainingSet
 from spinney.data.weights import class_weights
 from spinney.forests.importances import permutation_importances
 from spinney.forests.leaf_targets import LeafTargets
+from spinney.forests.members import MemberList, check_members, member_numbers
 from spinney.inspect.explainable import Explainable
 from spinney.io import require
 from spinney.losses.criteria import CRITERIA
@@ -64,6 +65,12 @@ RULES: dict[str, tuple[Rule, ...]] = {
         Kind("a list of dicts", list),
     ),
 }
+
+
+def _with_missing_of(schema: Schema, other: Schema) -> Schema:
+    """Return a schema whose features may also be missing where those of another may."""
+    pairs = zip(schema.features, other.features, strict=True)
+    return schema.with_missing([one.has_missing or known.has_missing for one, known in pairs])
 
 
 @parameters
@@ -101,7 +108,7 @@ class BaseForest(
     classes_: Any
     n_classes_: Any
     _predictor: Predictor
-    _members: list[BaseTree]
+    _members: MemberList
 
     # ---- fitting ----
 
@@ -135,7 +142,7 @@ class BaseForest(
         self._check_combinations()
         with memory_for(X):
             training = TrainingSet.read(
-                read_table(X, self.categorical_features),
+                self._read_rows(X),
                 y,
                 sample_weight,
                 task=self._task,
@@ -148,8 +155,11 @@ class BaseForest(
             samples = self._draw_samples(training.n_rows, schema.n_features, training.weights, order)
             if self._has_all_members(samples, training.class_labels):
                 return self
-            continues = self._check_continues(samples, training.class_labels)
-            ensemble = self.ensemble_ if continues else None
+            ensemble, made = None, None
+            if self._check_continues(samples, training.class_labels):
+                ensemble, made = self.ensemble_, vars(self).get("_members")
+                schema = _with_missing_of(schema, self.schema_)
+                samples = self._add_samples(samples)
             factors, balanced = self._row_factors(training, samples)
             plan = self._make_plan(training, samples, factors)
             n_earlier = 0 if ensemble is None else ensemble.n_trees
@@ -157,7 +167,7 @@ class BaseForest(
                 numbers = range(n_earlier, self.n_estimators)
                 grown = self._grow(grower, training, plan, samples, numbers, factors, balanced)
                 ensemble = grown if ensemble is None else ensemble.extend(grown)
-            return self._set_fitted(
+            self._set_fitted(
                 schema_=schema,
                 ensemble_=ensemble,
                 max_features_=plan.max_features,
@@ -166,8 +176,21 @@ class BaseForest(
                 leaf_targets_=LeafTargets.collect(ensemble, training, samples, self.n_jobs)
                 if self.keep_targets
                 else None,
+                _members=made,
                 **(self._score_out_of_bag(ensemble, training, samples) if self.oob_score else {}),
             )
+        if made is not None:
+            made.add_grown(self._member(t, ensemble.tree(t)) for t in range(n_earlier, len(self)))
+        return self
+
+    def _read_rows(self, X: Any) -> Table:
+        """Read the rows of a fit; one that adds trees reads them as the earlier trees do."""
+        table = read_table(X, self.categorical_features)
+        if not self._continues or self.n_estimators <= len(self):
+            return table
+        n = table.schema.n_features
+        same = n == self.n_features_in_ and _with_missing_of(table.schema, self.schema_) == self.schema_
+        return table if same else self._read_table(X)
 
     def _check_combinations(self) -> None:
         """Raise InputError for parameters that cannot be combined."""
@@ -181,6 +204,15 @@ class BaseForest(
                 "keep_targets=True needs rows that are in one leaf each, and missing is 'fractional'",
                 fix="Set missing='direction'.",
             )
+
+    def _add_samples(self, samples: BootstrapSamples) -> BootstrapSamples:
+        added = super()._add_samples(samples)
+        if self.keep_targets and (added.numbers(len(self)) < 0).any():
+            raise InputError(
+                "keep_targets=True keeps the rows of every leaf, and earlier trees were grown on others",
+                fix="Fit with the rows of the first fit, or set warm_start=False or keep_targets=False.",
+            )
+        return added
 
     def _row_factors(self, training: TrainingSet, samples: BootstrapSamples) -> tuple[Floats | None, bool]:
         """Return the factors (n_rows,) of the sample counts, and whether each sample balances its classes."""
@@ -297,11 +329,40 @@ class BaseForest(
 
     @property
     def estimators_(self) -> list[BaseTree]:
-        """The members as fitted tree estimators, made at the first access."""
+        """The members as fitted tree estimators, made at the first access.
+
+        Another list of trees, or a change of this one, changes the forest, which forgets what it has computed
+        from the training rows: out-of-bag scores and the targets of leaves.
+        """
         check_is_fitted(self)
         if "_members" not in vars(self):
-            self._members = [self._member(t, tree) for t, tree in enumerate(self.ensemble_.trees())]
+            made = [self._member(t, tree) for t, tree in enumerate(self.ensemble_.trees())]
+            self._members = MemberList(made, self._replace_members)
         return self._members
+
+    @estimators_.setter
+    def estimators_(self, members: Iterable[BaseTree]) -> None:
+        check_is_fitted(self)
+        changed = list(members)
+        if list(map(id, changed)) != list(map(id, self.estimators_)):
+            self._replace_members(changed)
+            self._members = MemberList(changed, self._replace_members)
+
+    def _replace_members(self, members: list[BaseTree]) -> None:
+        """Take the trees of other members; the list of the members stays."""
+        made = self.estimators_
+        check_members(members, self)
+        known = self._samples.numbers(len(self))
+        numbers = member_numbers(members, made, known)
+        kept = np.array_equal(numbers, known[: len(members)])
+        self._set_fitted(
+            schema_=self.schema_,
+            ensemble_=TreeEnsemble.from_trees(member.tree_ for member in members),
+            max_features_=self.max_features_,
+            classes_=vars(self).get("classes_"),
+            _samples=self._samples if kept else self._samples.of_members(numbers),
+            _members=made,
+        )
 
     def _member(self, t: int, tree: TreeArrays) -> BaseTree:
         """Return tree number t as a fitted estimator."""
@@ -313,7 +374,9 @@ class BaseForest(
     def __len__(self) -> int:
         return self.ensemble_.n_trees
 
-    def __getitem__(self, index: int) -> BaseTree:
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice) or "_members" in vars(self):
+            return self.estimators_[index]
         t = range(len(self))[index]
         return self._member(t, self.ensemble_.tree(t))
 

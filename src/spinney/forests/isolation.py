@@ -200,7 +200,7 @@ class IsolationForest(CountsAs, OutlierMixin, TableEstimator):  # type: ignore[m
         "unseen": TREE_RULES["unseen"],
     }
     _required_attributes: ClassVar[tuple[str, ...]] = ("ensemble_", "offset_", "_samples")
-    _transient_attributes: ClassVar[tuple[str, ...]] = ("max_samples_", "_predictor")
+    _transient_attributes: ClassVar[tuple[str, ...]] = ("max_samples_", "_predictor", "_members")
 
     n_estimators: int = 100
     max_samples: int | float | str = "auto"
@@ -255,7 +255,10 @@ class IsolationForest(CountsAs, OutlierMixin, TableEstimator):  # type: ignore[m
         if self.contamination != "auto":
             scores = _scores(Predictor(ensemble), samples.n_draw, table, self._threads_for(table))
             offset = float(np.percentile(scores, 100.0 * float(self.contamination)))
-        return self._set_fitted(schema_=table.schema, ensemble_=ensemble, offset_=offset, _samples=samples)
+        made = vars(self).get("_members") if self._continues else None
+        return self._set_fitted(
+            schema_=table.schema, ensemble_=ensemble, offset_=offset, _samples=samples, _members=made
+        )
 
     @property
     def _continues(self) -> bool:
@@ -360,9 +363,11 @@ class IsolationForest(CountsAs, OutlierMixin, TableEstimator):  # type: ignore[m
 
     @property
     def estimators_(self) -> list[ExtraTreeRegressor]:
-        """The trees as fitted estimators, made at every access."""
+        """The trees as fitted estimators, made at the first access."""
         check_is_fitted(self)
-        return [self._member(t, tree) for t, tree in enumerate(self.ensemble_.trees())]
+        made: list[ExtraTreeRegressor] = self.__dict__.setdefault("_members", [])
+        made += [self._member(t, self.ensemble_.tree(t)) for t in range(len(made), len(self))]
+        return list(made)
 
     def _member(self, t: int, tree: TreeArrays) -> ExtraTreeRegressor:
         """Return tree number t as an estimator of its own columns."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from spinney.core.errors import InputError, show_value
 from spinney.core.frames import to_frame
+from spinney.core.parameter_names import near_name
 from spinney.data.target import by_output, decode_classes
 from spinney.gradient_boosting.rounds import LossScorer, ScoredRows, Scorer, SklearnScorer
 from spinney.gradient_boosting.training_set import ValidationRows
@@ -185,9 +185,10 @@ class MetricScorer:
     takes_weights: bool
     with_raw_scores: Callable[[Floats], Any]
     classes: NDArray[Any] | list[NDArray[Any]] | None
+    returned_names: set[str] = field(default_factory=set)
 
     def __call__(self, X: Any, y: Floats, raw_scores: Floats, weights: Floats | None) -> float:
-        """Return the value of the metric; of LightGBM's (name, value, is_higher_better) the value."""
+        """Return the value of the metric; of LightGBM's (name, value, is_higher_better) note the name."""
         model = self.with_raw_scores(raw_scores)
         if self.classes is None:
             labels, predicted = y, model.predict(X)
@@ -199,7 +200,10 @@ class MetricScorer:
             predicted = predicted[0] if len(predicted) == 1 else np.column_stack(predicted)
         more = {"sample_weight": weights} if self.takes_weights and weights is not None else {}
         value = self.function(labels, predicted, **more)
-        return float(value[1] if isinstance(value, tuple) else value)
+        if isinstance(value, tuple):
+            self.returned_names.add(str(value[0]))
+            value = value[1]
+        return float(value)
 
 
 @dataclass(frozen=True)
@@ -209,6 +213,12 @@ class Metric:
     name: str
     scorer: Scorer
     sign: float = 1.0
+
+    @property
+    def recorded_name(self) -> str:
+        """The name that the function returned with its values, if it has been one, or that of the metric."""
+        returned = self.scorer.returned_names if isinstance(self.scorer, MetricScorer) else ()
+        return next(iter(returned)) if len(returned) == 1 else self.name
 
 
 def make_metric(
@@ -252,10 +262,10 @@ def _find_metric(given: str) -> tuple[Any, bool]:
         return given, False
     if f"neg_{lower}" in scorers:
         return f"neg_{lower}", True
-    near = difflib.get_close_matches(lower, ["loss", *_PEER_METRICS, *scorers], n=1, cutoff=0.7)
+    near = near_name(lower, ["loss", *_PEER_METRICS, *scorers])
     names = f"Names: loss, {', '.join(_PEER_METRICS)}, and scikit-learn's scorers."
     raise InputError(
-        f"There is no eval_metric {given!r}", fix=f"Did you mean {near[0]!r}? {names}" if near else names
+        f"There is no eval_metric {given!r}", fix=f"Did you mean {near!r}? {names}" if near else names
     )
 
 
@@ -280,14 +290,19 @@ class Evaluation:
 
     def recorder(self, rows: Sequence[ScoredRows], earlier: EvalsResult | None, n_done: int) -> EvalRecorder:
         """Return a recorder for the rows of the sets; it continues the values of ``n_done`` rounds."""
-        result: EvalsResult = {}
-        for name in self.names:
-            known = (earlier or {}).get(name, {})
-            result[name] = {}
-            for metric in self.metrics:
-                before = known.get(metric.name, [])
-                result[name][metric.name] = list(before) if len(before) == n_done else [np.nan] * n_done
-        return EvalRecorder(tuple(rows), self.names, self.metrics, result)
+        return EvalRecorder(tuple(rows), self.names, self.metrics, earlier or {}, n_done)
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Return names, with a number where one is there again.
+
+    >>> _distinct(["auc", "<lambda>", "<lambda>"])
+    ['auc', '<lambda>', '<lambda> (2)']
+    """
+    return [
+        name if name not in names[:i] else f"{name} ({names[: i + 1].count(name)})"
+        for i, name in enumerate(names)
+    ]
 
 
 @dataclass
@@ -301,15 +316,38 @@ class EvalRecorder:
     rows: tuple[ScoredRows, ...]
     names: tuple[str, ...]
     metrics: tuple[Metric, ...]
-    result: EvalsResult = field(default_factory=dict)
+    earlier: EvalsResult = field(default_factory=dict)
+    n_done: int = 0
+    n_recorded: int = 0
+    keys: list[str] = field(init=False)
+    result: EvalsResult = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._start()
+
+    def _start(self) -> None:
+        """Begin the lists of the metrics by the values of earlier rounds, NaN where there are none."""
+        self.keys = _distinct([metric.recorded_name for metric in self.metrics])
+        self.result = {}
+        for name in self.names:
+            known = self.earlier.get(name, {})
+            before = {key: known.get(key, []) for key in self.keys}
+            self.result[name] = {
+                key: list(values) if len(values) == self.n_done else [np.nan] * self.n_done
+                for key, values in before.items()
+            }
 
     def update(self, trees: Sequence[core.GrownTree]) -> None:
         """Add the trees of one round, and record all values."""
         for rows in self.rows[:-1]:
             rows.add(trees)
-        for name, rows in zip(self.names, self.rows, strict=True):
-            for metric in self.metrics:
-                self.result[name][metric.name].append(metric.sign * rows.score(metric.scorer))
+        values = [[metric.sign * rows.score(metric.scorer) for metric in self.metrics] for rows in self.rows]
+        if not self.n_recorded:
+            self._start()  # functions have told the names of their values
+        self.n_recorded += 1
+        for name, of_set in zip(self.names, values, strict=True):
+            for key, value in zip(self.keys, of_set, strict=True):
+                self.result[name][key].append(value)
 
     def copy_result(self) -> EvalsResult:
         """Return the values so far."""

@@ -57,8 +57,9 @@ class FitMethods(_BaseGradientBoosting, persistent_name=""):
         eval_metric : str, callable, list of these or None, default=None
             Metrics to record: "loss", the name of a scikit-learn scorer with or without "neg_", a name of
             LightGBM, XGBoost or CatBoost such as "auc", "Logloss", "rmse" or "mae", or a function of
-            (y, prediction), where predictions of classes are probabilities. None is the score of early
-            stopping, ``scoring``. Early stopping does not look at others.
+            (y, prediction), where predictions of classes are probabilities. One that returns LightGBM's
+            (name, value, is_higher_better) is recorded under this name. None is the score of early stopping,
+            ``scoring``. Early stopping does not look at others.
         eval_sample_weight : list of array-like or None, default=None
             Weights of the rows of every set, None for those without; instead of the third part of a set.
         callbacks : callable or sequence of callables or None, default=None

@@ -306,8 +306,8 @@ class LinearSVR(RegressorMixin, LinearRegressor):  # type: ignore[misc]
     ----------
     coef_ : ndarray of shape (n_columns,)
         Coefficients.
-    intercept_ : float
-        Intercept.
+    intercept_ : ndarray of shape (1,), or float
+        Intercept; the number 0.0 without ``fit_intercept``, as in scikit-learn.
     n_iter_ : int
         Iterations or sweeps.
     coef_names_ : list of str
@@ -382,8 +382,9 @@ class LinearSVR(RegressorMixin, LinearRegressor):  # type: ignore[misc]
         else:
             loss = SquaredTubeLoss(values, weights, None, design.n_threads, self.epsilon)
             found = machine.primal(design, loss, False)
-        fitted = dict(zip(("coef_", "intercept_", "n_iter_"), found, strict=True))
-        return self._set_fitted(**fitted, **training.read_as)
+        coef, intercept, n_iter = found
+        kept = np.array([intercept]) if self.fit_intercept else 0.0
+        return self._set_fitted(coef_=coef, intercept_=kept, n_iter_=n_iter, **training.read_as)
 
     def _check_fitted(self) -> None:
         super()._check_fitted()

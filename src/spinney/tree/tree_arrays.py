@@ -373,6 +373,10 @@ class TreeArrays:
         """Width of ``value`` per output.  (n_outputs,)"""
         return np.full(self.n_outputs, self.max_n_classes, dtype=np.intp)
 
+    def compute_node_depths(self) -> NDArray[np.int64]:
+        """Return the depth of each node, 1 for the root; `depth` counts from 0.  -> (node_count,)"""
+        return self.depth.astype(np.int64) + 1
+
     def compute_feature_importances(self, normalize: bool = True) -> Floats:
         """Return the impurity decrease by the splits of each feature, per root weight.  -> (n_features,)
 
