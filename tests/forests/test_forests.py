@@ -523,19 +523,6 @@ def test_a_member_fitted_again_to_its_counts_is_the_same_tree_with_limits(forest
         assert_array_equal(again.tree_.value, member.tree_.value)
 
 
-@each
-def test_a_member_fitted_again_is_the_same_tree_for_columns_of_many_values_without_bins(forest):
-    """With bins it is not: those of a forest come from all rows, those of a tree from its weighted rows."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(600, 4))
-    y = (X[:, 0] + rng.normal(size=600) > 0).astype(int)
-    model = forest(2, bootstrap=True, max_bins=None, min_samples_leaf=5, random_state=1).fit(X, y)
-    for t, member in enumerate(model.estimators_):
-        again = clone(member).fit(X, y, sample_weight=sample_counts(model, t, 600).astype(float))
-        assert_array_equal(again.tree_.threshold, member.tree_.threshold)
-        assert_array_equal(again.tree_.value, member.tree_.value)
-
-
 def test_members_are_made_once_and_anew_after_another_fit():
     X, y = make_classification(80, random_state=0)
     model = sp.RandomForestClassifier(3, random_state=0).fit(X, y)

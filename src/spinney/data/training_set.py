@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
+from spinney.data.bin_mapper import MAX_BINS, BinMapper
 from spinney.data.schema import CodedRows, LazyColumns, Table
 from spinney.data.splits import folds, hold_out
 from spinney.data.target import encode_classes, encode_like, encode_values, read_target
@@ -213,20 +214,24 @@ class TrainingSet:
             return Target(classes=self.y, n_classes=self.n_classes, weights=weights)
         return Target(values=self.y, weights=weights)
 
-    def coded(self, max_bins: int | None) -> Self:
+    def coded(self, max_bins: int | BinMapper | None) -> Self:
         """Return the training set with bin codes, and a schema that tells which features have missing values.
 
         Parameters
         ----------
-        max_bins : int or None
-            Number of bins per numeric feature, at most 255; None codes every distinct value by its rank.
+        max_bins : int, BinMapper or None
+            Number of bins per numeric feature, at most 255, or known bins; None codes every distinct value by
+            its rank.
 
         Returns
         -------
         TrainingSet
             The same rows with `matrix`.
         """
-        return self.with_matrix(code_table(self.table, self.bin_weights, max_bins, self.n_threads))
+        known = max_bins if isinstance(max_bins, BinMapper) else None
+        n_bins = MAX_BINS if isinstance(max_bins, BinMapper) else max_bins
+        matrix = code_table(self.table, self.bin_weights, n_bins, self.n_threads)
+        return self.with_matrix(matrix if known is None else known.code(self.table, matrix, self.bin_weights))
 
     def with_matrix(self, matrix: core.CodeMatrix) -> Self:
         """Return the training set with codes made elsewhere; see `coded`.

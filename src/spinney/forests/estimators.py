@@ -85,8 +85,9 @@ class RandomForestClassifier(ClassifierForest):
     monotonic_cst : array-like of shape (n_features,), dict or None, default=None
         Monotonicity constraint per feature, −1, 0 or 1, or a dict by feature name, on the probability of the
         second of two classes.
-    max_bins : int or None, default=255
-        Maximum number of bins of a numeric feature, 2 to 255; None considers every threshold.
+    max_bins : int, BinMapper or None, default=255
+        Maximum number of bins of a numeric feature, 2 to 255, or the bins of another forest; None considers
+        every threshold.
     missing : {"direction", "fractional"}, default="direction"
         Whether a missing value goes to the child that was best in training, or to both children in proportion
         to their weights (C4.5).
@@ -202,8 +203,9 @@ class ExtraTreesClassifier(ClassifierForest):
     monotonic_cst : array-like of shape (n_features,), dict or None, default=None
         Monotonicity constraint per feature, −1, 0 or 1, or a dict by feature name, on the probability of the
         second of two classes.
-    max_bins : int or None, default=255
-        Maximum number of bins of a numeric feature, 2 to 255; None considers every threshold.
+    max_bins : int, BinMapper or None, default=255
+        Maximum number of bins of a numeric feature, 2 to 255, or the bins of another forest; None considers
+        every threshold.
     missing : {"direction", "fractional"}, default="direction"
         Whether a missing value goes to the child that was best in training, or to both children in proportion
         to their weights (C4.5).
@@ -389,8 +391,9 @@ class RandomForestRegressor(CountsAs, RegressorForest):
         Whether to split categories into any two sets, or one from all others.
     monotonic_cst : array-like of shape (n_features,), dict or None, default=None
         Monotonicity constraint of the prediction per feature, −1, 0 or 1, or a dict by feature name.
-    max_bins : int or None, default=255
-        Maximum number of bins of a numeric feature, 2 to 255; None considers every threshold.
+    max_bins : int, BinMapper or None, default=255
+        Maximum number of bins of a numeric feature, 2 to 255, or the bins of another forest; None considers
+        every threshold.
     missing : {"direction", "fractional"}, default="direction"
         Whether a missing value goes to the child that was best in training, or to both children in proportion
         to their weights (C4.5).
@@ -504,8 +507,9 @@ class ExtraTreesRegressor(RegressorForest):
         Whether to split categories into any two sets, or one from all others.
     monotonic_cst : array-like of shape (n_features,), dict or None, default=None
         Monotonicity constraint of the prediction per feature, −1, 0 or 1, or a dict by feature name.
-    max_bins : int or None, default=255
-        Maximum number of bins of a numeric feature, 2 to 255; None considers every threshold.
+    max_bins : int, BinMapper or None, default=255
+        Maximum number of bins of a numeric feature, 2 to 255, or the bins of another forest; None considers
+        every threshold.
     missing : {"direction", "fractional"}, default="direction"
         Whether a missing value goes to the child that was best in training, or to both children in proportion
         to their weights (C4.5).

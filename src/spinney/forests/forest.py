@@ -20,6 +20,7 @@ from spinney.base import TableEstimator, parameters
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, NONE, Integer, Kind, OneOf, Rule, Use, thread_count
 from spinney.core.progress import ProgressBar
+from spinney.data.bin_mapper import BinMapper
 from spinney.data.schema import Schema, Table, memory_for, read_table
 from spinney.data.target import (
     by_output,
@@ -96,7 +97,9 @@ class BaseForest(
     _splitter: ClassVar[Literal["best", "random"]] = "best"
     _required_attributes: ClassVar[tuple[str, ...]] = ("ensemble_", "max_features_", "_samples")
     _state_attributes: ClassVar[tuple[str, ...]] = ("classes_", "oob_score_")
-    _transient_attributes: ClassVar[tuple[str, ...]] = ("n_classes_", "n_outputs_", "_predictor", "_members")
+    _transient_attributes: ClassVar[tuple[str, ...]] = (
+        *("n_classes_", "n_outputs_", "_predictor", "_members", "_bin_mapper"),
+    )
 
     # Parameters that not every forest has.
     class_weight: Any = None
@@ -109,6 +112,8 @@ class BaseForest(
     n_classes_: Any
     _predictor: Predictor
     _members: MemberList
+    # Not saved: the bins of a wide table take more bytes than the trees.
+    _bin_mapper: BinMapper
 
     # ---- fitting ----
 
@@ -155,9 +160,11 @@ class BaseForest(
             samples = self._draw_samples(training.n_rows, schema.n_features, training.weights, order)
             if self._has_all_members(samples, training.class_labels):
                 return self
-            ensemble, made = None, None
+            ensemble, made, bins = None, None, BinMapper.from_codes(training.codes)
             if self._check_continues(samples, training.class_labels):
                 ensemble, made = self.ensemble_, vars(self).get("_members")
+                # Trees grown on other rows have other bins.
+                bins = bins if bins is not None and bins.equals(vars(self).get("_bin_mapper")) else None
                 schema = _with_missing_of(schema, self.schema_)
                 samples = self._add_samples(samples)
             factors, balanced = self._row_factors(training, samples)
@@ -173,6 +180,7 @@ class BaseForest(
                 max_features_=plan.max_features,
                 classes_=training.class_labels,
                 _samples=samples,
+                _bin_mapper=bins,
                 leaf_targets_=LeafTargets.collect(ensemble, training, samples, self.n_jobs)
                 if self.keep_targets
                 else None,
@@ -361,6 +369,7 @@ class BaseForest(
             max_features_=self.max_features_,
             classes_=vars(self).get("classes_"),
             _samples=self._samples if kept else self._samples.of_members(numbers),
+            _bin_mapper=vars(self).get("_bin_mapper") if np.isin(numbers, known).all() else None,
             _members=made,
         )
 
@@ -368,6 +377,7 @@ class BaseForest(
         """Return tree number t as a fitted estimator."""
         member = self.estimator_
         member.random_state = self._samples.estimator_seed(t)
+        member.max_bins = vars(self).get("_bin_mapper", member.max_bins)
         classes = vars(self).get("classes_")
         return member.set_tree(tree, self.schema_, classes, max_features=self.max_features_)
 

@@ -17,6 +17,7 @@ from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
 from spinney.core.ledger import CandidateLedger
 from spinney.core.parameters import Rule, Use, check_parameters, draw_seed, thread_count
+from spinney.data.bin_mapper import BinMapper
 from spinney.data.schema import Schema, Table, memory_for, read_table
 from spinney.data.target import by_output, class_attributes, read_target
 from spinney.data.training_set import Task, TrainingSet
@@ -59,7 +60,7 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
     # Parameters that not every tree has.
     criterion: str
     class_weight: Any = None
-    max_bins: int | None = None
+    max_bins: int | BinMapper | None = None
     categorical_features: Any = None
 
     classes_: Any

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 from spinney.base import CountsAs, parameters
 from spinney.core.errors import InputError
 from spinney.core.parameters import FLAG, OneOf, Use
+from spinney.data.bin_mapper import BinMapper
 from spinney.data.training_set import TrainingSet
 from spinney.tree.plan import LEAST_GAIN
 from spinney.tree.raising import raise_subtrees
@@ -88,9 +89,9 @@ class C45Classifier(CountsAs, ClassifierTree):
         and categorical types are categorical anyway.
     categorical_split : {"multiway", "subset"}, default="multiway"
         One child per category, each feature at most once per path; or two sets of categories.
-    max_bins : int or None, default=None
-        Number of bins of numeric features with more distinct values, from 2 to 255. None considers every
-        threshold.
+    max_bins : int, BinMapper or None, default=None
+        Number of bins of numeric features with more distinct values, from 2 to 255, or the bins of a forest,
+        which its members have. None considers every threshold.
     criterion : {"gain_ratio", "gain"}, default="gain_ratio"
         How features are compared: by the gain ratio among those of at least average gain, or by the
         information gain.
@@ -160,7 +161,7 @@ class C45Classifier(CountsAs, ClassifierTree):
     min_samples_leaf: int | float | None = 2
     categorical_features: Any = None
     categorical_split: Literal["multiway", "subset"] = "multiway"
-    max_bins: int | None = None
+    max_bins: int | BinMapper | None = None
     criterion: Literal["gain_ratio", "gain"] = "gain_ratio"
     mdl_correction: bool = False
     subtree_raising: bool = False

@@ -28,9 +28,9 @@ class DecisionTreeClassifier(CountsAs, ClassifierTree, CartParameters):
     monotonic_cst : array-like of int of shape (n_features,), dict or None, default=None
         Monotonicity constraint per feature, or by feature name: 1 increasing, −1 decreasing, 0 none. It
         holds for the prediction; with two classes for the probability of the second one.
-    max_bins : int or None, default=255
-        Number of bins of numeric features with more distinct values, from 2 to 255. None considers every
-        threshold.
+    max_bins : int, BinMapper or None, default=255
+        Number of bins of numeric features with more distinct values, from 2 to 255, or the bins of a forest,
+        which its members have. None considers every threshold.
     missing : {"direction", "fractional"}, default="direction"
         Send missing values to the child where they reduced the impurity most in training, or to both
         children with part of their weight (fractional instances).
@@ -161,9 +161,9 @@ class DecisionTreeRegressor(CountsAs, RegressorTree, CartParameters):
     monotonic_cst : array-like of int of shape (n_features,), dict or None, default=None
         Monotonicity constraint per feature, or by feature name: 1 increasing, −1 decreasing, 0 none. It
         holds for the prediction; with two classes for the probability of the second one.
-    max_bins : int or None, default=255
-        Number of bins of numeric features with more distinct values, from 2 to 255. None considers every
-        threshold.
+    max_bins : int, BinMapper or None, default=255
+        Number of bins of numeric features with more distinct values, from 2 to 255, or the bins of a forest,
+        which its members have. None considers every threshold.
     missing : {"direction", "fractional"}, default="direction"
         Send missing values to the child where they reduced the impurity most in training, or to both
         children with part of their weight (fractional instances).

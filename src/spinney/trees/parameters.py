@@ -26,6 +26,7 @@ from spinney.core.parameters import (
     plain_values,
     rows_or_share,
 )
+from spinney.data.bin_mapper import BinMapper
 from spinney.data.schema import Schema
 from spinney.data.training_set import Task, TrainingSet
 from spinney.losses.criteria import CRITERIA, impurity_scale
@@ -49,7 +50,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "class_weight": (NONE, OneOf("balanced"), Kind("a dict", dict), Kind("a list of dicts", list)),
     "ccp_alpha": (Real(0.0),),
     "monotonic_cst": (NONE, Kind("a dict by feature name", Mapping), ArrayLike()),
-    "max_bins": (NONE, Integer(2, 255)),
+    "max_bins": (NONE, Integer(2, 255), Kind("the bins of another model", BinMapper)),
     "categorical_split": (OneOf("subset", "one-vs-rest"),),
     "missing": (OneOf("direction", "fractional"),),
     "unseen": (OneOf("missing", "error"),),
@@ -144,7 +145,7 @@ class CartParameters(BinaryParameters):
     """Parameters of CART trees and forests of them."""
 
     monotonic_cst: Any = None
-    max_bins: int | None = 255
+    max_bins: int | BinMapper | None = 255
     missing: Literal["direction", "fractional"] = "direction"
 
 
