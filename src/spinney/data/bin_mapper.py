@@ -45,7 +45,7 @@ class BinMapper(Persistent):
     lo: Floats
     hi: Floats
 
-    def __post_init__(self) -> None:
+    def _check_state(self) -> None:
         arrays = self.begin, self.lo, self.hi
         types = np.int64, np.float64, np.float64
         valid = all(
