@@ -53,8 +53,8 @@ def files_of(cls: Any) -> set[str]:
     y = (X[:, 0] + rng.normal(size=400) > 0).astype(int)
     cls().fit(X, y).predict_proba(X)  # imports on first use are not counted
     # cached_attribute is read as the cached_property of the standard library is, chunk_mean and exp as
-    # NumPy's average and exp are: by their names.
-    by_name = {"core/cached_attribute.py", "core/arrays.py", "core/elementary.py"}
+    # NumPy's average and exp are, is_sparse as SciPy's issparse is: by their names.
+    by_name = {"core/cached_attribute.py", "core/arrays.py", "core/elementary.py", "data/sparse.py"}
     return files_run(lambda: cls().fit(X, y).predict_proba(X)) - by_name
 
 

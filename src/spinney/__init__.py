@@ -8,7 +8,6 @@ import ast
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from spinney.io.registry import import_classes_with
@@ -46,10 +45,10 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-def _import_class(name: str) -> list[ModuleType]:
-    """Import the module that defines a public class, or all of Spinney for another class of a model file."""
-    module = _MODULES.get(name)
-    return [import_module(module) for module in ([module] if module else sorted(set(_MODULES.values())))]
+def _import_class(name: str) -> list[Any]:
+    """Import a public class, or all of Spinney for another class of a model file."""
+    everything = [known for known, module in _MODULES.items() if module != "spinney"]
+    return [__getattr__(known) for known in ([name] if name in _MODULES else everything)]
 
 
 import_classes_with(_import_class)

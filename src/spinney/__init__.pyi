@@ -24,10 +24,12 @@ from spinney.ensembles import StackingRegressor as StackingRegressor
 from spinney.ensembles import VotingClassifier as VotingClassifier
 from spinney.ensembles import VotingRegressor as VotingRegressor
 from spinney.ensembles import prune_ensemble as prune_ensemble
+from spinney.export import TablePredictor as TablePredictor
 from spinney.export import compile_row as compile_row
 from spinney.export import import_model as import_model
 from spinney.export import to_c as to_c
 from spinney.export import to_onnx as to_onnx
+from spinney.export import to_predictor as to_predictor
 from spinney.forests import ExtraTreesClassifier as ExtraTreesClassifier
 from spinney.forests import ExtraTreesRegressor as ExtraTreesRegressor
 from spinney.forests import IsolationForest as IsolationForest

@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 from spinney.core.errors import InputError
-from spinney.data import Table, read_table, readers
+from spinney.data import Table, frames, read_table
 from spinney.data.columns import open_source
-from spinney.data.readers import open_small_frame
+from spinney.data.frames import open_small_frame
 
 GREAT = 2**53 + 1  # float64 has no such number
 
@@ -106,7 +106,7 @@ def test_large_frames_are_not_copied_at_one_go():
 def test_a_small_frame_is_not_asked_for_its_columns_one_by_one(make, value, monkeypatch):
     frame = make({f"c{j}": [value] for j in range(3)})
     schema = read_table(frame).schema
-    monkeypatch.setattr(readers, "_series_column", None)  # which takes 0.1 ms a column
+    monkeypatch.setattr(frames, "_series_column", None)  # which takes 0.1 ms a column
     assert schema.read(frame).column(2).tolist() == [value if value == 1.5 else 0]
 
 

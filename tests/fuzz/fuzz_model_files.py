@@ -24,7 +24,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from fuzz.subjects import Subject, learners, toys
+from fuzz.subjects import Subject, learners, predictors, toys
 from spinney import DecisionTreeClassifier
 from spinney.io import ModelFileError, UnsavableValue, dumps, loads
 from spinney.io.container import decode, encode
@@ -323,7 +323,7 @@ def main() -> None:
         parser.error(f"the core is {loaded}, which is not in {options.core_in}")
     print(f"Core: {loaded}")
     cases = range(options.n) if options.only is None else range(options.only, options.only + 1)
-    subjects = [*toys(), *learners()]
+    subjects = [*toys(), *learners(), *predictors()]
     begin = time.perf_counter()
     watch = Watch()
     saved = save_subjects(subjects, watch)

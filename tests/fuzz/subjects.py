@@ -39,3 +39,19 @@ def learners() -> list[Subject]:
         return Subject(learner.name, lambda: learner().fit(X, y), lambda: X)
 
     return [subject(learner) for learner in LEARNERS]
+
+
+def predictors() -> list[Subject]:
+    """Return predictors of tables, with steps of every kind that learners of tables have."""
+    names = (
+        "GradientBoostingClassifier",
+        "StackingClassifier",
+        "AdaBoostClassifier",
+        "BaggingClassifier-votes",
+    )
+
+    def subject(learner: Any) -> Subject:
+        X, y, _ = mixed_data(learner.kind, N_ROWS)
+        return Subject(f"predictor-{learner.name}", lambda: sp.to_predictor(learner().fit(X, y)), lambda: X)
+
+    return [subject(learner) for learner in LEARNERS if learner.name in names]

@@ -3,7 +3,7 @@
 import pytest
 
 from fuzz.fuzz_model_files import Saved, Watch, fuzz, fuzz_in_processes, mutant, save_subjects
-from fuzz.subjects import Subject, learners, toys
+from fuzz.subjects import Subject, learners, predictors, toys
 from persistence.toys import Free, ToyClassifier, toy_data
 from spinney.io import CorruptModelFile, Persistent, dumps
 
@@ -11,7 +11,7 @@ WATCH = Watch()
 
 
 def test_damaged_files_are_refused_or_predict() -> None:
-    results = fuzz(save_subjects([*toys(), *learners()], WATCH), range(400), 1, WATCH)
+    results = fuzz(save_subjects([*toys(), *learners(), *predictors()], WATCH), range(400), 1, WATCH)
     assert sum(results.values()) == 400
     # Enough of each kind, or the damage has become too coarse to reach the validators.
     assert results["CorruptModelFile"] + results["ModelFileError"] > 133

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from scipy.sparse import issparse
 
 from spinney.core.ledger import Ledger
 
@@ -45,7 +44,7 @@ def _is_estimator(value: Any) -> bool:
 
 
 def _has_no_nan(value: Any) -> bool:
-    numbers: Any = cast("Any", value).data if issparse(value) else value
+    numbers: Any = cast("Any", value).data if hasattr(value, "nnz") else value
     is_number = isinstance(numbers, float) or (isinstance(numbers, np.ndarray) and numbers.dtype.kind == "f")
     return not is_number or not np.isnan(numbers).any()
 

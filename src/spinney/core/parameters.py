@@ -11,14 +11,16 @@ import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary
 
-import joblib
 import numpy as np
-from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
+from spinney.core.cores import core_limit
 from spinney.core.errors import InputError, show_value
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 
 class InvalidParameterError(InputError, TypeError):
@@ -317,6 +319,8 @@ def thread_count(n_jobs: int | None) -> int:
     if n_jobs is not None and n_jobs > 0:
         return int(n_jobs)
     if n_jobs is not None or _is_joblib_configured():
+        import joblib
+
         return max(1, int(joblib.effective_n_jobs(n_jobs)))
     return max(1, min(_count_cores(_affinity()), _thread_pool_limit()))
 
@@ -334,6 +338,10 @@ def check_threads(n_jobs: Any) -> None:
 
 def _is_joblib_configured() -> bool:
     """Return True inside of a joblib worker, or of a context that sets the number of jobs."""
+    if "joblib" not in sys.modules:
+        return False
+    import joblib
+
     context = joblib.parallel_config()  # a copy of the configuration of this thread, and then its end
     context.unregister()
     backend, _ = joblib.parallel.get_active_backend()
@@ -350,16 +358,24 @@ def _affinity() -> int:
 @cache
 def _count_cores(affinity: int) -> int:
     """Return the cores of a process with this affinity; the quota of its container is read once."""
-    return min(affinity, int(joblib.cpu_count()))
+    return min(affinity, core_limit())
 
 
 @cache
 def _thread_pools() -> ThreadpoolController:
+    from threadpoolctl import ThreadpoolController
+
     return ThreadpoolController()
 
 
 def _thread_pool_limit() -> int:
-    """Return the largest size of the thread pools of BLAS and OpenMP, which ``threadpool_limits`` sets."""
+    """Return the largest size of the thread pools of BLAS and OpenMP, which ``threadpool_limits`` sets.
+
+    Before threadpoolctl is imported, only the environment can have set it.
+    """
+    if "threadpoolctl" not in sys.modules:
+        given = os.environ.get("OMP_NUM_THREADS", "")
+        return int(given) if given.isdecimal() and int(given) > 0 else 2**15
     return max((int(pool.num_threads) for pool in _thread_pools().lib_controllers), default=2**15)
 
 

@@ -373,6 +373,30 @@ def default_names(n_features: int) -> list[str]:
     return [f"x{j}" for j in range(n_features)]
 
 
+def string_names(keys: list[Any]) -> tuple[str, ...] | None:
+    """Return the names of columns if they are text, None if none is; InputError for others.
+
+    >>> string_names(["a", "b"]), string_names([0, 1])
+    (('a', 'b'), None)
+    """
+    seen = set()
+    for key in keys:
+        if key in seen:
+            raise InputError(
+                f"X has more than one column named {show_value(key)}",
+                fix="Give every column a name of its own.",
+            )
+        seen.add(key)
+    types = sorted({type(key).__qualname__ for key in keys})
+    if len(types) > 1 and "str" in types:
+        raise InputTypeError(
+            "Feature names are only supported if all input features have string names, "
+            f"but your input has {types} as feature name / column name types",
+            fix="Make them all text, such as with X.columns = X.columns.astype(str).",
+        )
+    return tuple(keys) if types == ["str"] else None
+
+
 def open_source(X: Any, *, known: bool = False) -> Source:
     """Open any supported input as columns.
 

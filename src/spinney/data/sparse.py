@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,31 @@ from numpy.typing import NDArray
 from spinney.core.errors import InputError, show_value
 
 _FIX = "Build it again, for example by scipy.sparse.csr_array((data, (rows, columns)), shape=shape)."
+
+
+def is_sparse(X: Any) -> bool:
+    """Return whether X is a sparse matrix or array; does not import SciPy, without which there are none.
+
+    Parameters
+    ----------
+    X : object
+        Any input.
+
+    Returns
+    -------
+    bool
+        Whether SciPy's ``issparse`` says so.
+
+    Examples
+    --------
+    >>> is_sparse([[1.0]])
+    False
+    """
+    if "scipy.sparse" not in sys.modules:
+        return False
+    from scipy.sparse import issparse
+
+    return bool(issparse(X))
 
 
 def checked_sparse(X: Any, name: str = "X") -> Any:

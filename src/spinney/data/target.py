@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from sklearn.exceptions import DataConversionWarning
 
 from spinney.core.errors import InputError, InputTypeError, show_value
 from spinney.data.columns import EXACT_INTEGER, MISSING_TYPES
+from spinney.data.sparse import is_sparse
 
 _SMALL_RANGE = 1 << 16
 _FLOATS = (float, np.floating)
@@ -35,6 +34,8 @@ def read_target(y: Any, n_rows: int) -> NDArray[Any]:
         raise InputError("This estimator requires y to be passed, but the target y is None.")
     array = _as_array(y)
     if array.ndim == 2 and array.shape[1] == 1:
+        from sklearn.exceptions import DataConversionWarning
+
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected. "
             "Please change the shape of y to (n_samples,), for example using ravel().",
@@ -83,7 +84,7 @@ def read_labels(y: Any, n_rows: int) -> NDArray[Any]:
 
 
 def _as_array(y: Any) -> NDArray[Any]:
-    if sparse.issparse(y):
+    if is_sparse(y):
         raise InputTypeError("A sparse y is not supported.", fix="Convert it by y.toarray().")
     if isinstance(y, str | bytes | dict | set | int | float):
         raise InputError(f"y should be a 1d array, got {show_value(y)} instead.")

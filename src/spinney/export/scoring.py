@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -322,7 +322,7 @@ def _svm(model: Any) -> Scoring:
     scores: Expression
     if model.kernel == "linear":
         n = len(columns)
-        fill, weights = np.full(n, np.nan), (coefficients @ vectors)[None]
+        fill, weights = np.full(n, np.nan), dense_coefficients(model.coef_)
         scores = Linear(columns, (1,) * n, (False,) * n, fill, weights, np.array([intercept]))
     else:
         kernel = model.fitted_kernel
@@ -411,8 +411,13 @@ def _stacking(model: Any) -> Scoring:
 def _log_pool(final: Any, schema: Schema, parts: list[Scoring]) -> Scoring:
     """Describe a stack whose members' probabilities are multiplied."""
     logs = [Apply("log", _aligned(part, final.classes_, hard=False), float(final.floor)) for part in parts]
-    response = Apply("softmax", WeightedSum(tuple(logs), tuple(final.coef_.tolist())))
-    return Scoring("", schema, response, decision=Decision(response), classes=final.classes_)
+    sums = WeightedSum(tuple(logs), tuple(final.coef_.tolist()))
+    response, scores = Apply("softmax", sums), cast("Expression", sums)
+    if len(final.classes_) == 2:
+        both = (Computed(sums, 0), Computed(sums, 1))
+        no_fill, difference = np.full(2, np.nan), np.array([[-1.0, 1.0]])
+        scores = Linear(both, (1, 1), (False, False), no_fill, difference, np.zeros(1))
+    return Scoring("", schema, response, scores, Decision(response), final.classes_)
 
 
 def _stacked(model: Any, part: Scoring, method: str, classes: NDArray[Any] | None) -> list[Column]:
@@ -443,7 +448,10 @@ def _final(final: Any, schema: Schema, columns: list[Column]) -> Scoring:
             return Scoring("", schema, sums)
         both: Expression = Apply("complement", sums) if len(final.classes_) == 2 else sums
         response = Apply("simplex", both)
-        return Scoring("", schema, response, decision=Decision(response), classes=final.classes_)
+        scores: Expression = sums
+        if both is not sums:
+            scores = WeightedSum((sums, Constant(np.full(1, 0.5))), (1.0, -1.0))
+        return Scoring("", schema, response, scores, Decision(response), final.classes_)
     if isinstance(final, LinearModel):
         return _linear_over(final, schema, columns)
     inner = describe_scoring(final)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from spinney.core.arrays import Floats, mean_of_scaled, sum_scale
 from spinney.data.schema import Table
@@ -17,6 +16,9 @@ from spinney.data.target import by_output
 from spinney.native import core
 from spinney.tree.ensemble import TreeEnsemble
 from spinney.tree.tree_arrays import TreeArrays
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 # Memory for stages, several of which are computed at a time because the rows are read anew each time.
 _STAGED_BYTES = 1 << 24
@@ -179,6 +181,8 @@ class Predictor:
 
         >>> predictor.decision_path(table)[0].indices  # doctest: +SKIP
         """
+        from scipy.sparse import csr_array
+
         packed = self._core or self._pack()
         columns = used_columns(table, self._used)
         indptr, indices, fractions = packed.decision_path(columns, n_threads, table.n_rows)
