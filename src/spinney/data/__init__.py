@@ -10,11 +10,13 @@ from spinney.data.features import Feature
 from spinney.data.schema import Schema, Table, read_table
 
 if TYPE_CHECKING:
+    from spinney.data.bin_mapper import BinMapper
     from spinney.data.dates import DateExpander, expand_dates
     from spinney.data.store import BinnedDataset
     from spinney.data.training_set import TrainingSet
 
 _MODULES = {
+    "BinMapper": "spinney.data.bin_mapper",
     "BinnedDataset": "spinney.data.store",
     "DateExpander": "spinney.data.dates",
     "TrainingSet": "spinney.data.training_set",
@@ -22,6 +24,7 @@ _MODULES = {
 }
 
 __all__ = [
+    "BinMapper",
     "BinnedDataset",
     "DateExpander",
     "Feature",
