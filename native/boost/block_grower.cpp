@@ -128,11 +128,8 @@ class BatchGrower final : public BlockGrower, private BlockTable, private Chunke
     std::vector<double> fit_quantiles(std::vector<std::vector<Residual>>& residuals, Size k,
                                       const Loss& loss) const override {
         std::vector<double> out(residuals.size());
-        const double alpha = loss.name == LossName::absolute ? 0.5 : loss.parameter(k);
         Pool::shared().parallel_for(o_.n_threads, out.size(), [&](Size i, int) {
-            const bool huber = loss.name == LossName::huber;
-            out[i] = scaled(i, huber ? huber_step(residuals[i], loss.parameter(k))
-                                     : weighted_quantile(residuals[i], alpha));
+            out[i] = scaled(i, fit_residuals(residuals[i], loss, k));
         });
         return out;
     }

@@ -327,8 +327,7 @@ class TreeBooster final : public Booster {
             add(range.begin, range.end);
             if (fits_all_rows(o_)) add(range.out_begin, range.out_end);
         }
-        if (loss.name == LossName::huber) return huber_step(residuals, loss.parameter(k));
-        return weighted_quantile(residuals, loss.name == LossName::absolute ? 0.5 : loss.parameter(k));
+        return fit_residuals(residuals, loss, k);
     }
 
     void update_scores(std::vector<double>& scores, const BoostedTree& tree, const BoostRows& rows,

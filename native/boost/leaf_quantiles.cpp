@@ -7,6 +7,14 @@
 
 namespace spinney {
 
+namespace {
+
+/// Bound of a leaf, in deltas that follow the residuals: in a leaf most of whose rows are outliers the median
+/// is one of them. Rows that are no outliers reach their targets in a few rounds more.
+constexpr double kMaxDeltas = 3;
+
+}  // namespace
+
 double weighted_quantile(std::span<Residual> residuals, double alpha) {
     if (residuals.empty()) return 0;
     std::sort(residuals.begin(), residuals.end());
@@ -29,6 +37,14 @@ double huber_step(std::span<Residual> residuals, double delta) {
         total += w;
     }
     return total > 0 ? median + sum / total : median;
+}
+
+double fit_residuals(std::span<Residual> residuals, const Loss& loss, Size k) {
+    if (loss.name == LossName::absolute) return weighted_quantile(residuals, 0.5);
+    const double parameter = loss.parameter(k);
+    if (loss.name == LossName::quantile) return weighted_quantile(residuals, parameter);
+    const double step = huber_step(residuals, parameter), most = kMaxDeltas * parameter;
+    return loss.name == LossName::adaptive_huber ? hold(step, -most, most) : step;
 }
 
 }  // namespace spinney

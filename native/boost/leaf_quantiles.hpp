@@ -4,6 +4,8 @@
 #include <span>
 #include <utility>
 
+#include "boost/losses.hpp"
+
 namespace spinney {
 
 /// A residual and its weight.
@@ -15,5 +17,8 @@ double weighted_quantile(std::span<Residual> residuals, double alpha);
 
 /// One step towards the minimum of the Huber loss, from the median. Sorts the residuals.
 double huber_step(std::span<Residual> residuals, double delta);
+
+/// The value of a leaf of score k for its residuals, which are sorted: their quantile, or a Huber step.
+double fit_residuals(std::span<Residual> residuals, const Loss& loss, Size k);
 
 }  // namespace spinney

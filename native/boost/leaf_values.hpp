@@ -25,7 +25,8 @@ inline bool fits_all_rows(const BoostOptions& o) {
 
 /// Whether leaves are fitted to quantiles of the residuals, not by a Newton step.
 inline bool fits_quantiles(LossName loss) {
-    return loss == LossName::absolute || loss == LossName::quantile || loss == LossName::huber;
+    return loss == LossName::absolute || loss == LossName::quantile || loss == LossName::huber ||
+           loss == LossName::adaptive_huber;
 }
 
 /// The Newton step of a leaf. Where the hessian is below the minimum there is none: a root that was not

@@ -143,6 +143,7 @@ decltype(auto) with_loss(const Loss& loss, Size k, F&& f) {
         case LossName::quantile:
             return f(QuantileLoss{loss.parameter(k), 1.0});
         case LossName::huber:
+        case LossName::adaptive_huber:
             return f(HuberLoss{loss.parameter(k)});
         case LossName::poisson:
             return f(PoissonLoss{});

@@ -15,6 +15,7 @@ enum class LossName : std::uint8_t {
     absolute,
     quantile,
     huber,
+    adaptive_huber,
     poisson,
     gamma,
     tweedie,
@@ -24,11 +25,13 @@ enum class LossName : std::uint8_t {
 };
 
 template <>
-inline constexpr std::array spellings<LossName>{"squared", "absolute", "quantile", "huber",   "poisson",
-                                                "gamma",   "tweedie",  "log",      "softmax", "exponential"};
+inline constexpr std::array spellings<LossName>{
+    "squared", "absolute", "quantile", "huber",   "adaptive_huber", "poisson",
+    "gamma",   "tweedie",  "log",      "softmax", "exponential"};
 
 /// A loss and its parameter: the level of a quantile, delta of Huber, the power of Tweedie. It is one number
-/// for all scores, or one per score.
+/// for all scores, or one per score. "adaptive_huber" is Huber with the delta of one round, which follows the
+/// residuals; its leaves are bounded by it.
 struct Loss {
     LossName name = LossName::squared;
     std::vector<double> parameters;

@@ -530,16 +530,20 @@ def test_delta_of_huber_is_a_quantile_of_the_residuals_before_every_round():
     y = np.where(np.arange(400) % 20 == 0, 40 * signal, signal)
     weights = np.random.default_rng(1).integers(0, 3, 400).astype(float)
     settings = {"min_samples_leaf": 5, "preset": "classic", "random_state": 0}
-    both = GradientBoostingRegressor("huber", n_estimators=2, **settings)
+    both = GradientBoostingRegressor("huber", n_estimators=3, **settings)
     both.fit(X, y, weights, init_score=np.zeros(400))
-    score, deltas = np.zeros(400), []
-    for _ in range(2):
+    score, deltas, n_bounded = np.zeros(400), [], 0
+    for _ in range(3):
         distance = np.abs(y - score)
         most = 3 * weighted_quantile(distance, weights, 0.5)
         deltas.append(min(weighted_quantile(distance, weights, 0.9), most))
         step = GradientBoostingRegressor("huber", huber_delta=deltas[-1], n_estimators=1, **settings)
-        score = score + step.fit(X, y, weights, init_score=score).predict(X)
+        move = step.fit(X, y, weights, init_score=score).predict(X)
+        most = 3 * deltas[-1] * step.chosen_["learning_rate"]
+        n_bounded += np.count_nonzero(np.abs(move) > most)
+        score = score + np.clip(move, -most, most)
     assert deltas[1] < deltas[0]
+    assert n_bounded > 0
     assert_allclose(both.predict(X), score, rtol=1e-9)
 
 
@@ -553,6 +557,19 @@ def test_huber_withstands_more_outliers_than_its_quantile_leaves_out(share):
     model = GradientBoostingRegressor("huber", n_estimators=100, early_stopping=False, random_state=0)
     predicted = model.fit(X[:3000], y).predict(X[3000:])
     assert np.sqrt(np.mean((predicted - truth[3000:]) ** 2)) < 2.0
+
+
+@pytest.mark.parametrize("preset", ["auto", "classic"])
+@pytest.mark.parametrize("size", [1e3, 1e6])
+def test_leaves_of_outliers_do_not_decide_about_huber(preset, size):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(2500, 4))
+    truth = 3 * X[:, 0] + np.sin(3 * X[:, 1])
+    y = truth[:500] + rng.normal(scale=0.1, size=500)
+    y[:50] += size
+    model = GradientBoostingRegressor("huber", preset=preset, random_state=0).fit(X[:500], y)
+    predicted = model.predict(X[500:])
+    assert np.sqrt(np.mean((predicted - truth[500:]) ** 2)) < 1.0
 
 
 @pytest.mark.parametrize(

@@ -207,7 +207,7 @@ class BlockBooster:
         leaf_of_node, n_leaves = grower.leaf_of_node(), grower.n_leaves
         parts = np.concatenate(self.engine.map_blocks("leaves", *of, leaf_of_node, n_leaves, every))
         sums = np.ascontiguousarray(add_in_order(parts))
-        if loss in ("absolute", "quantile", "huber"):
+        if loss in ("absolute", "quantile", "huber", "adaptive_huber"):
             listed = self.engine.map_blocks("residuals", k, leaf_of_node, n_leaves, every)
             values = grower.fit_quantiles(*_by_leaf(listed, n_leaves), loss, parameters, k)
         else:

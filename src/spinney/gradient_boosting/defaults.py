@@ -45,7 +45,7 @@ MAX_FEATURES = 0.5
 ROWS_PER_LEAF_ROW, MIN_LEAF, MAX_LEAF, MAX_LEAF_SQUARED = 100, 1, 20, 3
 # Losses that bound the effect of outliers need leaves with more rows than a few outliers: at least the number
 # of rows divided by the first, between the other two.
-ROBUST_LOSSES = ("absolute", "huber", "quantile")
+ROBUST_LOSSES = ("absolute", "huber", "adaptive_huber", "quantile")
 ROWS_PER_ROBUST_LEAF_ROW, MIN_ROBUST_LEAF, ENOUGH_ROBUST_LEAF = 20, 5, 10
 CATEGORICAL_SPLIT = "subset"
 CATEGORICAL_SMOOTHING = 1.0

@@ -544,7 +544,8 @@ class GradientBoostingRegressor(CountsAs, RegressorMixin, FitMethods):  # type: 
     huber_delta : float or None, default=None
         Residual from which on ``loss="huber"`` is linear. None takes the 0.9 quantile of the absolute
         residuals before every round, as `alpha` of scikit-learn's ``GradientBoostingRegressor``, and at most
-        three times their median, so that more than 10 % of outliers are still outliers.
+        three times their median, so that more than 10 % of outliers are still outliers; a leaf then moves by
+        at most three times delta per round.
     tweedie_power : float, default=1.5
         Power of the variance of ``loss="tweedie"``, between 1 (Poisson) and 2 (gamma).
 

@@ -387,6 +387,7 @@ class AdaptiveHuberLoss(HuberLoss):
     """Huber loss whose delta follows the residuals (Friedman 2001): the quantile ``fraction`` of their size.
 
     It is at most three times their median, so that a greater share of outliers does not decide about it.
+    A leaf moves by at most three times delta per round, also where most of its rows are outliers.
 
     ``delta`` is that of the constant. The value of the loss refers to it, so that rounds can be compared.
 
@@ -394,6 +395,7 @@ class AdaptiveHuberLoss(HuberLoss):
     3.0
     """
 
+    core_name = "adaptive_huber"
     fraction: float = 0.9
 
     def __post_init__(self) -> None:
@@ -407,8 +409,9 @@ class AdaptiveHuberLoss(HuberLoss):
             _outlier_distance(y - weighted_quantile(y, weights, 0.5), weights, fraction) or 1.0, fraction
         )
 
-    def for_round(self, y: Floats, score: Floats, weights: Floats | None) -> HuberLoss:
-        return HuberLoss(_outlier_distance(y - score, weights, self.fraction) or self.delta)
+    def for_round(self, y: Floats, score: Floats, weights: Floats | None) -> AdaptiveHuberLoss:
+        delta = _outlier_distance(y - score, weights, self.fraction) or self.delta
+        return AdaptiveHuberLoss(delta, self.fraction)
 
 
 def _outlier_distance(residual: Floats, weights: Floats | None, fraction: float) -> float:
