@@ -192,3 +192,12 @@ def test_integers_of_any_width_are_codes(dtype):
     assert_allclose(model.predict_proba(X.astype(dtype)), expected.predict_proba(X.astype(float)))
     with pytest.raises(ValueError, match=r"Negative values.*column 1, row 2"):
         sp.CategoricalNB().fit(np.array([[0, 0], [0, 1], [0, -1]]), [0, 1, 1])
+
+
+def test_rows_whose_density_is_zero_in_all_classes_get_the_prior():
+    X = np.arange(8.0)[:, None]
+    y = np.arange(8) % 2
+    one_row = sp.GaussianNB().fit(X, y, np.r_[np.zeros(7), 1.0])
+    assert one_row.predict_proba(X).tolist() == [[0.0, 1.0]] * 8
+    far = sp.GaussianNB(priors=[0.25, 0.75]).fit(X, y).predict_proba([[1e200]])
+    assert_allclose(far, [[0.25, 0.75]])

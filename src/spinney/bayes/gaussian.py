@@ -132,7 +132,9 @@ class GaussianNB(NaiveBayes, MatrixEstimator):
         log_scale, precision = -0.5 * log(2.0 * np.pi * variance), 0.5 / variance
         threads = thread_count(self.n_jobs)
         joint = core.gaussian_log_likelihood(matrix, self.theta_, log_scale, precision, threads)
-        joint += log(self.class_prior_)
+        prior = log(self.class_prior_)
+        joint += prior
+        joint[np.isneginf(joint).all(axis=1)] = prior  # too far from all means, in standard deviations
         return joint
 
     def _check_fitted(self) -> None:
