@@ -31,7 +31,8 @@ struct BoostOptions {
     double min_samples_leaf = 1;  // sum of row weights
     double min_hessian = 0;
     double l2_regularization = 0, min_gain = 0;
-    double random_strength = 0;  // symmetric trees: noise on the scores of splits
+    double random_strength = 0;          // symmetric trees: noise on the scores of splits
+    Splitter splitter = Splitter::best;  // random: one drawn threshold per feature
     double learning_rate = 0.1;
     Sampling sampling = Sampling::none;
     double subsample = 1;
@@ -50,18 +51,31 @@ struct BoostOptions {
 
     static constexpr auto fields() {
         using O = BoostOptions;
-        return std::tuple{SPINNEY_FIELD(O, n_threads),         SPINNEY_FIELD(O, seed),
-                          SPINNEY_FIELD(O, first_round),       SPINNEY_FIELD(O, growth),
-                          SPINNEY_FIELD(O, max_leaf_nodes),    SPINNEY_FIELD(O, max_depth),
-                          SPINNEY_FIELD(O, min_samples_leaf),  SPINNEY_FIELD(O, min_hessian),
-                          SPINNEY_FIELD(O, l2_regularization), SPINNEY_FIELD(O, min_gain),
-                          SPINNEY_FIELD(O, random_strength),   SPINNEY_FIELD(O, learning_rate),
-                          SPINNEY_FIELD(O, sampling),          SPINNEY_FIELD(O, subsample),
-                          SPINNEY_FIELD(O, top_fraction),      SPINNEY_FIELD(O, other_fraction),
-                          SPINNEY_FIELD(O, colsample_bytree),  SPINNEY_FIELD(O, max_features),
-                          SPINNEY_FIELD(O, monotonic_cst),     SPINNEY_FIELD(O, interaction_cst),
-                          SPINNEY_FIELD(O, categorical_split), SPINNEY_FIELD(O, categorical_smoothing),
-                          SPINNEY_FIELD(O, categorical_l2),    SPINNEY_FIELD(O, ledger)};
+        return std::tuple{SPINNEY_FIELD(O, n_threads),
+                          SPINNEY_FIELD(O, seed),
+                          SPINNEY_FIELD(O, first_round),
+                          SPINNEY_FIELD(O, growth),
+                          SPINNEY_FIELD(O, max_leaf_nodes),
+                          SPINNEY_FIELD(O, max_depth),
+                          SPINNEY_FIELD(O, min_samples_leaf),
+                          SPINNEY_FIELD(O, min_hessian),
+                          SPINNEY_FIELD(O, l2_regularization),
+                          SPINNEY_FIELD(O, min_gain),
+                          SPINNEY_FIELD(O, random_strength),
+                          SPINNEY_FIELD(O, splitter),
+                          SPINNEY_FIELD(O, learning_rate),
+                          SPINNEY_FIELD(O, sampling),
+                          SPINNEY_FIELD(O, subsample),
+                          SPINNEY_FIELD(O, top_fraction),
+                          SPINNEY_FIELD(O, other_fraction),
+                          SPINNEY_FIELD(O, colsample_bytree),
+                          SPINNEY_FIELD(O, max_features),
+                          SPINNEY_FIELD(O, monotonic_cst),
+                          SPINNEY_FIELD(O, interaction_cst),
+                          SPINNEY_FIELD(O, categorical_split),
+                          SPINNEY_FIELD(O, categorical_smoothing),
+                          SPINNEY_FIELD(O, categorical_l2),
+                          SPINNEY_FIELD(O, ledger)};
     }
 };
 

@@ -59,7 +59,7 @@ class ChunkedGrower : public BoostedGrower {
         LevelSearch level;
     };
 
-    static constexpr std::uint64_t kNoiseDraws = 1;
+    static constexpr std::uint64_t kNoiseDraws = 1, kThresholdDraws = 2;
     static constexpr int kMaxDrawnLevels = 16;
     static constexpr Size kManyBundles = 64;  // so many are searched by all threads, with any number of rows
 
@@ -295,8 +295,10 @@ class ChunkedGrower : public BoostedGrower {
                     return histograms_.column_bins(histograms_.bundle_bins(histogram, f), total, f, thread);
                 };
                 const CodeColumn& column = table_.x.columns[f];
+                NewtonNode own = facts;
+                own.address = mix(mix(address, kThresholdDraws), f);
                 search.start(bins(level_histogram_.get(), node(0).total), column.n_bins,
-                             column.kind == ColumnKind::categorical, facts);
+                             column.kind == ColumnKind::categorical, own);
                 for (const Node id : level)
                     search.add(bins(node(id).histogram.get(), node(id).total), node(id).total);
                 const LevelSplit best = search.best(noise, mix(mix(address, kNoiseDraws), f));
@@ -409,6 +411,8 @@ class ChunkedGrower : public BoostedGrower {
             std::max(o_.min_hessian / u.hessian, std::floor(units * rows_->min_hessian_ratio));
         out.min_hessian = std::max<Stat>(1, static_cast<Stat>(std::ceil(min_hessian)));
         out.bounded = !o_.monotonic_cst.empty();
+        out.random = o_.splitter == Splitter::random;
+        out.address = mix(n.address, kThresholdDraws);
         out.lower = n.lower / u.value();
         out.upper = n.upper / u.value();
         out.base = NewtonSearch::base_quality(out, out.l2);
@@ -441,9 +445,10 @@ class ChunkedGrower : public BoostedGrower {
             else
                 search.categorical(out, bins, column.n_bins, weights, own);
         };
-        if (o_.monotonic_cst.empty()) return with(facts);
+        if (o_.monotonic_cst.empty() && !facts.random) return with(facts);
         NewtonNode own = facts;
-        own.direction = o_.monotonic_cst[f];
+        own.address = mix(facts.address, f);
+        if (!o_.monotonic_cst.empty()) own.direction = o_.monotonic_cst[f];
         with(own);
     }
 

@@ -66,6 +66,10 @@ void LevelSearch::start(const Stat* bins, Size n_bins, bool categorical, const N
                              return ratio[static_cast<Size>(a)] < ratio[static_cast<Size>(b)];
                          });
     }
+    // All known values on one side are a split only where missing ones are on the other.
+    const bool with_last = has_missing_ || (categorical_ && !subset_);
+    tried_ = facts.candidates(n_, with_last);
+    if (!facts.random && n_ > 0 && !with_last) --tried_.end;
     std::fill_n(gains_.begin(), n_ + kRegister, 0.0);
     if (has_missing_) std::fill_n(left_.begin(), n_ + kRegister, 0.0);
 }
@@ -84,7 +88,7 @@ void LevelSearch::add(const Stat* bins, Stat total) {
 void LevelSearch::add_gains(std::array<double, padded>& gains, Stat extra, Stat total) const {
     const double g = static_cast<double>(gradient_of(total)), h = static_cast<double>(hessian_of(total));
     const double whole = quality_of(total, l2_);
-    for (Size i = 0; i < n_; i += kRegister) {
+    for (Size i = tried_.begin; i < tried_.end; i += kRegister) {
         StatRegister left;
         std::memcpy(&left, sums_.data() + i, sizeof left);
         left += extra;
@@ -106,9 +110,9 @@ LevelSplit LevelSearch::best(const ScoreNoise& noise, std::uint64_t address) con
         const double score = std::sqrt((gain + noise.parents) * noise.unit);
         return std::max(score + noise.deviation * normal_draw(address, candidate), 0.0);
     };
-    const auto look = [&](const std::array<double, padded>& gains, Size n, std::int32_t missing) {
-        for (Size begin = 0; begin < n; begin += kRegister) {
-            const Size end = std::min(begin + kRegister, n);
+    const auto look = [&](const std::array<double, padded>& gains, Candidates tried, std::int32_t missing) {
+        for (Size begin = tried.begin; begin < tried.end; begin += kRegister) {
+            const Size end = std::min(begin + kRegister, tried.end);
             if (found.score >= 0 && all_below(gains.data() + begin, end - begin, noise, found.score))
                 continue;
             for (Size i = begin; i < end; ++i) {
@@ -121,9 +125,8 @@ LevelSplit LevelSearch::best(const ScoreNoise& noise, std::uint64_t address) con
             }
         }
     };
-    // All known values on one side are a split only where missing ones are on the other.
-    look(gains_, n_ - (has_missing_ || (categorical_ && !subset_) ? 0 : 1), has_missing_ ? 1 : -1);
-    if (has_missing_) look(left_, n_ - 1, 0);
+    look(gains_, tried_, has_missing_ ? 1 : -1);
+    if (has_missing_) look(left_, {tried_.begin, std::min(tried_.end, n_ - 1)}, 0);
     if (!out.found()) return found;
     if (!categorical_) {
         out.last = at + 1 == n_;

@@ -50,6 +50,7 @@ class LevelSearch {
     void add_gains(std::array<double, padded>& gains, Stat extra, Stat total) const;
 
     Size n_ = 0, n_bins_ = 0;  // candidates; bins without the missing one
+    Candidates tried_;
     bool categorical_ = false, subset_ = false, has_missing_ = false;
     double l2_ = 0;
     std::array<std::int32_t, padded> bins_{};      // bins of the candidates, in their order

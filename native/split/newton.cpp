@@ -72,8 +72,11 @@ void NewtonSearch::numeric(NewtonSplit& out, const Stat* bins, Size n_bins, cons
     }
     const Size n = accumulate(bins, n_bins, weights);
     const Stat missing_weight = weights ? weights[n_bins] : 0;
-    try_all(out, n, 0, 0, missing ? 1 : -1, node.l2, node.base, weights != nullptr, node);
-    if (missing) try_all(out, n, missing, missing_weight, 0, node.l2, node.base, weights != nullptr, node);
+    // All known values on one side are a split only where missing ones are on the other.
+    const Candidates tried = node.candidates(n, missing != 0);
+    try_all(out, tried, 0, 0, missing ? 1 : -1, node.l2, node.base, weights != nullptr, node);
+    if (missing)
+        try_all(out, tried, missing, missing_weight, 0, node.l2, node.base, weights != nullptr, node);
     if (!out.found()) return;
     // The threshold is in the middle of the bins that are empty in this node.
     const Size at = static_cast<Size>(out.threshold_bin);
@@ -123,7 +126,7 @@ void NewtonSearch::categorical(NewtonSplit& out, const Stat* bins, Size n_bins, 
     gather(sums_, bins, n, subset);
     if (weights) gather(weights_, weights, n, subset);
     const double base = subset && node.category_l2 != 0 ? base_quality(node, l2) : node.base;
-    try_all(out, n, 0, 0, -1, l2, base, weights != nullptr, node);
+    try_all(out, node.candidates(n, !subset), 0, 0, -1, l2, base, weights != nullptr, node);
     if (!out.found()) return;
     out.last = false;
     out.set = out.seen = {};
@@ -172,15 +175,16 @@ void NewtonSearch::gather(std::array<Stat, padded>& out, const Stat* bins, Size 
     }
 }
 
-/// Try sums_[0..n) + extra as left sides.
-void NewtonSearch::try_all(NewtonSplit& out, Size n, Stat extra, Stat extra_weight, std::int32_t missing,
-                           double l2, double base, bool weighted, const NewtonNode& node) {
+/// Try the sums of some candidates + extra as left sides.
+void NewtonSearch::try_all(NewtonSplit& out, Candidates tried, Stat extra, Stat extra_weight,
+                           std::int32_t missing, double l2, double base, bool weighted,
+                           const NewtonNode& node) {
     // Unused lanes have an empty left side, which is not allowed.
-    std::fill_n(sums_.begin() + static_cast<long>(n), kRegister, -extra);
+    std::fill_n(sums_.begin() + static_cast<long>(tried.end), kRegister, -extra);
     const auto with = [&]<bool Bounded>() {
-        if (node.layout.has_weight()) return best_of<Bounded, Weights::packed>(n, extra, 0, l2, node);
-        return weighted ? best_of<Bounded, Weights::listed>(n, extra, extra_weight, l2, node)
-                        : best_of<Bounded, Weights::none>(n, extra, 0, l2, node);
+        if (node.layout.has_weight()) return best_of<Bounded, Weights::packed>(tried, extra, 0, l2, node);
+        return weighted ? best_of<Bounded, Weights::listed>(tried, extra, extra_weight, l2, node)
+                        : best_of<Bounded, Weights::none>(tried, extra, 0, l2, node);
     };
     const BestLanes best =
         node.bounded ? with.template operator()<true>() : with.template operator()<false>();
@@ -198,17 +202,17 @@ void NewtonSearch::try_all(NewtonSplit& out, Size n, Stat extra, Stat extra_weig
 }
 
 template <bool Bounded, NewtonSearch::Weights Given>
-BestLanes NewtonSearch::best_of(Size n, Stat extra, Stat extra_weight, double l2,
+BestLanes NewtonSearch::best_of(Candidates tried, Stat extra, Stat extra_weight, double l2,
                                 const NewtonNode& node) const {
     BestLanes best;
-    StatRegister index = lane_numbers();
+    StatRegister index = lane_numbers() + static_cast<Stat>(tried.begin);
     // The layout of sums without weights is known when this is compiled.
     const PackedLayout layout = Given == Weights::packed ? node.layout : PackedLayout{};
     // Sums of a node are below 2^32, so the differences are exact.
     const double g = static_cast<double>(gradient_of(node.total, layout)),
                  h = static_cast<double>(hessian_of(node.total, layout)),
                  min_hessian = static_cast<double>(node.min_hessian);
-    for (Size i = 0; i < n; i += kRegister, index += static_cast<Stat>(kRegister)) {
+    for (Size i = tried.begin; i < tried.end; i += kRegister, index += static_cast<Stat>(kRegister)) {
         StatRegister left;
         std::memcpy(&left, sums_.data() + i, sizeof left);
         left += extra;

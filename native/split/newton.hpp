@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/random.hpp"
 #include "core/types.hpp"
 #include "data/code_matrix.hpp"
 #include "simd/vectors.hpp"
@@ -26,6 +27,11 @@ struct NewtonUnits {
     double value() const { return gradient / hessian; }
 };
 
+/// A range of candidate splits, in the order of their left sides.
+struct Candidates {
+    Size begin = 0, end = 0;
+};
+
 /// What a search needs to know about a node.
 struct NewtonNode {
     Stat total = 0;
@@ -39,8 +45,20 @@ struct NewtonNode {
     Stat weight = 0;        // of the node, in the same steps
     bool bounded = false;   // values are clipped to [lower, upper]
     double lower = kImpossible, upper = -kImpossible;
-    int direction = 0;  // monotonic constraint of the feature: +1 increasing, −1 decreasing
-    double base = 0;    // what the gain of a split with l2 exceeds, from base_quality
+    int direction = 0;          // monotonic constraint of the feature: +1 increasing, −1 decreasing
+    double base = 0;            // what the gain of a split with l2 exceeds, from base_quality
+    bool random = false;        // only one candidate of a feature is tried, as in extra-trees
+    std::uint64_t address = 0;  // of the draw that chooses it
+
+    /// The candidates that are tried of n. The last one, with all of n on the left, is drawn only if
+    /// `with_last`.
+    Candidates candidates(Size n, bool with_last) const {
+        if (!random) return {0, n};
+        const Size m = with_last || n == 0 ? n : n - 1;
+        if (m == 0) return {};
+        const Size drawn = Draws(address).below(static_cast<std::uint32_t>(m));
+        return {drawn, drawn + 1};
+    }
 
     /// Whether some rows are too light for a child, so that no split may have one of a part of them.
     bool too_light(Stat sum) const {
@@ -85,11 +103,12 @@ class NewtonSearch {
 
     Size accumulate(const Stat* bins, Size n_bins, const Stat* weights);
     void gather(std::array<Stat, padded>& out, const Stat* bins, Size n, bool prefix) const;
-    void try_all(NewtonSplit& out, Size n, Stat extra, Stat extra_weight, std::int32_t missing, double l2,
-                 double base, bool weighted, const NewtonNode& node);
+    void try_all(NewtonSplit& out, Candidates tried, Stat extra, Stat extra_weight, std::int32_t missing,
+                 double l2, double base, bool weighted, const NewtonNode& node);
     static void try_one(NewtonSplit& out, Stat left, const Stat* weight, const NewtonNode& node);
     template <bool Bounded, Weights Given>
-    BestLanes best_of(Size n, Stat extra, Stat extra_weight, double l2, const NewtonNode& node) const;
+    BestLanes best_of(Candidates tried, Stat extra, Stat extra_weight, double l2,
+                      const NewtonNode& node) const;
 
     std::array<Stat, padded> sums_{}, weights_{};                  // left sums of the candidates
     std::array<std::int32_t, padded> bins_{};                      // bins of the candidates

@@ -69,6 +69,8 @@ def boosting_cases():
         params = ROUNDS | {"growth": growth, "sampling": sampling, "subsample": 0.4}
         kind = "binary" if growth == "leaf-wise" else "classes"
         yield f"{growth}-{sampling}", Case(classifier, params, kind)
+    for growth in GROWTH:
+        yield f"{growth}-random", Case(regressor, ROUNDS | {"growth": growth, "splitter": "random"}, "value")
     yield "stopped-value", Case(regressor, STOPPED, "value", weighted=False)
     yield "stopped-classes", Case(classifier, STOPPED | {"sampling": "mvs", "subsample": 0.5}, "classes")
 

@@ -81,6 +81,12 @@ def test_growth_sampling_and_weights(stores, table, growth, sampling):
     expect_same(model, stores("binary", weighted=True), table, True, "binary")
 
 
+@pytest.mark.parametrize("growth", ["leaf-wise", "symmetric"])
+def test_random_thresholds(stores, table, growth):
+    model = sp.GradientBoostingClassifier(**SHORT, growth=growth, splitter="random", min_samples_leaf=40)
+    expect_same(model, stores("binary", weighted=True), table, True, "binary")
+
+
 @pytest.mark.parametrize("loss", ["absolute_error", "quantile", "huber", "squared_error"])
 def test_losses(stores, table, loss):
     expect_same(sp.GradientBoostingRegressor(**SHORT, loss=loss), stores("value", weighted=True), table, True)

@@ -381,14 +381,14 @@ def test_small_noisy_tables_of_two_classes_have_settings_of_their_own():
         chosen = choose(GradientBoostingClassifier(**more).get_params(), Facts(300, "binary"))
         assert chosen["max_features"] == defaults.MAX_FEATURES
     large = choose(GradientBoostingClassifier().get_params(), Facts(defaults.SMALL_ROWS, "binary"))
-    assert (large["max_features"], large["n_members"]) == (defaults.MAX_FEATURES, 2)
+    assert (large["max_features"], large["n_members"]) == (defaults.MAX_FEATURES, 3)
 
 
 def test_strong_keeps_to_what_was_set():
     X, y = rows(120)
     growth = {"growth": "leaf-wise", "n_estimators": 5, "random_state": 0}
     model = GradientBoostingClassifier(preset="strong", **growth).fit(*rows(120, 3))
-    assert plan_of(model, "multiclass", 120).name(0).startswith("leaf-wise, max_leaf_nodes=8")
+    assert plan_of(model, "multiclass", 120).name(0) == "leaf-wise, splitter=random"
     assert model.chosen_["n_members"] == 3
     level = GradientBoostingClassifier(preset="strong", **growth | {"growth": "level-wise"}).fit(X, y)
     assert level.chosen_["n_members"] == 5 and "members" not in level.chosen_
@@ -397,7 +397,7 @@ def test_strong_keeps_to_what_was_set():
     deep = GradientBoostingClassifier(preset="strong", max_depth=2, n_estimators=5, random_state=0).fit(X, y)
     assert not any("max_depth" in name for name in deep.chosen_["members"])
     large = choose(GradientBoostingClassifier(preset="strong").get_params(), Facts(3000, "binary"))
-    assert (large["n_members"], large["n_estimators"]) == (8, defaults.MAX_ROUNDS_STRONG)
+    assert (large["n_members"], large["n_estimators"]) == (12, defaults.MAX_ROUNDS_STRONG)
     constrained = GradientBoostingClassifier(preset="strong", monotonic_cst=[1, 0, 0, 0], n_estimators=5)
     assert constrained.fit(X, y).chosen_["growth"] == "leaf-wise"
 
@@ -409,7 +409,7 @@ def test_small_tables_have_more_turns(n_rows, n_turns):
         chosen = choose(params, Facts(n_rows, kind))
         n_variants = len(member_variants(params | chosen, kind, n_rows))
         assert chosen["n_members"] == n_turns * n_variants
-        assert n_variants == (1 if n_rows < 50 else 2 if n_rows >= 2000 else 3)
+        assert n_variants == (1 if n_rows < 50 else 2 if n_rows >= 2000 and kind == "regression" else 3)
 
 
 def test_settings_for_noise_fade_with_the_number_of_rows():
@@ -422,10 +422,10 @@ def test_settings_for_noise_fade_with_the_number_of_rows():
     assert few[:2] == [{"growth": growth, "handicap": 1.0} for growth in ("leaf-wise", "symmetric")]
     assert more[1] == {"growth": "symmetric", "handicap": 1.0, **defaults.MODERATE}
     assert [one[-1]["handicap"] for one in (few, more)] == [defaults.HANDICAP] * 2
-    assert (few[-1]["growth"], more[-1]["growth"]) == ("leaf-wise", "symmetric")
+    assert few[-1]["splitter"] == more[-1]["splitter"] == "random"
     assert few[-1]["subsample"] == more[-1]["subsample"] == defaults.SUBSAMPLE  # not that of noisy tables
-    assert [len(members("strong", "binary", n)) for n in (999, 1000, 2000)] == [3, 4, 4]
-    assert [len(members("strong", "multiclass", n)) for n in (999, 1000, 2000)] == [4, 4, 3]
+    assert [len(members("strong", "binary", n)) for n in (999, 1000, 2000, 5000)] == [3, 4, 6, 5]
+    assert [len(members("strong", "multiclass", n)) for n in (999, 1000, 2000)] == [5, 5, 4]
     noisy = [
         any(one.get("max_features") == 0.1 for one in members("auto", "multiclass", n))
         for n in (999, 1000, 2000)
@@ -435,13 +435,14 @@ def test_settings_for_noise_fade_with_the_number_of_rows():
 
 @pytest.mark.parametrize("preset, n_rows, depths", [
     ("auto", 1999, [5, None]), ("auto", 2000, [None]), ("strong", 1999, [None, 3, None]),
-    ("strong", 2000, [3, 9, None]), ("strong", 5000, [None, 8, 9]),
+    ("strong", 2000, [3, 9, None, None]), ("strong", 5000, [None, 8, 9, None]),
 ])  # fmt: skip
 def test_depths_of_symmetric_trees_in_regression(preset, n_rows, depths):
     params = GradientBoostingRegressor(preset=preset).get_params()
     params |= choose(params, Facts(n_rows, "regression", is_squared=True))
     first, *others = member_variants(params, "regression", n_rows)
-    assert first.settings == {"growth": "leaf-wise"}
+    is_random = preset == "auto" and n_rows >= 2000
+    assert first.settings == {"growth": "leaf-wise"} | (defaults.RANDOM if is_random else {})
     assert [one.settings.get("max_depth") for one in others] == depths
     unchosen = member_variants(params | {"early_stopping": False, "preset": "auto"}, "regression", n_rows)
     assert [one.settings for one in unchosen] == [{"growth": "leaf-wise"}, {"growth": "symmetric"}]
@@ -452,9 +453,9 @@ def test_more_classes_have_members_for_noise_and_for_rules():
     X = rng.integers(0, 2, size=(300, 6))
     rules = GradientBoostingClassifier(n_estimators=60, random_state=0).fit(X, X[:, 0] + (X[:, 1] ^ X[:, 2]))
     assert any("l2_regularization=0.1" in name for name in rules.chosen_["members"])
-    assert not any("max_leaf_nodes" in name for name in rules.chosen_["members"])
+    assert not any("splitter=random" in name for name in rules.chosen_["members"])
     noisy = GradientBoostingClassifier(n_estimators=60, random_state=0).fit(*rows(300, 3))
-    assert any("max_leaf_nodes=8" in name for name in noisy.chosen_["members"])
+    assert any("splitter=random" in name for name in noisy.chosen_["members"])
     for more in ({"growth": "symmetric"}, {"n_members": 1}, {"early_stopping": False}):
         params = GradientBoostingClassifier(**more).get_params()
         params |= choose(params, Facts(300, "multiclass"))

@@ -115,6 +115,44 @@ TEST(no_threshold_with_enough_rows_has_a_larger_gain) {
     }
 }
 
+TEST(a_random_threshold_is_any_of_the_node_with_its_own_gain) {
+    std::mt19937 random(11);
+    NewtonSearch search;
+    for (int trial = 0; trial < 40; ++trial) {
+        const Column column(random, 3 + random() % 20, trial % 2 == 0);
+        NewtonNode node = column.node(false, false);
+        node.min_weight = 0;
+        node.random = true;
+        std::vector<Stat> left_sums;  // of every threshold
+        Stat left = 0;
+        for (Size b = 0; b < column.n_bins; ++b)
+            if (column.plain[b] != 0) left_sums.push_back(left += column.plain[b]);
+        const Stat missing = column.plain[column.n_bins];
+        if (missing == 0 && !left_sums.empty()) left_sums.pop_back();
+        if (left_sums.size() < 2) continue;
+        std::vector<int> n_drawn(left_sums.size(), 0);
+        constexpr int n_draws = 2000;
+        for (int draw = 0; draw < n_draws; ++draw) {
+            node.address = static_cast<std::uint64_t>(draw);
+            NewtonSplit found;
+            search.numeric(found, column.plain.data(), column.n_bins, nullptr, node);
+            CHECK(found.found());
+            const Stat known = found.left - (found.missing == 0 ? missing : 0);
+            const auto at = std::find(left_sums.begin(), left_sums.end(), known) - left_sums.begin();
+            CHECK(at < static_cast<long>(left_sums.size()));
+            ++n_drawn[static_cast<Size>(at)];
+            const auto quality = [&](Stat sum) {
+                const double g = static_cast<double>(gradient_of(sum));
+                return g * g / (static_cast<double>(hessian_of(sum)) + node.l2);
+            };
+            const double gain = quality(found.left) + quality(column.total_plain - found.left) - node.base;
+            CHECK(std::abs(found.gain - gain) <= 1e-9 * (1 + std::abs(gain) + node.base));
+        }
+        const int mean = n_draws / static_cast<int>(left_sums.size());
+        for (const int n : n_drawn) CHECK(n > mean / 2 && n < 2 * mean);
+    }
+}
+
 TEST(no_prefix_of_the_categories_by_ratio_has_a_larger_gain) {
     std::mt19937 random(7);
     NewtonSearch search;

@@ -30,6 +30,7 @@ PEERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "early_stopping_rounds": ("n_iter_no_change",),
         "eval_at": ("k",),
         "extra_seed": ("random_state",),
+        "extra_trees": ("splitter",),
         "feature_fraction": ("colsample_bytree", "max_features"),
         "feature_fraction_bynode": ("max_features",),
         "feature_fraction_seed": ("random_state",),

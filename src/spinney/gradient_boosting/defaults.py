@@ -88,7 +88,6 @@ MODERATE: dict[str, Value] = {
     "l2_regularization": 2.0,
     "random_strength": 1.5,
 }
-RULES: dict[str, Value] = {"max_features": MAX_FEATURES, "subsample": SUBSAMPLE, "l2_regularization": 0.1}
 SHARP: dict[str, Value] = {
     "max_features": 1.0,
     "subsample": SUBSAMPLE,
@@ -97,14 +96,17 @@ SHARP: dict[str, Value] = {
 }
 HANDICAP, SMALL_HANDICAP = 1.25, 1.1
 # More classes: trees of rules whose rows and splits are drawn with noise, and shallow ones.
-RANDOM_RULES: dict[str, Value] = RULES | {"subsample": 0.5, "random_strength": 2.0}
+NOISY_RULES: dict[str, Value] = {"subsample": 0.5, "l2_regularization": 0.1, "random_strength": 2.0}
 FLAT: dict[str, Value] = {"max_depth": 4, "max_features": 0.3, "random_strength": 2.0}
 DEEP_NOISY: dict[str, Value] = NOISY | {"max_depth": 8}
 DEEP: dict[str, Value] = {"max_depth": 8, "max_features": 0.3, "random_strength": 2.0}
 DEEPER: dict[str, Value] = {"max_depth": 9}
 SHALLOW: dict[str, Value] = {"max_depth": 5}
 SHALLOWER: dict[str, Value] = {"max_depth": 3}
-FEW_LEAVES: dict[str, Value] = {"max_leaf_nodes": 8, "max_features": 0.3, "l2_regularization": 3.0}
+# One random threshold per feature, as in extra-trees: a choice among all features is the better one then.
+RANDOM: dict[str, Value] = {"splitter": "random", "max_features": 1.0}
+RANDOM_HALF: dict[str, Value] = {"splitter": "random"}
+RANDOM_SHARP: dict[str, Value] = SHARP | RANDOM
 
 # The preset "strong" has more turns. Those of more classes take the longest.
 N_TURNS_STRONG: dict[Kind, tuple[tuple[int, int], ...]] = {
@@ -129,6 +131,7 @@ CLASSIC: dict[str, Value] = {
     "tol": 1e-7,
     "growth": "leaf-wise",
     "random_strength": 0.0,
+    "splitter": "best",
     "categorical_split": "subset",
     "categorical_smoothing": 10.0,
     "categorical_l2": 10.0,
@@ -281,27 +284,32 @@ def _symmetric(settings: Mapping[str, Value], handicap: float = 1.0) -> Variant:
 
 def _binary_variants(n_rows: int, is_strong: bool, noisy: bool) -> tuple[Variant, ...]:
     """Return the variants of two classes; `noisy` if the model has the settings for noisy tables."""
-    variants = leaf_wise, symmetric = _leaf_wise({}), _symmetric({})
+    leaf_wise, symmetric, rules = _leaf_wise({}), _symmetric({}), _leaf_wise(RANDOM_SHARP, HANDICAP)
     if noisy and n_rows < MODERATE_ROWS:
-        return *variants, _leaf_wise(RULES, HANDICAP)
+        return leaf_wise, symmetric, rules
     if noisy:
-        moderate, sharp = _symmetric(MODERATE), _symmetric(SHARP, HANDICAP)
-        return (*variants, moderate, sharp) if is_strong else (leaf_wise, moderate, sharp)
+        moderate = _symmetric(MODERATE)
+        return (leaf_wise, symmetric, moderate, rules) if is_strong else (leaf_wise, moderate, rules)
     if is_strong and n_rows >= SMALL_ROWS:
-        return *variants, _symmetric(DEEP), _leaf_wise(SHARP, SMALL_HANDICAP)
-    return leaf_wise, symmetric
+        further = _symmetric(DEEP), _leaf_wise(SHARP, SMALL_HANDICAP), _symmetric(RANDOM)
+        of_small_tables = (_leaf_wise(RANDOM),) if n_rows < STRONG_SMALL_ROWS else ()
+        return leaf_wise, symmetric, *further, *of_small_tables
+    return leaf_wise, symmetric, _leaf_wise(RANDOM_SHARP)
 
 
 def _multiclass_variants(n_rows: int, is_strong: bool) -> tuple[Variant, ...]:
     """Return the variants of more than two classes."""
-    ordinary, few_leaves = _symmetric({}), _leaf_wise(FEW_LEAVES)
-    random, noisy, sharp = _symmetric(RANDOM_RULES), _symmetric(NOISY), _symmetric(SHARP)
+    ordinary, random = _symmetric({}), _leaf_wise(RANDOM_HALF)
+    rules, noisy, sharp = _symmetric(NOISY_RULES), _symmetric(NOISY), _symmetric(SHARP)
     if n_rows < MODERATE_ROWS:
-        variants = random, ordinary, few_leaves
-        return (*variants, replace(sharp, handicap=HANDICAP)) if is_strong else variants
-    if n_rows < SMALL_ROWS:
-        return (ordinary, noisy, few_leaves, random)[: 4 if is_strong else 3]
-    return (_symmetric(FLAT), sharp, _symmetric(DEEP_NOISY))[: 3 if is_strong else 2]
+        further: tuple[Variant, ...] = replace(sharp, handicap=HANDICAP), _symmetric(RANDOM)
+        variants = rules, ordinary, random
+    elif n_rows < SMALL_ROWS:
+        variants, further = (ordinary, noisy, random), (rules, _symmetric(RANDOM))
+    else:
+        first = _symmetric(FLAT) if n_rows < STRONG_SMALL_ROWS else _symmetric(RANDOM_SHARP)
+        variants, further = (first, sharp, random), (_symmetric(DEEP_NOISY),)
+    return (*variants, *further) if is_strong else variants
 
 
 def _regression_variants(n_rows: int, is_strong: bool) -> tuple[Variant, ...]:
@@ -310,11 +318,12 @@ def _regression_variants(n_rows: int, is_strong: bool) -> tuple[Variant, ...]:
     if n_rows < SMALL_ROWS:
         depths = (symmetric, _symmetric(SHALLOWER)) if is_strong else (_symmetric(SHALLOW),)
         return leaf_wise, *depths, _symmetric(SHARP)
+    random = _leaf_wise(RANDOM)
     if is_strong and n_rows < STRONG_SMALL_ROWS:
-        return leaf_wise, _symmetric(SHALLOWER), _symmetric(DEEPER), _symmetric(SHARP)
+        return leaf_wise, _symmetric(SHALLOWER), _symmetric(DEEPER), _symmetric(SHARP), random
     if is_strong:
-        return leaf_wise, symmetric, _symmetric(DEEP), _symmetric(DEEPER)
-    return leaf_wise, symmetric
+        return leaf_wise, symmetric, _symmetric(DEEP), _symmetric(DEEPER), random
+    return random, symmetric
 
 
 def _has_choice(params: Mapping[str, Any]) -> bool:
@@ -491,6 +500,7 @@ def _auto(given: Mapping[str, Any], facts: Facts) -> dict[str, Value]:
     is_leaf_wise = is_small or facts.leaf_wise_only or facts.is_robust
     growth: str = "leaf-wise" if is_leaf_wise else GROWTH
     growth = values["growth"] = growth if is_auto(given["growth"]) else given["growth"]
+    values["splitter"] = "best"
     values["random_strength"] = RANDOM_STRENGTH if growth in SYMMETRIC_GROWTH and not is_small else 0.0
     values |= _members(given, facts, growth, stops)
     return values if is_small else {"subsample": SUBSAMPLE, **values}

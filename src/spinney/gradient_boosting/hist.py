@@ -101,6 +101,7 @@ class HistParameters(BoostingParameters):
     categorical_smoothing: float = field(default=10.0, init=False)
     categorical_l2: float = field(default=0.0, init=False)
     random_strength: float = field(default=0.0, init=False)
+    splitter: Literal["best"] = field(default="best", init=False)
     unseen: Literal["missing", "error"] = field(default="missing", init=False)
     ledger: bool = field(default=False, init=False)
     n_jobs: int | None = field(default=None, init=False)

@@ -68,6 +68,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "min_hessian": (Real(0.0),),
     "min_gain": (Real(0.0),),
     "random_strength": (_AUTO, Real(0.0)),
+    "splitter": (_AUTO, *TREE_RULES["splitter"]),
     "l2_regularization": (
         _AUTO,
         Real(0.0),
@@ -143,6 +144,7 @@ class BoostingParameters:
     random_state: Any = None
     growth: Literal["auto", "leaf-wise", "level-wise", "symmetric", "mixed"] = "auto"
     random_strength: float | Auto = "auto"
+    splitter: Literal["auto", "best", "random"] = "auto"
     min_gain: float = 0.0
     min_hessian: float = 1e-3
     sampling: Literal["auto", "uniform", "goss", "mvs"] = "auto"

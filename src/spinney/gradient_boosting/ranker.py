@@ -138,6 +138,10 @@ class GradientBoostingRanker(_BaseGradientBoosting):
         the children, and the deviation of the noise is this value times that of the gradients; it fades when
         the sum of the learning rates of the rounds exceeds the logarithm of the number of rows. "auto" is 1
         where trees are symmetric, else 0. Classic: 0.
+    splitter : {"auto", "best", "random"}, default="auto"
+        Take the best threshold of a feature, or one that is drawn among those of the node, as in extra-trees
+        and LightGBM's ``extra_trees``; the feature is the best one either way. "auto" is "best", but some of
+        the members of ``growth="mixed"`` and of ``preset="strong"`` have "random". Classic: "best".
     min_gain : float, default=0.0
         Minimum gain of a split (γ in XGBoost).
     min_hessian : float, default=1e-3

@@ -231,6 +231,7 @@ def booster_options(
         l2_regularization=float(params["l2_regularization"]),
         min_gain=float(params["min_gain"]),
         random_strength=float(params["random_strength"]) if growth == "symmetric" else 0.0,
+        splitter=params["splitter"],
         learning_rate=float(params["learning_rate"]),
         colsample_bytree=float(params["colsample_bytree"]),
         max_features=None if n_tried >= len(origin) else n_tried,

@@ -382,6 +382,7 @@ class BoostOptions:
         l2_regularization: float = ...,
         min_gain: float = ...,
         random_strength: float = ...,
+        splitter: Literal["best", "random"] = ...,
         learning_rate: float = ...,
         sampling: Literal["none", "uniform", "goss", "mvs"] = ...,
         subsample: float = ...,
@@ -408,6 +409,7 @@ class BoostOptions:
     l2_regularization: Final[float]
     min_gain: Final[float]
     random_strength: Final[float]
+    splitter: Final[str]
     learning_rate: Final[float]
     sampling: Final[str]
     subsample: Final[float]

@@ -45,6 +45,7 @@ REGRESSORS = [
     ExtraTreesRegressor(**FEW, min_samples_leaf=5),
     GradientBoostingRegressor(**FEW, loss="absolute_error", preset="classic"),
     GradientBoostingRegressor(**FEW, growth="symmetric", sampling="mvs", preset="classic"),
+    GradientBoostingRegressor(**FEW, splitter="random", max_features=0.5, preset="classic"),
     GradientBoostingRegressor(**FEW),
 ]
 
