@@ -110,6 +110,13 @@ class TreeArrays:
         arrays["threshold"] = _frozen(np.where(leaf, -2.0, arrays["threshold"]))
         return tree
 
+    @classmethod
+    def from_frozen(cls, arrays: Mapping[str, NDArray[Any]], n_features: int) -> TreeArrays:
+        """Take over read-only arrays of the right types, with the marks of leaves and ``is_leaf``."""
+        tree = cls.__new__(cls)
+        vars(tree).update(arrays, n_features=n_features)
+        return tree
+
     def __post_init__(self) -> None:
         for name, (dtype,) in ARRAY_TYPES.items():
             array = np.ascontiguousarray(getattr(self, name), dtype=dtype).view()
