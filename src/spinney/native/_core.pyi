@@ -198,6 +198,7 @@ class GrownTree:
     term_fill: Final[_Floats]
     n_features: Final[int]
     candidates: Final[Candidates]
+    def marked_arrays(self) -> dict[str, NDArray[Any]]: ...
 
 class GrownForest:
     """Trees of a forest: the fields of `TreeEnsemble`, as read-only views that keep it alive."""
