@@ -1,17 +1,22 @@
 // Registers StumpBooster, which finds boosted stumps, and StumpTables, which predicts with them.
 #include <nanobind/stl/vector.h>
 
+#include <array>
+#include <limits>
 #include <vector>
 
 #include "bindings/arrays.hpp"
 #include "bindings/predict_call.hpp"
 #include "bindings/register.hpp"
-#include "boost/stump_booster.hpp"
+#include "boost/stump_rounds.hpp"
 #include "predict/stump_tables.hpp"
 
+using spinney::BoostedStumps;
+using spinney::Candidate;
 using spinney::CodeMatrix;
 using spinney::Interrupt;
 using spinney::Size;
+using spinney::Stump;
 using spinney::StumpBooster;
 
 namespace {
@@ -41,10 +46,41 @@ void construct(StumpBooster* self, const CodeMatrix& x, const Vector<std::int32_
     run_interruptible([&](Interrupt& interrupt) { new (self) StumpBooster(x, target, options, interrupt); });
 }
 
-spinney::Stump learn(StumpBooster& self) {
-    const spinney::Stump* found = nullptr;
-    run_interruptible([&](Interrupt& interrupt) { found = &self.learn(interrupt); });
-    return *found;
+BoostedStumps learn(StumpBooster& self) {
+    BoostedStumps out;
+    run_interruptible([&](Interrupt& interrupt) { out.stumps.push_back(self.learn(interrupt)); });
+    return out;
+}
+
+BoostedStumps boost(StumpBooster& self, Size n_rounds, int n_classes, double learning_rate, double share,
+                    double least, double most, int fresh) {
+    const spinney::StumpRounds rounds{n_rounds, n_classes, learning_rate, share, least, most, fresh};
+    BoostedStumps out;
+    run_interruptible([&](Interrupt& interrupt) { out = boost_stumps(self, rounds, interrupt); });
+    return out;
+}
+
+/// An array of all stumps: of(stump) is a list of as many numbers for each.
+template <class T, class Of>
+auto gather(const BoostedStumps& self, Of&& of) {
+    std::vector<T> out;
+    for (const Stump& stump : self.stumps)
+        for (const auto value : of(stump)) out.push_back(static_cast<T>(value));
+    return nb::cast(to_array(std::move(out)));
+}
+
+/// An array with a number per node: of the root, and the same for both leaves.
+template <class T, class OfRoot>
+auto gather_nodes(const BoostedStumps& self, OfRoot&& of_root, T of_leaf) {
+    return gather<T>(self,
+                     [&](const Stump& s) { return std::array<T, 3>{of_root(s.best), of_leaf, of_leaf}; });
+}
+
+auto set_begin(const BoostedStumps& self) {
+    std::vector<std::int64_t> out{0};
+    for (const Stump& stump : self.stumps)
+        out.push_back(out.back() + static_cast<std::int64_t>(stump.set_bits.size()));
+    return nb::cast(to_array(std::move(out)));
 }
 
 void reweight(StumpBooster& self, double factor, double least, double most, int fresh) {
@@ -88,25 +124,64 @@ auto sum(const BoundTables& self, nb::handle input, int n_threads, Size n_rows) 
 }  // namespace
 
 void register_stumps(nb::module_& m) {
-    const auto copy = [](const auto& values) {
-        return nb::cast(to_array(std::vector(values.begin(), values.end())));
-    };
-    using spinney::Stump;
-    nb::class_<Stump>(m, "Stump", "The best stump of a round: node 0 is its root, 1 and 2 its leaves.")
-        .def_prop_ro("kind", [](const Stump& s) { return static_cast<int>(s.best.kind); })
-        .def_prop_ro("feature", [](const Stump& s) { return s.best.feature; })
-        .def_prop_ro("threshold", [](const Stump& s) { return s.best.threshold; })
-        .def_prop_ro("missing", [](const Stump& s) { return s.best.missing; })
-        .def_prop_ro("set_bits", [=](const Stump& s) { return copy(s.set_bits); })
-        .def_prop_ro("value", [=](const Stump& s) { return copy(s.value); })
-        .def_prop_ro("sums", [=](const Stump& s) { return copy(s.sums); })
-        .def_prop_ro("n_samples", [=](const Stump& s) { return copy(s.n_samples); })
-        .def_ro("wrong", &Stump::wrong)
-        .def_ro("total", &Stump::total);
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+    nb::class_<BoostedStumps>(m, "Stumps", "Stumps as arrays of three nodes each: the root and its leaves.")
+        .def_prop_ro("kind",
+                     [](const BoostedStumps& s) {
+                         return gather_nodes<std::uint8_t>(
+                             s, [](const Candidate& c) { return static_cast<std::uint8_t>(c.kind); }, 0);
+                     })
+        .def_prop_ro("feature",
+                     [](const BoostedStumps& s) {
+                         return gather_nodes<std::int32_t>(
+                             s, [](const Candidate& c) { return c.feature; }, -1);
+                     })
+        .def_prop_ro("threshold",
+                     [](const BoostedStumps& s) {
+                         return gather_nodes<double>(s, [](const Candidate& c) { return c.threshold; }, nan);
+                     })
+        .def_prop_ro("missing",
+                     [](const BoostedStumps& s) {
+                         return gather_nodes<std::int32_t>(
+                             s, [](const Candidate& c) { return c.missing; }, -1);
+                     })
+        .def_prop_ro("set_begin", &set_begin)
+        .def_prop_ro("set_bits",
+                     [](const BoostedStumps& s) {
+                         return gather<std::uint64_t>(s,
+                                                      [](const Stump& one) -> auto& { return one.set_bits; });
+                     })
+        .def_prop_ro("value",
+                     [](const BoostedStumps& s) {
+                         return gather<double>(s, [](const Stump& one) -> auto& { return one.value; });
+                     })
+        .def_prop_ro("sums",
+                     [](const BoostedStumps& s) {
+                         return gather<std::int64_t>(s, [](const Stump& one) -> auto& { return one.sums; });
+                     })
+        .def_prop_ro("n_samples",
+                     [](const BoostedStumps& s) {
+                         return gather<std::int64_t>(s,
+                                                     [](const Stump& one) -> auto& { return one.n_samples; });
+                     })
+        .def_prop_ro("total",
+                     [](const BoostedStumps& s) {
+                         return gather<std::int64_t>(s,
+                                                     [](const Stump& one) { return std::array{one.total}; });
+                     })
+        .def_prop_ro("wrong",
+                     [](const BoostedStumps& s) {
+                         return gather<std::int64_t>(s,
+                                                     [](const Stump& one) { return std::array{one.wrong}; });
+                     })
+        .def_ro("weights", &BoostedStumps::weights)
+        .def_ro("errors", &BoostedStumps::errors);
     nb::class_<StumpBooster>(m, "StumpBooster", "The best stump under weights that shift every round.")
         .def("__init__", &construct, "matrix"_a, "classes"_a, "n_classes"_a, "copies"_a, "sizes"_a,
              "options"_a, nb::keep_alive<1, 2>())
         .def("learn", &learn, "Find the best stump under the present weights.")
+        .def("boost", &boost, "n_rounds"_a, "n_classes"_a, "learning_rate"_a, "share"_a, "least"_a, "most"_a,
+             "fresh"_a, "Make rounds, until one has no errors or is no better than chance.")
         .def("reweight", &reweight, "factor"_a, "least"_a, "most"_a, "fresh"_a,
              "Multiply the weights of the rows that the last stump gets wrong.")
         .def(

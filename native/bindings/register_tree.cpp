@@ -2,6 +2,7 @@
 #include "bindings/arrays.hpp"
 #include "bindings/grown_tree.hpp"
 #include "bindings/register.hpp"
+#include "core/split_kind.hpp"
 
 namespace spinney {
 namespace {
@@ -12,7 +13,8 @@ using View = nb::ndarray<nb::numpy, const T>;
 /// An array of the tree, kept alive by it.
 template <class T>
 nb::object view(nb::handle tree, const std::vector<T>& data, std::initializer_list<size_t> shape) {
-    return nb::cast(View<T>(data.data(), shape.size(), shape.begin(), tree));
+    static const T none{};  // an array without memory would not be read-only
+    return nb::cast(View<T>(data.empty() ? &none : data.data(), shape.size(), shape.begin(), tree));
 }
 
 template <auto member>
@@ -21,18 +23,69 @@ nb::object array(nb::handle self) {
     return view(self, data, {data.size()});
 }
 
+nb::object zeros(Size n) { return nb::module_::import_("numpy").attr("zeros")(n, "int64"); }
+
 /// Offsets into a pool, one per node and the end. Zeros that nobody writes take no memory.
 template <auto member>
 nb::object offsets(nb::handle self) {
     const FlatTree& tree = nb::cast<const GrownTree&>(self).arrays;
-    if (!(tree.*member).empty()) return array<member>(self);
-    return nb::module_::import_("numpy").attr("zeros")(tree.kind.size() + 1, "int64");
+    return (tree.*member).empty() ? zeros(tree.kind.size() + 1) : array<member>(self);
 }
 
 nb::object value(nb::handle self) {
     const FlatTree& tree = nb::cast<const GrownTree&>(self).arrays;
     return view(self, tree.value,
                 {tree.kind.size(), static_cast<Size>(tree.n_outputs), static_cast<Size>(tree.width)});
+}
+
+#define SPINNEY_EACH_ARRAY(f)                                                                                \
+    f(kind) f(first_child) f(n_children) f(missing) f(weight) f(n_samples) f(impurity) f(set_bits) f(branch) \
+        f(term_feature) f(term_coefficient) f(term_fill)
+#define SPINNEY_ADD(name) out[#name] = array<&FlatTree::name>(self);
+
+/// A read-only array that takes over a vector.
+template <class T, class Stored>
+nb::object owned(std::vector<Stored>&& values) {
+    auto* kept = new std::vector<Stored>(std::move(values));
+    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<Stored>*>(p); });
+    const size_t shape[] = {kept->size()};
+    return nb::cast(View<T>(reinterpret_cast<const T*>(kept->data()), 1, shape, owner));
+}
+
+/// All arrays by name as `TreeArrays` keeps them: with `is_leaf`, and -2 as feature and threshold of leaves.
+nb::dict marked_arrays(nb::handle self) {
+    const FlatTree& tree = nb::cast<const GrownTree&>(self).arrays;
+    std::vector<std::uint8_t> is_leaf(tree.kind.size());
+    std::vector<std::int32_t> feature = tree.feature;
+    std::vector<double> threshold = tree.threshold;
+    for (Size i = 0; i < is_leaf.size(); ++i) {
+        is_leaf[i] = tree.kind[i] == static_cast<std::uint8_t>(SplitKind::leaf);
+        if (!is_leaf[i]) continue;
+        feature[i] = -2;
+        threshold[i] = -2.0;
+    }
+    nb::dict out;
+    nb::object none;  // the offsets into empty pools
+    const auto add_offsets = [&]<auto member>(const char* name) {
+        if (!(tree.*member).empty()) {
+            out[name] = array<member>(self);
+            return;
+        }
+        if (!none) {
+            none = zeros(tree.kind.size() + 1);
+            none.attr("setflags")(nb::arg("write") = false);
+        }
+        out[name] = none;
+    };
+    SPINNEY_EACH_ARRAY(SPINNEY_ADD)
+    add_offsets.template operator()<&FlatTree::set_begin>("set_begin");
+    add_offsets.template operator()<&FlatTree::branch_begin>("branch_begin");
+    add_offsets.template operator()<&FlatTree::term_begin>("term_begin");
+    out["value"] = value(self);
+    out["feature"] = owned<std::int32_t>(std::move(feature));
+    out["threshold"] = owned<double>(std::move(threshold));
+    out["is_leaf"] = owned<bool>(std::move(is_leaf));
+    return out;
 }
 
 /// An array of a forest, kept alive by it.
@@ -101,13 +154,11 @@ void register_tree(nb::module_& m) {
             SPINNEY_COLUMN(gain_ratio) SPINNEY_COLUMN(score) SPINNEY_COLUMN(chosen);
     nb::class_<GrownTree>(m, "GrownTree", "A fitted tree; its arrays are views that keep it alive.")
         .def_ro("n_features", &GrownTree::n_features)
+        .def("marked_arrays", [](nb::handle self) { return spinney::marked_arrays(self); })
         .def_prop_ro("candidates", [](const GrownTree& self) { return Candidates{self.arrays.ledger}; })
         .def_prop_ro("value", &spinney::value)  //
-        SPINNEY_ARRAY(kind) SPINNEY_ARRAY(feature) SPINNEY_ARRAY(threshold) SPINNEY_ARRAY(first_child)
-            SPINNEY_ARRAY(n_children) SPINNEY_ARRAY(missing) SPINNEY_ARRAY(weight) SPINNEY_ARRAY(n_samples)
-                SPINNEY_ARRAY(impurity) SPINNEY_OFFSETS(set_begin) SPINNEY_ARRAY(set_bits)
-                    SPINNEY_OFFSETS(branch_begin) SPINNEY_ARRAY(branch) SPINNEY_OFFSETS(term_begin)
-                        SPINNEY_ARRAY(term_feature) SPINNEY_ARRAY(term_coefficient) SPINNEY_ARRAY(term_fill);
+        SPINNEY_EACH_ARRAY(SPINNEY_ARRAY) SPINNEY_ARRAY(feature) SPINNEY_ARRAY(threshold)
+            SPINNEY_OFFSETS(set_begin) SPINNEY_OFFSETS(branch_begin) SPINNEY_OFFSETS(term_begin);
     using spinney::ForestArrays;
     using spinney::GrownForest;
     nb::class_<GrownForest>(m, "GrownForest",

@@ -1,12 +1,14 @@
 #include "boost/stump_booster.hpp"
 
 #include <array>
+#include <cfloat>
 #include <cmath>
 #include <numeric>
 #include <type_traits>
 #include <utility>
 
 #include "grow/growth_rules.hpp"
+#include "split/numeric_search.hpp"
 #include "split/sorted_groups.hpp"
 
 namespace spinney {
@@ -53,7 +55,8 @@ class StumpBooster::Impl {
         : x_(x),
           n_classes_(static_cast<Size>(target.n_classes)),
           n_threads_(options.n_threads),
-          options_(options) {
+          options_(options),
+          bin_searches_(static_cast<Size>(options.n_threads), BinSearch(n_classes_)) {
         statistics_.layout = Layout::by_class;
         statistics_.n_channels = statistics_.width = target.n_classes;
         statistics_.n_classes = {target.n_classes};
@@ -73,7 +76,9 @@ class StumpBooster::Impl {
         if (!is_pure() && rows_.size() >= 2) {
             std::vector<Candidate> found(d);
             Pool::shared().parallel_for(
-                n_threads_, d, [&](Size f, int) { found[f] = search(f); }, &interrupt);
+                n_threads_, d,
+                [&](Size f, int thread) { found[f] = search(f, bin_searches_[static_cast<Size>(thread)]); },
+                &interrupt);
             const int best = choose(found, options_, 0);
             if (best >= 0 && is_acceptable(options_, found[static_cast<Size>(best)]))
                 stump_.best = std::move(found[static_cast<Size>(best)]);
@@ -318,13 +323,16 @@ class StumpBooster::Impl {
         return present < 2;
     }
 
-    Candidate search(Size f) const {
+    Candidate search(Size f, BinSearch& bin_search) const {
         const CodeColumn& column = x_.columns[f];
         const Stat* bins = histogram_.data() + first_bin_[f] * n_classes_;
         const Limits limits;
         FeatureSearch q{statistics_,        options_, column, static_cast<std::int32_t>(f),
                         stump_.sums.data(), nullptr,  limits};
         if (counts_[first_bin_[f] + column.n_bins] > 0) q.missing = bins + column.n_bins * n_classes_;
+        if (column.kind == ColumnKind::numeric && column.width == 1 &&
+            options_.criterion == CriterionName::gini)
+            return search_bins(q, bins, bin_search);
         BinnedGroups binned(bins, occupied_[f], statistics_.width);
         Candidate out;
         with_split_scorer(options_.criterion, statistics_, q.total, limits, [&](ScorerBase& scorer) {
@@ -339,6 +347,34 @@ class StumpBooster::Impl {
         return out;
     }
 
+    /// The same by prefix sums, for a numeric feature of byte codes and the Gini impurity.
+    Candidate search_bins(const FeatureSearch& q, const Stat* bins, BinSearch& bin_search) const {
+        SplitScorer<Layout::by_class, OfClasses<Gini, Layout::by_class>> scorer(statistics_, q.total,
+                                                                                q.limits);
+        Buffer<Stat, 24> left(n_classes_);
+        const BinSplit split =
+            bin_search.search(scorer, bins, q.column.n_bins, nullptr, q.missing, left.data());
+        Candidate out;
+        out.constant = split.constant;
+        if (!split.found()) return out;
+        out.kind = SplitKind::numeric;
+        out.threshold_bin = split.last_left;
+        out.missing = split.missing;
+        finish(out, scorer, q, split.quality, left.data());
+        return out;
+    }
+
+    /// The threshold of the best split: halfway to the next bin with rows, or known against missing values.
+    double threshold_of(const Candidate& best) const {
+        const auto feature = static_cast<Size>(best.feature);
+        const CodeColumn& column = x_.columns[feature];
+        const std::int64_t* counts = counts_.data() + first_bin_[feature];
+        Code after = best.threshold_bin + 1;
+        while (after < column.n_bins && counts[after] == 0) ++after;
+        return after == column.n_bins ? DBL_MAX
+                                      : midpoint(column.max_of(best.threshold_bin), column.min_of(after));
+    }
+
     /// Compute the statistics of the children.
     void describe() {
         Stat *all = stump_.sums.data(), *left = all + n_classes_, *right = left + n_classes_;
@@ -351,6 +387,7 @@ class StumpBooster::Impl {
         }
         const auto feature = static_cast<Size>(best.feature);
         const CodeColumn& column = x_.columns[feature];
+        if (best.kind == SplitKind::numeric) best.threshold = threshold_of(best);
         goes_left_.assign(column.n_bins + 1, 0);
         if (best.kind == SplitKind::numeric)
             std::fill_n(goes_left_.begin(), best.threshold_bin + 1, std::uint8_t{1});
@@ -396,6 +433,7 @@ class StumpBooster::Impl {
     Statistics statistics_;
     Stump stump_;
     std::vector<std::uint8_t> goes_left_;  // (n_bins + 1,) of the last stump's feature
+    std::vector<BinSearch> bin_searches_;  // of each thread
 
     // Of the rows with weight.
     std::vector<Row> rows_;  // their indices in the table

@@ -15,6 +15,7 @@
 #include "core/thread_pool.hpp"
 #include "core/types.hpp"
 #include "data/bin_edges.hpp"
+#include "data/distinct_keys.hpp"
 #include "data/input_column.hpp"
 
 namespace spinney {
@@ -88,6 +89,7 @@ template <class Key>
 struct KeyScratch {
     std::vector<Key> keys, spare;
     std::vector<std::uint32_t> rows, spare_rows;
+    DistinctKeys<Key> distinct;
 };
 
 struct BinningScratch {
@@ -130,6 +132,10 @@ void learn_bins(std::span<Bins> out, std::span<const InputColumn> group, const E
         interrupt.poll();
         Key* const own = keys + j * rows.n;
         const std::span<const Key> sorted(own, counts[j]);
+        if (scratch.distinct.collect(sorted, std::min<Size>(max_bins, scratch.distinct.capacity))) {
+            bins_of_distinct(out[j], scratch.distinct.sorted(), max_bins);
+            continue;
+        }
         if (!rows.weights) {
             radix_sort(own, need(scratch.spare, rows.n), counts[j]);
             if (!bins_of_distinct(out[j], sorted, max_bins))

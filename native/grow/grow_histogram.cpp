@@ -5,6 +5,7 @@
 #include <memory>
 #include <numeric>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -180,24 +181,33 @@ class HistogramRun {
     Partition partition(const HistogramNode& node, const Candidate& b, GoesLeft&& goes_left) {
         const auto feature = static_cast<Size>(b.feature);
         const CodeColumn& column = c_.x.columns[feature];
-        const CodeTiles::FeatureCodes codes = table_row_.empty()
-                                                  ? CodeTiles::FeatureCodes{column.as<std::uint8_t>(), 1}
-                                                  : data_.codes.feature_codes(feature);
         spare_.resize(std::max(spare_.size(), node.size()));
+        // The usual stride is a constant, which saves a multiplication per row.
+        if (table_row_.empty())
+            return partition(node, b, column.as<std::uint8_t>(), std::integral_constant<Size, 1>(),
+                             goes_left);
+        const CodeTiles::FeatureCodes codes = data_.codes.feature_codes(feature);
+        return partition(node, b, codes.first, codes.stride, goes_left);
+    }
+
+    template <class Stride, class GoesLeft>
+    Partition partition(const HistogramNode& node, const Candidate& b, const std::uint8_t* codes,
+                        Stride stride, GoesLeft goes_left) {
         Row *list = rows.data() + node.begin, *right = spare_.data();
-        Size n_left = 0, n_right = 0;
-        std::uint32_t bin_used = 0, after = column.n_bins;
-        for (Size i = 0; i < node.size(); ++i) {
+        const Size n = node.size();
+        const std::uint32_t threshold_bin = b.threshold_bin;
+        Size n_left = 0;
+        std::uint32_t bin_used = 0, after = c_.x.columns[static_cast<Size>(b.feature)].n_bins;
+        for (Size i = 0; i < n; ++i) {
             const Row row = list[i];
-            const std::uint32_t code = codes.at(row), left = goes_left(code);
+            const std::uint32_t code = codes[row * stride], left = goes_left(code);
             list[n_left] = row;
-            right[n_right] = row;
+            right[i - n_left] = row;
             n_left += left;
-            n_right += 1 - left;
-            bin_used |= code == b.threshold_bin;
+            bin_used |= code == threshold_bin;
             after = std::min(after, code | left << 8);
         }
-        std::copy_n(right, n_right, list + n_left);
+        std::copy_n(right, n - n_left, list + n_left);
         return {node.begin + n_left, bin_used != 0, after};
     }
 

@@ -61,14 +61,11 @@ class ScaledTarget {
     /// Divide the weights by the smallest one if they are multiples of it. Integers are kept: a row of weight
     /// 3 is then bit for bit the row three times.
     bool count_rows(const Target& given) {
+        const double* weights = given.weights;
+        if (std::all_of(weights, weights + given.n_rows, detail::is_whole)) return false;
         double least = DBL_MAX, total = 0;
-        bool integer = true;
-        for (Size r = 0; r < given.n_rows; ++r) {
-            const double w = given.weights[r];
-            integer &= detail::is_whole(w);
-            least = w > 0 && w < least ? w : least;
-        }
-        if (integer) return false;
+        for (Size r = 0; r < given.n_rows; ++r)
+            if (weights[r] > 0) least = std::min(least, weights[r]);
         std::vector<double> counts(given.n_rows);
         for (Size r = 0; r < given.n_rows; ++r) {
             const double ratio = given.weights[r] / least;
@@ -137,15 +134,13 @@ void TreeGrower::grow(GrowMemory& memory, const Target& given, GrowOptions optio
                                          options.criterion != CriterionName::poisson);
     const NodeValues node_values(target, s, options.criterion);
     RowVector<Row> rows(x_.n_rows);
-    double weight = 0;
     Size n_rows = 0;
-    for (Size r = 0; r < x_.n_rows;
-         ++r) {  // without branches: which rows are in a bootstrap sample is random
-        const double own = target.weight(r);
+    for (Size r = 0; r < x_.n_rows; ++r) {  // without branches: a bootstrap sample is random
         rows[n_rows] = static_cast<Row>(r);
-        n_rows += own > 0;
-        weight += own;
+        n_rows += target.weight(r) > 0;
     }
+    double weight = s.weight_unit == 1.0 ? s.total_weight : 0.0;  // whole numbers: the same in any order
+    for (Size r = 0; s.weight_unit != 1.0 && r < x_.n_rows; ++r) weight += target.weight(r);
     rows.resize(n_rows);
     GrowContext context{x_, target, s, options, node_values, interrupt, weight};
     const bool histogram = !exact && histogram_grower_supports(context);

@@ -19,7 +19,7 @@ double total_weight(const Target& target) {
 }
 
 void scale_weights(Statistics& out, const Target& target) {
-    const double total = total_weight(target);
+    const double total = out.total_weight = total_weight(target);
     bool integer = true, unit = true;
     for (Size r = 0; r < target.n_rows; ++r) {
         const double w = target.weight(r);
@@ -49,7 +49,7 @@ Stat weight_in_steps(const Statistics& s, double w) {
 bool packable(const Statistics& s, const Target& target) {
     if (target.n_outputs != 1 || target.n_classes[0] != 2 || s.count_index >= 0) return false;
     if (s.unit_weights) return true;
-    return s.weight_unit == 1.0 && total_weight(target) < 0x1.0p31;
+    return s.weight_unit == 1.0 && s.total_weight < 0x1.0p31;
 }
 
 void fill_classes(Statistics& out, const Target& target, bool fractional) {
@@ -101,7 +101,7 @@ void fill_values(Statistics& out, const Target& target, bool centred) {
     out.stats.assign(n * stride, 0);
     out.value_unit.assign(m, 1.0);
     out.value_shift.assign(m, 0.0);
-    const double weight = total_weight(target);
+    const double weight = out.total_weight;
     for (Size o = 0; o < m; ++o) {
         ChunkSum sum, spread;
         for (Size r = 0; r < n; ++r)  // halved: 1e308 + 1e308 must not overflow
@@ -134,7 +134,7 @@ Statistics make_statistics(const Target& target, bool counts, bool fractional, b
     scale_weights(out, target);
     if (fractional && out.weight_unit == 1.0) {
         // Keep the resolution that fractions of a row need.
-        out.weight_unit = 1.0 / detail::power_of_two_scale(total_weight(target));
+        out.weight_unit = 1.0 / detail::power_of_two_scale(out.total_weight);
         out.unit_weights = false;
     }
     out.count_index = counts && !out.unit_weights && !fractional ? 0 : -1;

@@ -59,6 +59,7 @@ struct Statistics {
     int width = 1;         // statistics of a sum
     int count_index = -1;  // position of the row count among a row's statistics, −1 when it is not kept
     bool unit_weights = true;
+    double total_weight = 0.0;            // of all rows
     double max_weight = 1.0;              // largest weight of a row
     double weight_unit = 1.0;             // weight of one integer step
     std::vector<double> value_unit;       // (n_outputs,) y of one integer step

@@ -58,25 +58,54 @@ def test_each_stump_is_the_tree_fitted_with_those_weights():
         assert_array_equal(booster.weights(), weights.steps)
         found = booster.learn()
         tree = sp.DecisionTreeClassifier(max_depth=1, max_bins=None).fit(X, y, weights.steps.astype(float))
-        assert (found.kind, found.feature) == (tree.tree_.kind[0], tree.tree_.feature[0])
-        assert_array_equal(found.threshold, tree.tree_.threshold[0])
+        assert (found.kind[0], found.feature[0]) == (tree.tree_.kind[0], tree.tree_.feature[0])
+        assert_array_equal(found.threshold[0], tree.tree_.threshold[0])
         assert_array_equal(booster.predictions(), tree.predict(X))
         wrong = booster.predictions() != y
-        assert found.wrong / found.total == weights.fraction(wrong)
+        assert found.wrong[0] / found.total[0] == weights.fraction(wrong)
         weights.multiply_where(wrong, 2.5)
         booster.reweight(2.5, MIN_TOTAL, MAX_TOTAL, RESCALED_EXPONENT)
+
+
+@pytest.mark.parametrize("algorithm", ["samme", "discrete"])
+@pytest.mark.parametrize("learning_rate", [1.0, 0.3])
+@pytest.mark.parametrize("kind", ["noisy", "separable", "hopeless", "one class"])
+def test_rounds_of_the_core_are_those_that_are_made_one_by_one(algorithm, learning_rate, kind):
+    X, y, weights = mixed_data("classifier", 300)
+    if algorithm == "discrete":
+        y = np.minimum(y, 1)
+    if kind == "separable":
+        X = np.column_stack([y, np.arange(300) % 7])
+        y = (X[:, 0] > 0).astype(int)
+    elif kind == "hopeless":
+        X, y, weights = np.zeros((300, 1)), np.arange(300) % 2, None
+    elif kind == "one class":
+        y = np.zeros(300, int)
+    make = lambda **how: sp.AdaBoostClassifier(  # noqa: E731
+        algorithm=algorithm, learning_rate=learning_rate, n_estimators=50, random_state=0, **how
+    )
+    at_once, one_by_one = make().fit(X, y, weights), make(ledger=True).fit(X, y, weights)
+    continued = make(warm_start=True).set_params(n_estimators=20).fit(X, y, weights)
+    continued.set_params(n_estimators=50).fit(X, y, weights)
+    for other in (one_by_one, continued):
+        assert len(at_once) == len(other)
+        assert_array_equal(at_once.estimator_weights_, other.estimator_weights_)
+        assert_array_equal(at_once.estimator_errors_, other.estimator_errors_)
+        for mine, theirs in zip(at_once, other, strict=True):
+            assert sp.io.dumps(mine) == sp.io.dumps(theirs)
+        assert_array_equal(at_once.decision_function(X), other.decision_function(X))
 
 
 def test_only_plain_stumps_take_this_way(monkeypatch):
     X, y, _ = mixed_data("classifier")
     made = []
-    original = StumpBoosting.attempt
-    monkeypatch.setattr(StumpBoosting, "attempt", lambda *given: made.append(1) or original(*given))
+    original = StumpBoosting.run
+    monkeypatch.setattr(StumpBoosting, "run", lambda *given: made.append(1) or original(*given))
     for settings, expected in [
-        ({}, 2),
+        ({}, 1),
         ({"estimator__max_depth": 2}, 0),
         ({"estimator__criterion": "entropy"}, 0),
-        ({"estimator__criterion": "error"}, 2),
+        ({"estimator__criterion": "error"}, 1),
         ({"estimator__min_samples_leaf": 3}, 0),
         ({"estimator__missing": "fractional"}, 0),
         ({"resample": True}, 0),

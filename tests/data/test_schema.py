@@ -467,3 +467,23 @@ def test_a_schema_is_told_which_features_have_missing_values():
     told = schema.with_missing([False, True])
     assert [feature.has_missing for feature in told.features] == [False, True] and told.has_missing
     assert told.with_missing([False, False]) == schema
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_plain_arrays_are_read_as_any_other_array(dtype):
+    X = np.array([[1.0, np.nan], [-0.0, 2.5], [3.0, 1e30]], dtype)
+    plain, other = read_table(X), read_table(X.astype(X.dtype.newbyteorder()))
+    assert plain.schema == other.schema
+    assert plain.block is X
+    np.testing.assert_array_equal(plain.block, other.block)
+    for bad in (X[:0], X[:, :0], np.where(np.isnan(X), dtype(np.inf), X), X[0]):
+        with pytest.raises(InputError):
+            read_table(bad)
+    assert read_table(X, categorical_features=[0]).schema.categorical.tolist() == [True, False]
+
+
+def test_a_schema_whose_missing_flags_do_not_change_is_the_same_object():
+    schema = read_table(np.eye(2)).schema
+    assert schema.with_missing([False, False]) is schema
+    assert schema.with_missing([False, True]).has_missing
+    assert not read_table(np.eye(2)).schema.has_missing

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from spinney import DecisionTreeClassifier as SpinneyTree
 from spinney.core.errors import ModelFileError
 from spinney.tree.tree_arrays import ARRAY_TYPES, TreeArrays
 from spinney.trees.pruning import follow
@@ -286,3 +287,19 @@ def test_any_subset_is_sound_and_keeps_the_answers_above_the_cut(seed):
     assert len(kept) == cut.node_count and (np.diff(new[kept]) == 1).all()
     np.testing.assert_array_equal(cut.is_leaf, (tree.is_leaf | mark)[kept])
     np.testing.assert_array_equal(cut.parent[1:], new[tree.parent[kept[1:]]])
+
+
+def test_a_grown_tree_has_read_only_arrays_of_the_declared_types():
+    X, y = load_iris(return_X_y=True)
+    colors = np.array(["red", "green", "blue"], object)[y]
+    for data in (X, np.column_stack([X[:, :2].astype(object), colors]), X[:1]):
+        tree = SpinneyTree().fit(data, y[: len(data)]).tree_
+        again = TreeArrays(*(getattr(tree, name) for name in ARRAY_TYPES), tree.n_features)
+        for name, (dtype,) in ARRAY_TYPES.items():
+            array = getattr(tree, name)
+            assert array.dtype == dtype
+            assert not array.flags.writeable
+            np.testing.assert_array_equal(array, getattr(again, name))
+        assert not tree.is_leaf.flags.writeable
+        np.testing.assert_array_equal(tree.is_leaf, again.is_leaf)
+        assert (tree.feature[tree.is_leaf] == -2).all()

@@ -173,8 +173,12 @@ class Algorithm:
         return scores if scores.ndim == 1 else scores - scores.mean(axis=1, keepdims=True)
 
     @abstractmethod
-    def contribution(self, output: NDArray[Any], weight: float) -> Scores:
-        """Return what a member with this output adds to the score of each row."""
+    def contribution(self, output: NDArray[Any], weight: Any) -> Scores:
+        """Return what a member with this output adds to the score of each row.
+
+        Where the output is of several members, ``weight`` has one number per row, in a column if the scores
+        have columns.
+        """
 
     @abstractmethod
     def wrong(self, output: NDArray[Any], codes: NDArray[np.int32]) -> NDArray[np.bool_]:
@@ -193,9 +197,17 @@ class Algorithm:
 
 
 class Vote(Algorithm):
-    """Base class of algorithms whose members vote for a class, each with its weight."""
+    """Base class of algorithms whose members vote for a class, each with its weight.
+
+    The weight is a ``share`` of the log-odds.
+    """
 
     needs: ClassVar[Literal["classes", "probabilities", "values"]] = "classes"
+    share: ClassVar[float] = 1.0
+
+    def weight(self, error: float) -> float:
+        """Return α."""
+        return float(on_grid(self.share * log_odds(error, self.n_classes, self.learning_rate)))
 
     def max_margin(self, weight: float) -> float:
         """Return the largest margin that a vote can add."""
@@ -203,12 +215,12 @@ class Vote(Algorithm):
 
     def factor(self, weight: float) -> float:
         """Return the factor of the weights of misclassified rows."""
-        return float(exp(weight))
+        return float(exp(weight / self.share))
 
-    def contribution(self, output: NDArray[Any], weight: float) -> Scores:
+    def contribution(self, output: NDArray[Any], weight: Any) -> Scores:
         """Return the weight for the class that is voted for; ±α/2 with two classes."""
         if self.n_classes <= 2:
-            return np.where(output > 0, weight / 2, -weight / 2)
+            return np.asarray(np.where(output > 0, weight / 2, -weight / 2))
         return np.asarray(weight * (output[:, None] == np.arange(self.n_classes)), np.float64)
 
     def wrong(self, output: NDArray[Any], codes: NDArray[np.int32]) -> NDArray[np.bool_]:
@@ -230,10 +242,6 @@ class Vote(Algorithm):
 class Samme(Vote):
     """SAMME, Zhu et al. 2009: α = ν (ln((1 − ε)/ε) + ln(K − 1))."""
 
-    def weight(self, error: float) -> float:
-        """Return α."""
-        return float(on_grid(log_odds(error, self.n_classes, self.learning_rate)))
-
     def decision_scale(self, weights: NDArray[np.float64]) -> float:
         """Return 4/Σα, or K/((K − 1) Σα) with more than two classes."""
         total = self.total_vote(weights)
@@ -254,21 +262,15 @@ class Samme(Vote):
 class Discrete(Vote):
     """Discrete AdaBoost of two classes, Freund and Schapire 1997: α = ½ ν ln((1 − ε)/ε)."""
 
-    def weight(self, error: float) -> float:
-        """Return α."""
-        return float(on_grid(0.5 * log_odds(error, self.n_classes, self.learning_rate)))
+    share = 0.5
 
     def max_margin(self, weight: float) -> float:
         """Return the largest margin that a vote can add."""
         return weight
 
-    def factor(self, weight: float) -> float:
-        """Return exp(2α)."""
-        return float(exp(2.0 * weight))
-
-    def contribution(self, output: NDArray[Any], weight: float) -> Scores:
+    def contribution(self, output: NDArray[Any], weight: Any) -> Scores:
         """Return ±α."""
-        return np.where(output > 0, weight, -weight)
+        return np.asarray(np.where(output > 0, weight, -weight))
 
 
 class _Real(Algorithm):
@@ -283,7 +285,7 @@ class _Real(Algorithm):
 class SammeR(_Real):
     """SAMME.R: each class gets ν (ln p_k − mean of ln p); with two classes this is Real AdaBoost."""
 
-    def contribution(self, output: NDArray[Any], weight: float) -> Scores:
+    def contribution(self, output: NDArray[Any], weight: Any) -> Scores:
         """Return the centred logarithms of the probabilities."""
         logs = log(np.clip(output, _MIN_PROBABILITY, None))
         if self.n_classes <= 2:
@@ -297,7 +299,7 @@ class Gentle(_Real):
     has_bounds = False
     ends_when_perfect = False
 
-    def contribution(self, output: NDArray[Any], weight: float) -> Scores:
+    def contribution(self, output: NDArray[Any], weight: Any) -> Scores:
         """Return the difference of the probabilities."""
         return np.asarray(on_grid(weight * (output[:, -1] - output[:, 0])))
 
@@ -329,7 +331,7 @@ class Logit(Algorithm):
             tasks.append((((codes == k) - p[:, k]) / curvature, curvature))
         return tasks
 
-    def contribution(self, output: NDArray[Any], weight: float) -> Scores:
+    def contribution(self, output: NDArray[Any], weight: Any) -> Scores:
         """Return the clipped fitted responses (n_rows, n_regressions); centred over more than two classes."""
         step, k = np.clip(output, -_MAX_STEP, _MAX_STEP), self.n_classes
         if self.n_regressions == 1:

@@ -253,8 +253,11 @@ class _BaseAdaBoost(ModelPerOutput, CopiesEnsemble, Estimator):
     def _run(self, rounds: Rounds, held_out: Floats | None) -> tuple[int, Floats | None]:
         """Run the rounds; return the number of rounds to keep, and the validation error after each."""
         if held_out is None:
-            for _ in self._steps(rounds):
-                pass
+            if self.verbose:
+                for _ in self._steps(rounds):
+                    pass
+            else:
+                rounds.run(self.n_estimators)
             return len(rounds.estimators), None
         stopping, errors = EarlyStopping(self.n_iter_no_change, self.tol), list[float]()
         for n_added in self._steps(rounds):

@@ -31,7 +31,7 @@ from spinney.native import core
 from spinney.tree.ensemble import TreeEnsemble
 from spinney.tree.grower import Grower
 from spinney.tree.predictor import used_columns
-from spinney.tree.tree_arrays import CATEGORY_SET, LEAF, NUMERIC, TreeArrays
+from spinney.tree.tree_arrays import CATEGORY_SET, NUMERIC, TreeArrays
 from spinney.trees.base import BaseTree
 from spinney.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
 from spinney.trees.state import check_tree_classes
@@ -283,21 +283,32 @@ class StumpTables:
         if has_many or not shares_schema(members) or not all(_is_stump(one.tree_) for one in members):
             return None
         schema: Schema = members[0].schema_
-        base = zero_scores(1, algorithm.n_classes).ravel()
-        by_feature = dict[int, list[tuple[TreeArrays, Floats]]]()
-        for member, weight in zip(members, weights.tolist(), strict=True):
-            added = _leaf_contributions(member, weight, algorithm, classes)
-            if member.tree_.kind[0] == LEAF:
-                base += added[0]
-            else:
-                by_feature.setdefault(int(member.tree_.feature[0]), []).append((member.tree_, added[1:]))
+        trees: list[TreeArrays] = [one.tree_ for one in members]
+        base, added = (
+            zero_scores(1, algorithm.n_classes).ravel(),
+            _contributions(members, weights, algorithm, classes),
+        )
+        sizes = np.array([tree.node_count for tree in trees])
+        root = np.cumsum(sizes) - sizes
+        base += added[root[sizes == 1]].sum(axis=0)
+        split = np.flatnonzero(sizes > 1)
+        feature, missing, threshold = (
+            np.array([getattr(trees[t], name)[0] for t in split])
+            for name in ("feature", "missing", "threshold")
+        )
+        both = added[root[split, None] + [1, 2]]
         tables = []
-        for feature, stumps in sorted(by_feature.items()):
-            n_categories = len(schema.features[feature].categories or ())
-            if schema.features[feature].kind == "categorical":
-                tables.append((feature, True, np.empty(0), _category_table(stumps, n_categories)))
+        for f in np.unique(feature).tolist():
+            (of,) = np.nonzero(feature == f)
+            at_missing = both[of, missing[of]].sum(axis=0)
+            if schema.features[f].kind == "categorical":
+                n_categories = len(schema.features[f].categories or ())
+                first = np.array([trees[split[t]].goes_first(0, n_categories) for t in of])
+                sums = np.where(first[:, :, None], both[of, :1], both[of, 1:]).sum(axis=0)
+                tables.append((f, True, np.empty(0), np.vstack([sums, at_missing])))
             else:
-                tables.append((feature, False, *_threshold_table(stumps)))
+                thresholds, sums = _sums_between(threshold[of], both[of])
+                tables.append((f, False, thresholds, np.vstack([sums, at_missing])))
         return cls(schema, members[0].unseen, base, tables)
 
     def __reduce__(self) -> tuple[type[StumpTables], tuple[Any, ...]]:
@@ -315,33 +326,39 @@ def _is_stump(tree: TreeArrays) -> bool:
     return tree.node_count == 1 or bool(one_split)
 
 
-def _leaf_contributions(member: Any, weight: float, algorithm: Algorithm, classes: NDArray[Any]) -> Floats:
-    """Return what each node of a stump adds to the score.  -> (n_nodes, width)"""
-    output = read_values(member, member.tree_.value[:, 0], algorithm.needs, classes)
+def _contributions(
+    members: Sequence[Any], weights: Floats, algorithm: Algorithm, classes: NDArray[Any]
+) -> Floats:
+    """Return what each node of the stumps adds to the score.  -> (n_nodes, width)"""
+    values = [member.tree_.value[:, 0] for member in members]
+    kinds = {(type(member), id(vars(member).get("classes_"))) for member in members}
+    if len(kinds) == 1:
+        output = read_values(members[0], np.concatenate(values), algorithm.needs, classes)
+    else:
+        output = np.concatenate(
+            [
+                read_values(member, value, algorithm.needs, classes)
+                for member, value in zip(members, values, strict=True)
+            ]
+        )
+    weight = np.repeat(weights, [len(value) for value in values])
     if isinstance(algorithm, Logit):
         output = output[:, None]
+    elif algorithm.n_classes > 2:
+        weight = weight[:, None]
     return algorithm.contribution(output, weight).reshape(len(output), -1)
 
 
-def _threshold_table(stumps: list[tuple[TreeArrays, Floats]]) -> tuple[Floats, Floats]:
-    """Return the sorted thresholds, and the sums between them with that of missing values last."""
-    added = np.array([both for _, both in stumps])  # (n_stumps, 2, width)
-    missing = added[np.arange(len(stumps)), [int(tree.missing[0]) for tree, _ in stumps]].sum(axis=0)
-    thresholds, position = np.unique([float(tree.threshold[0]) for tree, _ in stumps], return_inverse=True)
-    steps = np.zeros((len(thresholds) + 1, added.shape[2]))
-    steps[0] = added[:, 0].sum(axis=0)
-    np.add.at(steps, position + 1, added[:, 1] - added[:, 0])
-    return thresholds, np.vstack([np.cumsum(steps, axis=0), missing])
+def _sums_between(threshold: Floats, added: Floats) -> tuple[Floats, Floats]:
+    """Return the sorted thresholds of stumps, and the sums below, between and above them.
 
-
-def _category_table(stumps: list[tuple[TreeArrays, Floats]], n_categories: int) -> Floats:
-    """Return the sum of each category, with that of missing values last."""
-    sums = np.zeros((n_categories + 1, stumps[0][1].shape[1]))
-    for tree, added in stumps:
-        first = tree.goes_first(0, n_categories)
-        sums[:-1] += np.where(first[:, None], added[0], added[1])
-        sums[-1] += added[int(tree.missing[0])]
-    return sums
+    added (n_stumps, 2, width): what both leaves add
+    """
+    order = np.argsort(threshold, kind="stable")
+    ordered, steps = threshold[order], added[order, 1] - added[order, 0]
+    lowest = added[:, 0].sum(axis=0)
+    last = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))
+    return ordered[last], np.vstack([lowest, lowest + np.cumsum(steps, axis=0)[last]])
 
 
 # ---- model files: trees that share a schema are stored as one ensemble ----

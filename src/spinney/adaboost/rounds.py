@@ -8,7 +8,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,11 +29,11 @@ from spinney.adaboost.algorithms import (
 )
 from spinney.adaboost.ledger import RoundLedger, edge_bound, error_bound, exponential
 from spinney.adaboost.members import Members, SharedTrees, Task
+from spinney.adaboost.stumps import stump_trees
 from spinney.core.elementary import exp, log
 from spinney.core.seeds import stream
 from spinney.native import core
 from spinney.tree.plan import GrowPlan
-from spinney.tree.tree_arrays import LEAF, TreeArrays
 from spinney.trees.cart import DecisionTreeClassifier
 
 Floats = NDArray[np.float64]
@@ -137,6 +136,12 @@ class Rounds:
         if not self.estimators:
             self.accept(self.evaluate(attempt.member, self.useless_weight, attempt.error))
         return False
+
+    def run(self, n_rounds: int) -> None:
+        """Make rounds up to this number, or until boosting is complete."""
+        done = self.is_complete()
+        while not done and len(self.estimators) < n_rounds:
+            done = not self.step()
 
     def generator(self) -> np.random.Generator | None:
         """Return the random generator of the next round."""
@@ -373,7 +378,6 @@ class StumpBoosting(Boosting):
     """Rounds of voting stumps, with row weights and histograms in the core."""
 
     _core: core.StumpBooster | None = None
-    _params: dict[str, Any]
 
     @staticmethod
     def supports(algorithm: Algorithm, members: Any, resample: bool) -> bool:
@@ -390,12 +394,40 @@ class StumpBoosting(Boosting):
     def generator(self) -> None:
         """Return None: stumps are found without random draws."""
 
+    def run(self, n_rounds: int) -> None:
+        """Make all rounds in the core, unless something is to be known after each."""
+        if self.keeps_scores:
+            super().run(n_rounds)
+            return
+        assert isinstance(self.algorithm, Vote)
+        limits = MIN_TOTAL, MAX_TOTAL, RESCALED_EXPONENT
+        n_left, rate = n_rounds - len(self.estimators), self.algorithm.learning_rate
+        if n_left <= 0 or self.is_complete():
+            return
+        found = self._open().boost(n_left, self.algorithm.n_classes, rate, self.algorithm.share, *limits)
+        if self.estimators and found.errors[0] > 0 and self.algorithm.is_useless(found.errors[0]):
+            return  # the core keeps its first stump in any case
+        self.estimators += self._fitted_members(found)
+        self.estimator_weights += found.weights
+        self.estimator_errors += found.errors
+
     def attempt(self, random: np.random.Generator | None) -> Attempt:
         """Find the best stump for the current weights."""
-        assert isinstance(self.members, SharedTrees)
-        training, tree = self.members.training, self.members.estimator
-        if self._core is None:  # created here, because earlier rounds may have changed the weights
-            self._params = clone(tree).get_params(deep=False)
+        booster = self._open()
+        found = booster.learn()
+        (member,) = self._fitted_members(found)
+        error = int(found.wrong[0]) / int(found.total[0])
+        weight = self.algorithm.weight(error)
+        if not self.keeps_scores:
+            return Attempt(member, error, weight)
+        output = booster.predictions()
+        return Attempt(member, error, weight, output, self.algorithm.contribution(output, weight))
+
+    def _open(self) -> core.StumpBooster:
+        """Return the booster, which is made at first use: earlier rounds may have changed the weights."""
+        if self._core is None:
+            assert isinstance(self.members, SharedTrees)
+            training, tree = self.members.training, self.members.estimator
             self._core = core.StumpBooster(
                 training.codes,
                 self.codes,
@@ -408,18 +440,15 @@ class StumpBoosting(Boosting):
                     n_threads=training.n_threads,
                 ),
             )
-        found = self._core.learn()
-        n_columns = training.codes.n_columns
-        arrays = _stump_tree(found, n_columns, self.start.initial_total, tree.criterion)
-        # Stumps do not depend on a seed, and so keep the random_state of the base estimator.
-        member = type(tree)(**self._params)
-        self.members.set_tree(member, arrays, self.task, n_columns)
-        error = found.wrong / found.total
-        weight = self.algorithm.weight(error)
-        if not self.keeps_scores:
-            return Attempt(member, error, weight)
-        output = self._core.predictions()
-        return Attempt(member, error, weight, output, self.algorithm.contribution(output, weight))
+        return self._core
+
+    def _fitted_members(self, found: core.Stumps) -> list[Any]:
+        """Return stumps as fitted members, which keep the random_state of the base estimator."""
+        assert isinstance(self.members, SharedTrees)
+        tree, n_columns = self.members.estimator, self.members.training.codes.n_columns
+        trees = stump_trees(found, n_columns, self.start.initial_total, tree.criterion)
+        first = self.members.set_tree(clone(tree), trees[0], self.task, n_columns)
+        return [first, *map(first.with_tree, trees[1:])]
 
     def reweight(self, attempt: Attempt) -> None:
         """Reweight the rows in the core."""
@@ -428,40 +457,3 @@ class StumpBoosting(Boosting):
         assert isinstance(self.algorithm, Vote)
         factor = self.algorithm.factor(attempt.weight)
         return self._core.reweight(factor, MIN_TOTAL, MAX_TOTAL, RESCALED_EXPONENT)
-
-
-@cache
-def _same_in_all_stumps(n: int) -> dict[str, NDArray[Any]]:
-    """Return the arrays that all stumps of n nodes share."""
-    none, no_number, flat = np.empty(0, np.int32), np.empty(0, np.float64), np.zeros(n + 1, np.int64)
-    return {
-        "first_child": np.array([1, -1, -1] if n > 1 else [-1], np.int32),
-        "n_children": np.array([2, 0, 0] if n > 1 else [0], np.int32),
-        "branch_begin": flat,
-        "branch": none,
-        "term_begin": flat,
-        "term_feature": none,
-        "term_coefficient": no_number,
-        "term_fill": no_number,
-    }
-
-
-def _stump_tree(found: core.Stump, n_features: int, weight: float, criterion: str) -> TreeArrays:
-    """Return a stump as a tree; ``weight`` is the total weight of the rows."""
-    n = 1 if found.kind == LEAF else 3
-    value = found.value.reshape(3, 1, -1)[:n]
-    kept = np.square(value[:, 0]).sum(axis=1) if criterion == "gini" else value[:, 0].max(axis=1)
-    set_bits, root, leaves = found.set_bits, min(n - 1, 1), n - n // 3
-    arrays = {
-        "kind": np.array([found.kind] * root + [LEAF] * leaves, np.uint8),
-        "feature": np.array([found.feature] * root + [-1] * leaves, np.int32),
-        "threshold": np.array([found.threshold] * root + [np.nan] * leaves),
-        "missing": np.array([found.missing] * root + [-1] * leaves, np.int32),
-        "value": value,
-        "weight": found.sums.reshape(3, -1)[:n].sum(axis=1) * (weight / found.total),
-        "n_samples": found.n_samples[:n],
-        "impurity": np.maximum(1.0 - kept, 0.0),
-        "set_begin": np.array([0] + [len(set_bits)] * n, np.int64),
-        "set_bits": set_bits,
-    }
-    return TreeArrays.from_arrays(arrays | _same_in_all_stumps(n), n_features)

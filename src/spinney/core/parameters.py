@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from spinney.core.cached_attribute import cached_attribute
 from spinney.core.cores import core_limit
 from spinney.core.errors import InputError, show_value
 
@@ -234,9 +235,11 @@ class Use:
 
     def has_effect(self, other: Any) -> bool:
         """Return whether the parameters have an effect with this value of the other one."""
-        if self.values:
-            return OneOf(*self.values).allows(other)
-        return not OneOf(*self.unless).allows(other)
+        return self._listed.allows(other) == bool(self.values)
+
+    @cached_attribute
+    def _listed(self) -> OneOf:
+        return OneOf(*(self.values or self.unless))
 
     def __str__(self) -> str:
         values = " or ".join(map(repr, self.values or self.unless))

@@ -198,6 +198,7 @@ class GrownTree:
     term_fill: Final[_Floats]
     n_features: Final[int]
     candidates: Final[Candidates]
+    def marked_arrays(self) -> dict[str, NDArray[Any]]: ...
 
 class GrownForest:
     """Trees of a forest: the fields of `TreeEnsemble`, as read-only views that keep it alive."""
@@ -275,19 +276,22 @@ class Grower:
         n_threads: int,
     ) -> _Int64s: ...
 
-class Stump:
-    """The best stump of a round: node 0 is its root, 1 and 2 its leaves."""
+class Stumps:
+    """Stumps as arrays of three nodes each: the root and its leaves."""
 
-    kind: Final[int]
-    feature: Final[int]
-    threshold: Final[float]
-    missing: Final[int]
+    kind: Final[NDArray[np.uint8]]
+    feature: Final[_Int32s]
+    threshold: Final[_Floats]
+    missing: Final[_Int32s]
+    set_begin: Final[_Int64s]
     set_bits: Final[_UInt64s]
     value: Final[_Floats]
     sums: Final[_Int64s]
     n_samples: Final[_Int64s]
-    wrong: Final[int]
-    total: Final[int]
+    total: Final[_Int64s]
+    wrong: Final[_Int64s]
+    weights: Final[list[float]]
+    errors: Final[list[float]]
 
 class StumpBooster:
     """Finds the best stump of every round, and reweights the rows."""
@@ -301,7 +305,17 @@ class StumpBooster:
         sizes: _Floats,
         options: GrowOptions,
     ) -> None: ...
-    def learn(self) -> Stump: ...
+    def learn(self) -> Stumps: ...
+    def boost(
+        self,
+        n_rounds: int,
+        n_classes: int,
+        learning_rate: float,
+        share: float,
+        least: float,
+        most: float,
+        fresh: int,
+    ) -> Stumps: ...
     def reweight(self, factor: float, least: float, most: float, fresh: int) -> None: ...
     def predictions(self) -> _Int64s: ...
     def weights(self) -> _Int64s: ...

@@ -84,6 +84,10 @@ class Predictor:
         # The packed form belongs to this processor and this version; it is made again from the trees.
         return Predictor, (self._trees, self._outputs_per_round, self._n_classes or None)
 
+    def of(self, trees: TreeEnsemble | TreeArrays) -> Predictor:
+        """Return the predictor of other trees with the same outputs and classes."""
+        return Predictor(trees, self._outputs_per_round, self._n_classes or None)
+
     def _pack(self) -> core.Predictor:
         """Return the compiled predictor, made at first use."""
         if self._core is None:

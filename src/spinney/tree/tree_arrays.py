@@ -95,19 +95,13 @@ class TreeArrays:
     @classmethod
     def from_grown(cls, grown: core.GrownTree) -> TreeArrays:
         """Take over the arrays of a tree that the core has grown, without copying them."""
-        return cls.from_arrays({name: getattr(grown, name) for name in ARRAY_TYPES}, grown.n_features)
+        return cls.from_frozen(grown.marked_arrays(), grown.n_features)
 
     @classmethod
-    def from_arrays(cls, given: Mapping[str, NDArray[Any]], n_features: int) -> TreeArrays:
-        """Take over arrays of the right types, which are not checked, without copying them."""
+    def from_frozen(cls, arrays: Mapping[str, NDArray[Any]], n_features: int) -> TreeArrays:
+        """Take over read-only arrays of the right types, with the marks of leaves and ``is_leaf``."""
         tree = cls.__new__(cls)
-        arrays = vars(tree)
-        for name in ARRAY_TYPES:
-            arrays[name] = _frozen(given[name])
-        arrays["n_features"] = n_features
-        leaf = arrays["is_leaf"] = _frozen(arrays["kind"] == LEAF)
-        arrays["feature"] = _frozen(np.where(leaf, np.int32(-2), arrays["feature"]))
-        arrays["threshold"] = _frozen(np.where(leaf, -2.0, arrays["threshold"]))
+        vars(tree).update(arrays, n_features=n_features)
         return tree
 
     def __post_init__(self) -> None:

@@ -264,6 +264,23 @@ class BaseTree(TreeInspection, MultiOutputMixin, TableEstimator, persistent_name
             ccp_alpha_=float(self.ccp_alpha),
         )
 
+    def with_tree(self, tree: TreeArrays) -> Self:
+        """Return a copy of this fitted estimator with another tree of the same columns and classes.
+
+        Parameters
+        ----------
+        tree : TreeArrays
+            The tree.
+
+        Returns
+        -------
+        self
+            The copy, which shares everything else.
+        """
+        other = type(self).__new__(type(self))
+        other.__dict__ = {**vars(self), "tree_": tree, "predictor_": self.predictor_.of(tree)}
+        return other
+
     def _tree_parameters(self, **fixed: Any) -> TreeParameters:
         """Return the parameters of the algorithm; a subclass adds those that it fixes."""
         return TreeParameters.from_params(vars(self), task=self._task, **fixed)
