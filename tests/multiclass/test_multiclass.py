@@ -208,3 +208,10 @@ def test_a_chain_keeps_columns_with_names_like_its_own():
     model = sp.ClassifierChain(sp.DecisionTreeClassifier(max_depth=3)).fit(X, Y)
     assert_array_equal(model.predict(X), Y)
     assert model.estimators_[1].feature_names_in_.tolist() == ["x", "label 0", "label_ 0"]
+
+
+@pytest.mark.filterwarnings("ignore")
+@for_each("kind", [sp.OneVsRestClassifier, sp.OneVsOneClassifier, sp.OutputCodeClassifier])
+def test_models_of_a_single_class_are_saved_and_loaded(kind):
+    model = kind(sp.DecisionTreeClassifier()).fit([[0.0], [1.0]], ["a", "a"])
+    assert loads(dumps(model)).predict([[2.0]]).tolist() == ["a"]

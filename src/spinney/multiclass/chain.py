@@ -265,7 +265,7 @@ class ClassifierChain(BinaryMembers):
         super()._check_fitted()
         n = len(self.estimators_)
         valid = isinstance(self.order_, np.ndarray) and sorted(self.order_.tolist()) == list(range(n))
-        valid = valid and type(self.classes_) is list and len(self.classes_) == n
+        valid = valid and n > 0 and type(self.classes_) is list and len(self.classes_) == n
         require(valid and self.chain_method_ in (*_METHODS, "predict"), "the chain is damaged")
 
     def __sklearn_tags__(self) -> Any:
