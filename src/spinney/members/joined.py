@@ -86,4 +86,5 @@ def _join_frame(predictions: Array, names: Sequence[str], frame: Any, last: bool
     _check_names(names, frame.columns)
     backend = nw.get_native_namespace(frame)
     series = [nw.new_series(name, predictions[:, j], backend=backend) for j, name in enumerate(names)]
-    return frame.with_columns(*series).select(*sum(_ordered(list(names), frame.columns, last), [])).to_native()
+    order = [name for group in _ordered(names, frame.columns, last) for name in group]
+    return frame.with_columns(*series).select(*order).to_native()
