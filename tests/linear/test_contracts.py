@@ -274,3 +274,13 @@ def test_matrix_learners_that_fill_in_means_take_booleans():
     model = sp.SVC(missing="mean").fit(X, [0, 0, 1, 1])
     other = sp.SVC(missing="mean").fit(X.astype(float), [0, 0, 1, 1])
     assert_array_equal(model.decision_function(X), other.decision_function(X))
+
+
+def test_matrix_learners_take_runs_of_arrow_in_pandas_frames():
+    pa, compute = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.compute")
+    runs = compute.run_end_encode(pa.array([1.0, 1.0, 2.0, 2.0]))
+    X = pd.DataFrame({"a": [0.0, 3.0, 2.0, 1.0], "b": pd.array(runs, dtype=pd.ArrowDtype(runs.type))})
+    plain = X.assign(b=[1.0, 1.0, 2.0, 2.0])
+    for model in (sp.SVC(), sp.GaussianNB(), sp.Perceptron(random_state=0)):
+        expected = copy.deepcopy(model).fit(plain, [0, 0, 1, 1]).predict(plain)
+        assert_array_equal(model.fit(X, [0, 0, 1, 1]).predict(X), expected)
