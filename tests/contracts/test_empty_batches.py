@@ -56,5 +56,5 @@ def test_an_empty_list_is_refused_by_ensembles_as_by_trees(rows) -> None:
         model.fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1])
         with pytest.raises(ValueError, match="Expected 2D array"):
             model.predict(rows)
-        with pytest.raises(ValueError, match="Expected 2D array|0 sample"):
+        with pytest.raises(ValueError, match=r"Expected 2D array|0 sample"):
             model.fit(rows, [])

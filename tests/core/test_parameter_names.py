@@ -82,7 +82,7 @@ def test_a_regressor_without_raw_scores_names_its_arguments() -> None:
 
 
 def test_lambda_l1_is_no_typo_of_lambda_l2() -> None:
-    with pytest.raises(TypeError, match="'lambda_l1'. Its parameters are"):
+    with pytest.raises(TypeError, match=r"'lambda_l1'\. Its parameters are"):
         sp.GradientBoostingClassifier(lambda_l1=1.0)
 
 

@@ -188,5 +188,5 @@ def test_trees_that_are_too_deep_are_refused_with_an_error_that_says_so():
         node = numeric(0, float(depth), node, leaf([0.0, 1.0]))
     model = sp.DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1])
     model.tree_ = build(node, 1)
-    with pytest.raises(InputError, match="too deep to be explained.*permutation_importance"):
+    with pytest.raises(InputError, match=r"too deep to be explained.*permutation_importance"):
         shap_values(model, [[0.0]])

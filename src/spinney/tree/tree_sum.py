@@ -100,9 +100,7 @@ class TreeSum:
         """Return the trees in the layout of explanations; InputError if one is too deep for them."""
         owners = self.owner.tolist()
         try:
-            return core.TreeExplainer(
-                self.trees, self.outputs_per_round or 0, owners, self.schema.n_features
-            )
+            return core.TreeExplainer(self.trees, self.outputs_per_round or 0, owners, self.schema.n_features)
         except ValueError as error:
             raise InputError(
                 f"The model cannot be explained: {error}",
