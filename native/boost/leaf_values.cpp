@@ -1,5 +1,8 @@
 #include "boost/leaf_values.hpp"
 
+#include <algorithm>
+#include <limits>
+
 #include "grow/grown_tree.hpp"
 
 namespace spinney {
@@ -24,7 +27,9 @@ FlatTree flatten(BoostedTree& tree, const std::vector<LeafSums>& sums, const std
         const auto i = static_cast<Size>(place.node);
         out.value.push_back(value[i]);
         out.weight.push_back(weight[i]);
-        out.impurity.push_back(out.kind[out.impurity.size()] ? tree.nodes[i].gain : 0.0);
+        // Squares of gradients near the largest number overflow.
+        const double gain = std::min(tree.nodes[i].gain, std::numeric_limits<double>::max());
+        out.impurity.push_back(out.kind[out.impurity.size()] ? gain : 0.0);
     }
     return out;
 }

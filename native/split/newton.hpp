@@ -23,7 +23,7 @@ namespace spinney {
 /// Real values of one step of gradients and hessians.
 struct NewtonUnits {
     double gradient = 1, hessian = 1;
-    double gain() const { return 0.5 * gradient * gradient / hessian; }
+    double gain() const { return 0.5 * gradient * (gradient / hessian); }  // powers of two
     double value() const { return gradient / hessian; }
 };
 

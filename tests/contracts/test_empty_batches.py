@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import spinney as sp
 from contracts.learners import LEARNERS, UNSUPERVISED, Learner
 from contracts.matrix_learners import MATRIX_LEARNERS, matrix_data
 
@@ -44,3 +45,16 @@ def _first(found: Any) -> Any:
     if isinstance(found, tuple):
         return found[0]
     return found if hasattr(found, "shape") else np.asarray(next(iter(found)))
+
+
+@pytest.mark.parametrize("rows", [[], ()])
+def test_an_empty_list_is_refused_by_ensembles_as_by_trees(rows) -> None:
+    members = [("tree", sp.DecisionTreeClassifier())]
+    models = [sp.VotingClassifier(members), sp.StackingClassifier(members, cv=2), sp.BaggingClassifier()]
+    models += [sp.OneVsRestClassifier(sp.DecisionTreeClassifier()), sp.DecisionTreeClassifier()]
+    for model in models:
+        model.fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1])
+        with pytest.raises(ValueError, match="Expected 2D array"):
+            model.predict(rows)
+        with pytest.raises(ValueError, match=r"Expected 2D array|0 sample"):
+            model.fit(rows, [])

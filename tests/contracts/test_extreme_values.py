@@ -5,6 +5,7 @@ import pytest
 
 import spinney as sp
 from spinney.core.errors import InputError
+from spinney.io import dumps, loads
 
 RNG = np.random.default_rng(0)
 X = RNG.random((60, 3))
@@ -51,3 +52,13 @@ def test_discriminants_do_not_depend_on_the_unit_of_weights(unit: float, solver:
 def test_probabilities_of_bernoulli_bayes_are_finite_for_huge_weights(weights) -> None:
     probabilities = sp.BernoulliNB().fit(X, LABELS, sample_weight=weights).predict_proba(X)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("weights", [np.where(SIDE > 0, 1e300, 1e-300), np.full(60, 1e250)])
+@pytest.mark.parametrize("kind", [sp.GradientBoostingClassifier, sp.HistGradientBoostingClassifier])
+def test_boosted_models_of_huge_weights_are_saved_and_loaded(kind, weights) -> None:
+    model = kind().fit(X, LABELS, sample_weight=weights)
+    assert np.isfinite(model.ensemble_.impurity).all()
+    if kind is sp.GradientBoostingClassifier:
+        assert model.feature_importances_.sum() == pytest.approx(1.0)
+    assert np.array_equal(loads(dumps(model)).predict_proba(X), model.predict_proba(X))

@@ -5,6 +5,7 @@ import pytest
 
 import spinney as sp
 from spinney.core.errors import InputError
+from spinney.io import dumps, loads
 
 X = np.random.default_rng(0).normal(size=(30, 2))
 LARGEST = np.finfo(np.float64).max
@@ -87,3 +88,33 @@ def test_boosting_refuses_targets_whose_gradients_or_leaf_values_overflow() -> N
 def test_a_generalized_linear_model_refuses_targets_that_overflow() -> None:
     with pytest.raises(InputError, match=r"coefficients are not finite"):
         sp.GeneralizedLinearRegressor().fit(X, X[:, 0] / np.abs(X[:, 0]).max() * 1.7e308)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_importances_of_forests_with_one_huge_target_are_finite(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(60, 3))
+    y = np.where(np.arange(60) == 0, 1e300, rows[:, 0])
+    model = sp.RandomForestRegressor(n_estimators=10, random_state=seed).fit(rows, y)
+    assert np.isfinite(model.feature_importances_).all()
+    assert model.feature_importances_.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    "model", [sp.HistGradientBoostingRegressor(max_iter=5, min_samples_leaf=3), sp.AdaBoostRegressor()]
+)
+def test_models_of_huge_targets_are_saved_and_loaded(model) -> None:
+    for y in (np.where(np.arange(30) == 0, 1e300, X[:, 0]), np.where(X[:, 0] > 0, 1.7e308, -1.7e308)):
+        try:
+            model.fit(X, y)
+        except InputError:
+            continue
+        predicted = model.predict(X)
+        assert np.isfinite(predicted).all()
+        assert np.array_equal(loads(dumps(model)).predict(X), predicted)
+        assert np.isfinite(getattr(model, "feature_importances_", predicted)).all()
+
+
+def test_a_hard_margin_of_huge_targets_is_refused() -> None:
+    with pytest.raises(InputError, match="coefficients are not finite"):
+        sp.PassiveAggressiveRegressor(C=np.inf).fit(X, np.where(X[:, 0] > 0, 1.7e308, -1.7e308))

@@ -26,6 +26,8 @@ from spinney.core.parameter_names import PEER_NAMES, PEERS
         (sp.GradientBoostingRegressor, "alpha", "quantile"),
         (sp.GradientBoostingRegressor, "n_iter", "n_estimators"),
         (sp.HistGradientBoostingRegressor, "num_rounds", "max_iter"),
+        (sp.GradientBoostingClassifier, "num_leafs", "max_leaf_nodes"),
+        (sp.RandomForestClassifier, "bagging_fration", "max_samples"),
     ],
 )
 def test_the_parameter_that_was_meant_is_named(make: Any, name: str, meant: str) -> None:
@@ -77,6 +79,11 @@ def test_an_argument_of_predict_elsewhere_is_answered_with_the_method_here(metho
 def test_a_regressor_without_raw_scores_names_its_arguments() -> None:
     with pytest.raises(TypeError, match=r"'raw_score'. Its arguments are X"):
         sp.GradientBoostingRegressor().predict([[0.0]], raw_score=True)
+
+
+def test_lambda_l1_is_no_typo_of_lambda_l2() -> None:
+    with pytest.raises(TypeError, match=r"'lambda_l1'\. Its parameters are"):
+        sp.GradientBoostingClassifier(lambda_l1=1.0)
 
 
 def test_an_argument_of_fit_is_no_parameter() -> None:

@@ -2,8 +2,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import spinney as sp
 from spinney.data.target import encode_classes, encode_labels, encode_like, encode_values, read_target
 from spinney.data.weights import class_weights, class_weights_like
+from spinney.io import dumps, loads
 
 
 @pytest.mark.parametrize(
@@ -111,3 +113,13 @@ def test_codes_of_labels():
 def test_wrong_labels_are_refused(y, n_rows, words):
     with pytest.raises(ValueError, match=words):
         encode_labels(y, n_rows)
+
+
+@pytest.mark.skipif(not hasattr(np.dtypes, "StringDType"), reason="NumPy 1 has no StringDType")
+def test_labels_of_numpys_string_type_are_text_that_can_be_saved():
+    labels = np.array(["b", "a", "b"], dtype=np.dtypes.StringDType())
+    model = sp.DecisionTreeClassifier().fit([[0.0], [1.0], [0.0]], labels)
+    assert loads(dumps(model)).predict([[1.0]]).tolist() == ["a"]
+    missing = np.array(["b", None], dtype=np.dtypes.StringDType(na_object=None))
+    with pytest.raises(ValueError, match="missing value"):
+        sp.DecisionTreeClassifier().fit([[0.0], [1.0]], missing)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.metrics import log_loss, mean_absolute_error, roc_auc_score
+from sklearn.metrics import f1_score, log_loss, make_scorer, mean_absolute_error, roc_auc_score
 
 from spinney import GradientBoostingClassifier, GradientBoostingRegressor
 from spinney.core.errors import InputError
@@ -149,6 +149,29 @@ def test_metrics_have_the_names_of_all_peers():
     assert recorded["log_loss"] == recorded["Logloss"] == [-loss for loss in recorded["neg_log_loss"]]
     with pytest.raises(InputError, match=r"no eval_metric 'binary_loglos'.*mean 'binary_logloss'"):
         boosted().fit(*TRAIN, eval_set=[LAST], eval_metric="binary_loglos")
+
+
+def test_scorers_and_functions_of_weights_are_metrics():
+    given = []
+
+    def weighted(y, prediction, weight):
+        given.append(weight)
+        return "weighted", float(len(y)), True
+
+    metrics = [make_scorer(f1_score, pos_label="yes"), weighted]
+    model = boosted(early_stopping=False).fit(*TRAIN, eval_set=[FIRST, (*LAST, W)], eval_metric=metrics)
+    recorded = model.evals_result_["validation_0"]
+    assert list(recorded) == ["f1_score", "weighted"]
+    assert_allclose(recorded["f1_score"][-1], f1_score(FIRST[1], model.predict(FIRST[0]), pos_label="yes"))
+    assert given[0] is None
+    assert_array_equal(given[1], W)
+    with pytest.raises(InputError, match=r"returned .*Return a number, or"):
+        boosted().fit(*TRAIN, eval_set=[FIRST], eval_metric=lambda y, p: [("a", 1.0, True)])
+
+
+def test_a_set_without_rows_is_refused():
+    with pytest.raises(InputError, match="has no rows"):
+        boosted().fit(*TRAIN, eval_set=[(X[:0], Y[:0])])
 
 
 # ---- further rounds ----

@@ -180,3 +180,13 @@ def test_the_largest_contributions_come_first():
     assert names == ["b", "a"] and sizes == sorted(sizes, reverse=True)
     (only,) = found.largest(1, n=1)
     assert only == ("b", "v", float(found.values[1, 1]))
+
+
+def test_trees_that_are_too_deep_are_refused_with_an_error_that_says_so():
+    node = leaf([1.0, 0.0])
+    for depth in range(5000):
+        node = numeric(0, float(depth), node, leaf([0.0, 1.0]))
+    model = sp.DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1])
+    model.tree_ = build(node, 1)
+    with pytest.raises(InputError, match=r"too deep to be explained.*permutation_importance"):
+        shap_values(model, [[0.0]])

@@ -245,3 +245,42 @@ def test_wrong_parameters_are_refused_by_name(model):
         for value in BAD[name]:
             with pytest.raises(ValueError, match=name):
                 copy.deepcopy(model).set_params(**{name: value}).fit(X, y)
+
+
+@each_model
+def test_booleans_are_numbers_without_one_hot_coding(model):
+    rng = np.random.default_rng(8)
+    a, b = rng.normal(size=60) + 3, rng.integers(0, 2, 60).astype(bool)
+    y = target(model, np.abs(a - b + 0.1 * rng.normal(size=60)))
+    expected = copy.deepcopy(model).fit(pd.DataFrame({"a": a, "b": b.astype(float)}), y)
+    booleans = [pd.Series(b), pd.Series(b, dtype="boolean"), pd.Series(b.tolist(), dtype=object)]
+    for column in booleans:
+        X = pd.DataFrame({"a": a, "b": column})
+        fitted = copy.deepcopy(model).fit(X, y)
+        assert_array_equal(fitted.coef_, expected.coef_)
+        assert_array_equal(loads(dumps(fitted)).predict(X), expected.predict(X.astype({"b": float})))
+    constant = pd.DataFrame({"a": a, "b": np.zeros(60, bool)})
+    fitted = copy.deepcopy(model).fit(constant, y)
+    assert_array_equal(fitted.predict(X), fitted.predict(X.astype({"b": float})))
+    X.loc[3, "b"] = None
+    with pytest.raises(ValueError, match=r"NaN in column 'b', row 3"):
+        copy.deepcopy(model).fit(X, y)
+    filled = copy.deepcopy(model).set_params(missing="mean").fit(X, y)
+    assert filled.coef_names_ == ["a", "b"]
+
+
+def test_matrix_learners_that_fill_in_means_take_booleans():
+    X = pd.DataFrame({"a": [1.0, None, 3.0, 4.0], "b": [True, False, True, False]})
+    model = sp.SVC(missing="mean").fit(X, [0, 0, 1, 1])
+    other = sp.SVC(missing="mean").fit(X.astype(float), [0, 0, 1, 1])
+    assert_array_equal(model.decision_function(X), other.decision_function(X))
+
+
+def test_matrix_learners_take_runs_of_arrow_in_pandas_frames():
+    pa, compute = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.compute")
+    runs = compute.run_end_encode(pa.array([1.0, 1.0, 2.0, 2.0]))
+    X = pd.DataFrame({"a": [0.0, 3.0, 2.0, 1.0], "b": pd.array(runs, dtype=pd.ArrowDtype(runs.type))})
+    plain = X.assign(b=[1.0, 1.0, 2.0, 2.0])
+    for model in (sp.SVC(), sp.GaussianNB(), sp.Perceptron(random_state=0)):
+        expected = copy.deepcopy(model).fit(plain, [0, 0, 1, 1]).predict(plain)
+        assert_array_equal(model.fit(X, [0, 0, 1, 1]).predict(X), expected)

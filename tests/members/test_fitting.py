@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 import sklearn
+from joblib import parallel_config
 from numpy.testing import assert_array_equal
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
@@ -115,3 +116,12 @@ def test_a_program_that_is_interrupted_amid_threads_ends_as_any_other():
     run = subprocess.run([sys.executable, "-c", _PROGRAM], capture_output=True, text=True, check=False)
     assert run.returncode == -signal.SIGINT
     assert run.stderr.endswith("KeyboardInterrupt\n")
+
+
+def test_joblibs_backend_of_plain_processes_fits_members():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    y = (X[:, 0] > 0).astype(int)
+    model = sp.BaggingRegressor(KNeighborsRegressor(), n_estimators=2, random_state=0)
+    with parallel_config(backend="multiprocessing", n_jobs=2):
+        predicted = model.fit(X, y).predict(X)
+    assert_array_equal(model.fit(X, y).predict(X), predicted)

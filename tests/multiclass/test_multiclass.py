@@ -174,3 +174,44 @@ def test_constant_labels_are_warned_of():
     with pytest.warns(UserWarning, match="is present in all training") as warned:
         model.fit([[0.0], [1.0], [2.0]], labels)
     assert [str(one.message)[:11] for one in warned] == ["Label 1 is ", "Label not 2"]
+
+
+def chain_rows():
+    """Return rows of a number and a text, and two labels, the second of which depends on the first."""
+    rng = np.random.default_rng(4)
+    number, text = rng.normal(size=80), np.array(["u", "v", "w"])[rng.integers(0, 3, 80)]
+    first = number > 0
+    return number.tolist(), text.tolist(), np.column_stack([first, first ^ (text == "u")]).astype(int)
+
+
+def test_a_chain_adds_labels_to_every_kind_of_table():
+    number, text, Y = chain_rows()
+    tables = [
+        {"x": number, "t": text},
+        [{"x": x, "t": t} for x, t in zip(number, text, strict=True)],
+        [[x, t] for x, t in zip(number, text, strict=True)],  # numbers beside text stay numbers
+        pd.DataFrame({3: number, 5: text}),
+        pd.DataFrame([[x, t] for x, t in zip(number, text, strict=True)]),
+    ]
+    expected = sp.ClassifierChain(sp.DecisionTreeClassifier(max_depth=3))
+    expected.fit(pd.DataFrame({"x": number, "t": text}), Y)
+    for X in tables:
+        model = sp.ClassifierChain(sp.DecisionTreeClassifier(max_depth=3)).fit(X, Y)
+        assert_array_equal(model.predict(X), Y)
+        assert_array_equal(model.estimators_[1].tree_.threshold, expected.estimators_[1].tree_.threshold)
+        assert_array_equal(loads(dumps(model)).predict(X), Y)
+
+
+def test_a_chain_keeps_columns_with_names_like_its_own():
+    number, text, Y = chain_rows()
+    X = pd.DataFrame({"x": number, "label 0": text})
+    model = sp.ClassifierChain(sp.DecisionTreeClassifier(max_depth=3)).fit(X, Y)
+    assert_array_equal(model.predict(X), Y)
+    assert model.estimators_[1].feature_names_in_.tolist() == ["x", "label 0", "label_ 0"]
+
+
+@pytest.mark.filterwarnings("ignore")
+@for_each("kind", [sp.OneVsRestClassifier, sp.OneVsOneClassifier, sp.OutputCodeClassifier])
+def test_models_of_a_single_class_are_saved_and_loaded(kind):
+    model = kind(sp.DecisionTreeClassifier()).fit([[0.0], [1.0]], ["a", "a"])
+    assert loads(dumps(model)).predict([[2.0]]).tolist() == ["a"]

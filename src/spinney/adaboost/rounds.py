@@ -226,6 +226,9 @@ class RegressionBoosting(Rounds):
         prediction = self.members.predict(member, "values", self._task)
         distance = np.where(self._is_training, np.abs(prediction - self._y), 0.0)
         largest = distance.max()
+        if np.isinf(largest):  # of targets near the largest float64, halves do not overflow
+            distance = np.where(self._is_training, np.abs(prediction / 2 - self._y / 2), 0.0)
+            largest = distance.max()
         loss = self._loss(distance / largest if largest > 0 else distance)
         if error is None:
             error = self.weights.mean(loss)

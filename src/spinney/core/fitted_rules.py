@@ -64,7 +64,7 @@ FITTED_RULES: Mapping[str, FittedRule] = {
     "max_features_": POSITIVE,
     "feature_names_in_": FittedRule(_are_names, "an array of strings"),
     "classes_": FittedRule(_are_labels, "an array of labels, or a list of them"),
-    "estimators_": FittedRule(lambda value: type(value) is list and len(value) > 0, "a list of members"),
+    "estimators_": FittedRule(lambda value: type(value) is list, "a list of members"),
     "estimator_": FittedRule(_is_estimator, "an estimator"),
     "final_estimator_": FittedRule(_is_estimator, "an estimator"),
     "ledger_": FittedRule(lambda value: isinstance(value, Ledger), "a ledger"),

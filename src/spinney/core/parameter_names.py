@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Collection, Mapping
+
+_DIGITS = re.compile(r"\d")
 
 PEERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "scikit-learn": {
@@ -312,10 +315,24 @@ def _meant(name: str, known: Collection[str]) -> str | None:
     if "n_estimators" in names and "max_leaf_nodes" in known:
         names.append("max_iter")  # the rounds of HistGradientBoosting*
     peer = next((peer for peer in names if peer in known), None)
-    return near_name(name, known) if peer is None else peer
+    if peer is not None:
+        return peer
+    near = near_name(name, known)
+    if near is not None:
+        return near
+    # A typo of another library's name, such as num_leafs; lambda_l1 is none of lambda_l2.
+    others = [
+        other
+        for other, meant in PEER_NAMES.items()
+        if any(one in known for one in meant)
+        and abs(len(other) - len(name)) <= 2
+        and _DIGITS.findall(other) == _DIGITS.findall(name)
+    ]
+    other = near_name(name, others, 0.84)
+    return None if other is None else next(one for one in PEER_NAMES[other] if one in known)
 
 
-def near_name(name: str, known: Collection[str]) -> str | None:
+def near_name(name: str, known: Collection[str], similarity: float = 0.7) -> str | None:
     """Return the known name that a name is a typo of, or has in other cases, None if there is none.
 
     Parameters
@@ -324,6 +341,8 @@ def near_name(name: str, known: Collection[str]) -> str | None:
         The name that was given.
     known : collection of str
         Names.
+    similarity : float, default=0.7
+        How near a name must be, from 0 to 1.
 
     Returns
     -------
@@ -336,5 +355,5 @@ def near_name(name: str, known: Collection[str]) -> str | None:
     ('accuracy', 'r2')
     """
     near = [one for one in known if one.lower() == name.lower()]
-    near = near or difflib.get_close_matches(name, known, n=1, cutoff=0.7)
+    near = near or difflib.get_close_matches(name, known, n=1, cutoff=similarity)
     return near[0] if near else None

@@ -13,6 +13,7 @@ from scipy import sparse
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
 from spinney.core.parameters import OneOf, Rule
+from spinney.data.features import Feature
 from spinney.data.schema import Schema, Table
 from spinney.io import Persistent, require
 
@@ -189,6 +190,30 @@ def raise_categorical(schema: Schema, j: int, owner: str) -> None:
         fix='Set categorical="one-hot", or code it: make_pipeline(make_column_transformer('
         f'(OneHotEncoder(), [{column!r}]), remainder="passthrough"), {owner}()).',
     )
+
+
+def booleans_as_numbers(table: Table) -> Table:
+    """Return the table with columns of booleans as numbers 0 and 1, for models without one-hot coding.
+
+    >>> from spinney.data import read_table
+    >>> table = booleans_as_numbers(read_table([[True, 1.5], [False, 2.5]]))
+    >>> table.schema.features[0].kind, table.column(0).tolist()
+    ('numeric', [1.0, 0.0])
+    """
+    schema = table.schema
+    booleans = {j for j, one in enumerate(schema.features) if set(map(type, one.categories)) == {bool}}
+    if not booleans:
+        return table
+    features = [
+        Feature(one.name, "numeric", (), "float64", one.has_missing) if j in booleans else one
+        for j, one in enumerate(schema.features)
+    ]
+
+    def make(j: int) -> Any:
+        values = np.array([*schema.features[j].categories, np.nan], np.float64)
+        return values[table.column(j)] if j in booleans else table.column(j)
+
+    return table.replace(Schema(tuple(features), schema.has_names), make, booleans)
 
 
 def learn_coding(

@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
-from spinney.data.arrow import as_table
+from spinney.data.arrow import with_plain_types
 from spinney.data.coding import ColumnCoding
 from spinney.data.columns import column_label, open_source
 from spinney.data.readers import is_dicts
@@ -104,7 +104,7 @@ def _without_names(estimator: Any, X: Any, reset: bool) -> tuple[Any, Any, tuple
     Columns or rows that are dicts become an array in the order of the fit, for an estimator without names.
     """
     if not is_dicts(X):
-        return estimator, as_table(X), None
+        return estimator, with_plain_types(X), None
     source = open_source(X)
     fitted = None if reset else getattr(estimator, "feature_names_in_", None)
     if fitted is not None:

@@ -92,6 +92,8 @@ def _as_array(y: Any) -> NDArray[Any]:
         array = np.asarray(y)
     except ValueError as error:
         raise InputError(f"y should be a 1d array, or have one column per output ({error}).") from None
+    if array.dtype.kind == "T":  # NumPy's texts of any length, which model files and pickles do not hold
+        array = array.astype(object)
     if isinstance(y, list | tuple) and array.dtype.kind in "US":
         # NumPy has turned every number and missing value beside a text into text.
         array = np.array(y, dtype=object)

@@ -27,7 +27,6 @@ from spinney.core.parameters import FLAG, OneOf, Rule
 from spinney.data.target import by_output
 from spinney.ensembles.base import RULES, _NamedEnsemble, visual_block
 from spinney.ensembles.least_squares import LeastSquaresRegressor, MultiResponseClassifier
-from spinney.ensembles.level_two import join_columns
 from spinney.ensembles.log_pool import LogarithmicPoolClassifier
 from spinney.ensembles.predictions import (
     Array,
@@ -43,6 +42,7 @@ from spinney.linear import LogisticRegression, RidgeCV
 from spinney.linear.base import LinearRegressor
 from spinney.members.base_estimators import AnyEstimator, base_estimator_tags
 from spinney.members.fitting import fit_member
+from spinney.members.joined import join_columns
 from spinney.members.tables import check_input, describe_input, take_rows
 
 METHODS: tuple[Method, ...] = ("predict_proba", "decision_function", "predict")

@@ -70,6 +70,8 @@ from spinney.tree.predictor import Predictor
 from spinney.tree.tree_sum import TreeSum
 
 Floats = NDArray[np.float64]
+# Gains above this are divided by the largest before they are added.
+_LARGEST_TERM = 1e290
 
 
 class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
@@ -546,7 +548,10 @@ class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
         return True  # also before fit, where there is no length
 
     def _sum_by_feature(self, name: str | None) -> Floats:
-        """Sum a property of the split nodes, or count them, per feature of the input.  -> (n_features,)"""
+        """Sum a property of the split nodes, or count them, per feature of the input.  -> (n_features,)
+
+        A property near the largest float64 is divided by a number that keeps the sum finite.
+        """
         check_is_fitted(self)
         trees = self.ensemble_[: self.best_iteration_ * self.n_trees_per_iteration_]
         statistics: TargetStatistics | None = vars(self).get("statistics_")
@@ -554,5 +559,7 @@ class _BaseGradientBoosting(Explainable, BoostingParameters, TableEstimator):
         origin = np.arange(n) if statistics is None else statistics.origin(n)
         is_split = trees.feature >= 0
         amounts = None if name is None else getattr(trees, name)[is_split]
+        if amounts is not None and amounts.max(initial=0.0) > _LARGEST_TERM:
+            amounts = amounts / amounts.max()
         total = np.bincount(origin[trees.feature[is_split]], weights=amounts, minlength=n)
         return total.astype(np.float64)  # bincount returns integers where there are no weights

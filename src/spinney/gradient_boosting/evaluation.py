@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.core.errors import InputError, show_value
+from spinney.core.errors import InputError, InputTypeError, show_value
 from spinney.core.frames import to_frame
 from spinney.core.parameter_names import near_name
 from spinney.data.target import by_output, decode_classes
@@ -48,6 +48,9 @@ _PEER_METRICS: Mapping[str, tuple[str, bool]] = {
     "mape": ("neg_mean_absolute_percentage_error", True),
     "r2": ("r2", False),
 }
+
+
+_PLAIN = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
 # ---- arguments of fit ----
@@ -182,7 +185,7 @@ class MetricScorer:
     """
 
     function: Callable[..., Any]
-    takes_weights: bool
+    weights: inspect.Parameter | None
     with_raw_scores: Callable[[Floats], Any]
     classes: NDArray[Any] | list[NDArray[Any]] | None
     returned_names: set[str] = field(default_factory=set)
@@ -198,12 +201,22 @@ class MetricScorer:
                 part[:, 1] if part.shape[1] == 2 else part for part in by_output(model.predict_proba(X))
             ]
             predicted = predicted[0] if len(predicted) == 1 else np.column_stack(predicted)
-        more = {"sample_weight": weights} if self.takes_weights and weights is not None else {}
+        more: dict[str, Any] = {}
+        argument = self.weights
+        if argument is not None and (weights is not None or argument.default is argument.empty):
+            more[argument.name] = weights
         value = self.function(labels, predicted, **more)
         if isinstance(value, tuple):
             self.returned_names.add(str(value[0]))
             value = value[1]
-        return float(value)
+        try:
+            return float(value)
+        except TypeError:
+            raise InputTypeError(
+                f"A function given as eval_metric returned {show_value(value)}",
+                fix="Return a number, or (name, number, is_higher_better), and pass a list of functions for "
+                "several metrics.",
+            ) from None
 
 
 @dataclass(frozen=True)
@@ -230,8 +243,11 @@ def make_metric(
 ) -> Metric:
     """Return the metric of a name or function of ``eval_metric``."""
     if not isinstance(given, str):
-        name = getattr(given, "__name__", type(given).__name__)
-        return Metric(name, MetricScorer(given, _accepts_weights(given), with_raw_scores, classes))
+        scored: Any = getattr(given, "_score_func", None)  # of scikit-learn's make_scorer
+        name = getattr(given if scored is None else scored, "__name__", type(given).__name__)
+        if scored is not None:
+            return Metric(name, SklearnScorer(given, with_raw_scores, classes))
+        return Metric(name, MetricScorer(given, _weights_argument(given), with_raw_scores, classes))
     if given == "loss":
         if not loss.has_value:
             raise InputError(
@@ -269,12 +285,20 @@ def _find_metric(given: str) -> tuple[Any, bool]:
     )
 
 
-def _accepts_weights(function: Callable[..., Any]) -> bool:
-    """Return whether a metric has an argument ``sample_weight``, as those of scikit-learn."""
+def _weights_argument(function: Callable[..., Any]) -> inspect.Parameter | None:
+    """Return the argument of a metric that takes weights: ``sample_weight``, or a third without a default.
+
+    >>> _weights_argument(lambda y, prediction, weight: 0.0).name
+    'weight'
+    """
     try:
-        return "sample_weight" in inspect.signature(function).parameters
+        arguments = inspect.signature(function).parameters
     except (TypeError, ValueError):
-        return False
+        return None
+    if "sample_weight" in arguments:
+        return arguments["sample_weight"]
+    required = [one for one in arguments.values() if one.default is one.empty and one.kind in _PLAIN]
+    return required[2] if len(required) == 3 else None
 
 
 # ---- recording ----

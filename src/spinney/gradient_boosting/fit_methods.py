@@ -56,8 +56,9 @@ class FitMethods(_BaseGradientBoosting, persistent_name=""):
             Names of the sets; None is validation_0, validation_1, …
         eval_metric : str, callable, list of these or None, default=None
             Metrics to record: "loss", the name of a scikit-learn scorer with or without "neg_", a name of
-            LightGBM, XGBoost or CatBoost such as "auc", "Logloss", "rmse" or "mae", or a function of
-            (y, prediction), where predictions of classes are probabilities. One that returns LightGBM's
+            LightGBM, XGBoost or CatBoost such as "auc", "Logloss", "rmse" or "mae", a scorer, or a function
+            of (y, prediction) or (y, prediction, weights), where predictions of classes are probabilities
+            and weights None if there are none. One that returns LightGBM's
             (name, value, is_higher_better) is recorded under this name. None is the score of early stopping,
             ``scoring``. Early stopping does not look at others.
         eval_sample_weight : list of array-like or None, default=None

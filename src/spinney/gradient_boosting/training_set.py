@@ -287,6 +287,8 @@ class ValidationRows:
             )
         X, y, sample_weight, init_score = (*eval_set, None, None)[:4]
         table = training.table.schema.read(X, unseen, owner)
+        if table.n_rows == 0:
+            raise InputError("A set of eval_set has no rows", fix="Leave it out.")
         weights = check_weights(sample_weight, table.n_rows)
         codes = training.encode_known(read_target(y, table.n_rows))
         if class_weight is not None and training.labels is not None:

@@ -15,7 +15,6 @@ from spinney.core.frames import free_name, to_frame
 from spinney.core.parameters import thread_count
 from spinney.data.schema import Schema, Table
 from spinney.inspect.shap import find_tree_sum
-from spinney.native import core
 from spinney.tree.predictor import used_columns
 from spinney.tree.tree_sum import TreeSum
 
@@ -163,9 +162,7 @@ class _Responses:
 
     def __init__(self, total: TreeSum, table: Table, n_threads: int) -> None:
         self.total, self.table, self.n_threads = total, table, n_threads
-        self.core = core.TreeExplainer(
-            total.trees, total.outputs_per_round or 0, total.owner.tolist(), total.schema.n_features
-        )
+        self.core = total.explainer()
         self.columns = used_columns(table, self.core.used_features)
 
     def at(self, features: Sequence[int], points: Floats, individual: bool) -> Floats:

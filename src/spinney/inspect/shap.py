@@ -17,7 +17,6 @@ from spinney.core.frames import free_name, to_frame
 from spinney.core.parameters import thread_count
 from spinney.data.schema import Schema, Table
 from spinney.inspect.linear_sum import LinearSum
-from spinney.native import core
 from spinney.tree.predictor import used_columns
 from spinney.tree.tree_sum import TreeSum
 
@@ -280,9 +279,7 @@ def shap_values(
     total.check_axis_parallel("SHAP values")
     table = total.read(X)
     _check_votes(total, table)
-    explainer = core.TreeExplainer(
-        total.trees, total.outputs_per_round or 0, total.owner.tolist(), total.schema.n_features
-    )
+    explainer = total.explainer()
     columns = used_columns(table, explainer.used_features)
     large = table.n_rows * total.trees.n_trees >= _MIN_WORK_FOR_THREADS
     n_threads = thread_count(total.n_jobs if n_jobs is None else n_jobs) if large or n_jobs else 1

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from joblib import parallel_config
+from joblib.parallel import get_active_backend
 from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.utils.metadata_routing import get_routing_for_object
@@ -120,7 +121,11 @@ def run_jobs(
     if native:  # members share the threads, also those that would take all cores
         n_jobs = max(1, min(n_threads, len(calls)))
         function = partial(_call_with_threads, function, n_threads // n_jobs)
-    workers = Parallel(n_jobs=n_jobs, prefer="threads" if native else "processes", return_as="generator")
+    prefer = "threads" if native else "processes"
+    backend, _ = get_active_backend(prefer=prefer)
+    # Results one by one, for the progress bar; joblib's backend "multiprocessing" gives them as a list only.
+    return_as = "generator" if backend.supports_return_generator else "list"
+    workers = Parallel(n_jobs=n_jobs, prefer=prefer, return_as=return_as)
     others = threading.enumerate()
     try:
         results = workers(delayed(function)(*call) for call in calls)

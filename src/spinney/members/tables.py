@@ -14,7 +14,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 
 from spinney.core.errors import InputError, InputTypeError
 from spinney.data.arrow import as_table, with_plain_types
-from spinney.data.columns import column_label, open_source
+from spinney.data.columns import RESHAPE, column_label, open_source
 from spinney.data.readers import is_dicts
 from spinney.data.schema import refuse_coded
 from spinney.data.sparse import checked_sparse
@@ -99,8 +99,10 @@ def _like(part: Any, X: Any) -> Any:
     return part.asformat(X.format) if X.format in ("csr", "csc") else part
 
 
-def _check_sparse(X: Any) -> None:
-    """Raise InputError for a sparse matrix with invalid index arrays, before rows are taken from it."""
+def _check_shape(X: Any) -> None:
+    """Raise InputError for an empty list, and for a sparse matrix with invalid index arrays."""
+    if isinstance(X, list | tuple) and not X:
+        raise InputError(f"Expected 2D array, got 1D array instead: {X}", fix=RESHAPE)
     if _is_sparse(X):
         checked_sparse(X)
 
@@ -125,7 +127,7 @@ def describe_input(X: Any) -> dict[str, Any]:
     >>> describe_input([[1, 2, 3]])
     {'n_features_in_': 3}
     """
-    _check_sparse(X)
+    _check_shape(X)
     if is_dicts(X):
         source = open_source(X)
         names = {} if source.names is None else {"feature_names_in_": np.array(source.names, dtype=object)}
@@ -138,7 +140,7 @@ def describe_input(X: Any) -> dict[str, Any]:
 def check_input(estimator: Any, X: Any) -> None:
     """Raise an error if the estimator is not fitted, or was fitted to other features than those of X."""
     check_is_fitted(estimator)
-    _check_sparse(X)
+    _check_shape(X)
     if is_dicts(X):
         return  # the members look the features up by name
     if isinstance(X, Mapping):

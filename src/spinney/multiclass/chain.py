@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
@@ -24,6 +23,7 @@ from spinney.data.target import read_target
 from spinney.io import require
 from spinney.members.base_estimators import AnyEstimator, make_member
 from spinney.members.fitting import fit_member
+from spinney.members.joined import join_columns
 from spinney.members.tables import check_input, count_training_rows, describe_input
 from spinney.multiclass.base import BinaryMembers, has_probabilities, member_score, second_probability
 
@@ -41,27 +41,16 @@ _METHODS = {
 }
 
 
-def append_columns(X: Any, values: Floats) -> Any:
-    """Return a table of the same kind with further columns of numbers.  values (n_rows, n_new)
+def _label_names(names: Iterable[str], n_labels: int) -> list[str]:
+    """Return names of the columns that a chain adds to those of X.
 
-    >>> append_columns(np.array([[1.0], [2.0]]), np.array([[5.0], [6.0]])).tolist()
-    [[1.0, 5.0], [2.0, 6.0]]
+    >>> _label_names(["age", "label 1"], 2)
+    ['label_ 0', 'label_ 1']
     """
-    if not values.shape[1]:
-        return X
-    if sparse.issparse(X):
-        return cast("Any", sparse.hstack)([X, values], format="csr")
-    if nw.dependencies.is_into_dataframe(X):
-        frame = nw.from_native(X, eager_only=True)
-        backend = frame.implementation
-        new = [
-            nw.new_series(f"label {k}", column.tolist(), backend=backend) for k, column in enumerate(values.T)
-        ]
-        if str(backend).endswith("PANDAS"):
-            native = nw.to_native(frame)
-            return native.assign(**{f"label {k}": column for k, column in enumerate(values.T)})
-        return nw.to_native(frame.with_columns(*new))
-    return np.hstack([np.asarray(X), values])
+    taken, prefix = set(names), "label"
+    while any(f"{prefix} {k}" in taken for k in range(n_labels)):
+        prefix += "_"
+    return [f"{prefix} {k}" for k in range(n_labels)]
 
 
 @parameters
@@ -156,12 +145,14 @@ class ClassifierChain(BinaryMembers):
         seed = draw_seed(self.random_state)
         order = self._read_order(target.shape[1], seed)
         handed = np.zeros((n_rows, len(order)))
+        names = _label_names(described.get("feature_names_in_", ()), len(order))
         members = []
         title = f"{type(self).__name__}: fitting members" if self.verbose else None
         for step, label in enumerate(track(order.tolist(), title, len(order))):
             drawn = None if self.random_state is None else int(stream(seed, step + 1).integers(2**63))
             member = make_member(self.estimator, drawn)
-            table, column = append_columns(X, handed[:, :step]), target[:, label]
+            table = join_columns(handed[:, :step], names[:step], X, last=True) if step else X
+            column = target[:, label]
             members.append(fit_member(member, table, column, weights, **metadata))
             if self.cv is None:
                 handed[:, step] = column
@@ -194,10 +185,11 @@ class ClassifierChain(BinaryMembers):
         """Return what the members say, in the order of the columns of y.  -> (n_rows, n_labels)"""
         check_input(self, X)
         first = len(self.estimators_)
+        names = _label_names(vars(self).get("feature_names_in_", ()), first)
         handed: Floats | None = None
         out: list[Any] = [None] * first
         for step, (member, label) in enumerate(zip(self.estimators_, self.order_.tolist(), strict=True)):
-            table = X if handed is None else append_columns(X, handed[:, :step])
+            table = X if handed is None else join_columns(handed[:, :step], names[:step], X, last=True)
             answer = _response(member, table, self.chain_method_)
             if handed is None:
                 handed = np.zeros((len(answer), first))
@@ -273,7 +265,7 @@ class ClassifierChain(BinaryMembers):
         super()._check_fitted()
         n = len(self.estimators_)
         valid = isinstance(self.order_, np.ndarray) and sorted(self.order_.tolist()) == list(range(n))
-        valid = valid and type(self.classes_) is list and len(self.classes_) == n
+        valid = valid and n > 0 and type(self.classes_) is list and len(self.classes_) == n
         require(valid and self.chain_method_ in (*_METHODS, "predict"), "the chain is damaged")
 
     def __sklearn_tags__(self) -> Any:

@@ -334,6 +334,11 @@ class PassiveAggressiveRegressor(RegressorMixin, _StepParameters, OnlineModel): 
             raise InputError(f"y should be a 1d array, got {target.shape[1]} outputs.")
         values = encode_values(target, non_negative=False)[:, 0]
         (learned,) = self._train_all(matrix, [values], [weights], start, None, one_epoch)
+        if not (np.isfinite(learned.coef).all() and np.isfinite(learned.intercept)):
+            raise InputError(
+                "The coefficients are not finite: the targets are too large",
+                fix="Divide the targets by a large number, or set a smaller C.",
+            )
         before = getattr(self, "t_", 1.0) if one_epoch else 1.0
         return self._set_fitted(
             coef_=learned.coef,

@@ -376,9 +376,9 @@ class TreeArrays:
 
         The terms of an oblique split share its decrease in proportion to their absolute coefficients.
         """
-        # Impurities near the largest float64 are multiplied by shares of the weight, which cannot overflow.
+        # Impurities near the largest float64 are multiplied by half of the shares of the weight.
         overflows = float(self.impurity.max()) > np.finfo(np.float64).max / max(float(self.weight[0]), 1.0)
-        unit = float(self.weight[0]) if overflows else 1.0
+        unit = 2 * float(self.weight[0]) if overflows else 1.0
         total = self.weight / unit * self.impurity
         decrease = np.where(self.is_leaf, 0.0, total - self.sum_over_children(total))
         if overflows:  # impurities that are cut off differ by rounding only
@@ -391,7 +391,7 @@ class TreeArrays:
             size = np.abs(self.term_coefficient[terms])
             if size.sum() > 0:
                 np.add.at(importances, self.term_feature[terms], decrease[node] * size / size.sum())
-        if self.weight[0] > 0:
+        if self.weight[0] > 0 and not (overflows and normalize):
             importances /= self.weight[0] / unit
         if normalize and importances.sum() > 0:
             importances /= importances.sum()

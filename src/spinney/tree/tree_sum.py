@@ -13,6 +13,7 @@ from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
 from spinney.data.schema import Schema, Table
 from spinney.data.target import by_output
+from spinney.native import core
 from spinney.tree.ensemble import TreeEnsemble
 from spinney.tree.tree_arrays import LEAF, LINEAR
 
@@ -94,6 +95,17 @@ class TreeSum:
                 f"{what} are not defined for oblique splits, which test a sum of several features",
                 fix="Use spinney.inspect.permutation_importance, or fit axis-parallel trees.",
             )
+
+    def explainer(self) -> core.TreeExplainer:
+        """Return the trees in the layout of explanations; InputError if one is too deep for them."""
+        owners = self.owner.tolist()
+        try:
+            return core.TreeExplainer(self.trees, self.outputs_per_round or 0, owners, self.schema.n_features)
+        except ValueError as error:
+            raise InputError(
+                f"The model cannot be explained: {error}",
+                fix="Use spinney.inspect.permutation_importance, or limit max_depth.",
+            ) from error
 
 
 def value_sum(

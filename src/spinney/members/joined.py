@@ -1,9 +1,9 @@
-"""The table of a final estimator: predictions of the members, beside the columns of X."""
+"""Predictions as further columns of a table of any kind, for final estimators and chains."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
@@ -12,46 +12,56 @@ from scipy import sparse
 
 from spinney.core.errors import InputError, show_value
 from spinney.data.readers import is_dicts
-from spinney.ensembles.predictions import Array
+
+Array: TypeAlias = NDArray[Any]
 
 
-def join_columns(predictions: Array, names: Sequence[str], X: Any) -> Any:
-    """Return a table of the type of X with the predictions as its first columns.
+def join_columns(predictions: Array, names: Sequence[str], X: Any, *, last: bool = False) -> Any:
+    """Return a table of the type of X with the predictions as its first, or last, columns.
 
-    A data frame stays one, so that text, categories and missing values reach the final estimator.
+    A data frame stays one, so that text, categories and missing values reach who learns from it.
 
     >>> join_columns(np.array([[0.5], [0.25]]), ["tree"], [["red"], ["blue"]]).tolist()
     [[0.5, 'red'], [0.25, 'blue']]
     """
     if is_dicts(X):
-        return join_dicts(dict(zip(names, predictions.T, strict=True)), X)
+        return join_dicts(dict(zip(names, predictions.T, strict=True)), X, last=last)
     if sparse.issparse(X):
-        parts: list[Any] = [sparse.csr_array(predictions), X]
+        parts: list[Any] = _ordered(sparse.csr_array(predictions), X, last)
         return sparse.hstack(parts, format="csr")
     if nw.dependencies.is_into_dataframe(X):
-        return _join_frame(predictions, names, nw.from_native(_with_string_names(X), eager_only=True))
+        return _join_frame(predictions, names, nw.from_native(_with_string_names(X), eager_only=True), last)
     if isinstance(X, np.ma.MaskedArray):
-        return np.ma.hstack([predictions, X])
+        return np.ma.hstack(_ordered(predictions, X, last))
     table = np.asarray(X)
     if table.dtype.kind in "US":
         # Numbers beside text stay numbers.
         table = np.array(X, dtype=object)
-    return np.hstack([predictions.astype(table.dtype) if table.dtype.kind == "O" else predictions, table])
+    values = predictions.astype(table.dtype) if table.dtype.kind == "O" else predictions
+    return np.hstack(_ordered(values, table, last))
 
 
-def join_dicts(columns: Mapping[str, NDArray[Any]], X: Any) -> Any:
-    """Return columns or rows that are dicts with further columns before them.
+def _ordered(new: Any, own: Any, last: bool) -> list[Any]:
+    return [own, new] if last else [new, own]
+
+
+def join_dicts(columns: Mapping[str, Array], X: Any, *, last: bool = False) -> Any:
+    """Return columns or rows that are dicts with further columns before, or after, them.
 
     >>> join_dicts({"tree": np.array([0.5])}, [{"color": "red"}])
     [{'tree': 0.5, 'color': 'red'}]
     """
     if isinstance(X, Mapping):
         _check_names(columns, X)
-        return {**columns, **X}
+        return {**X, **columns} if last else {**columns, **X}
     values = [column.tolist() for column in columns.values()]
     for row in X:
         _check_names(columns, row)
-    return [dict(zip(columns, new, strict=True)) | dict(row) for *new, row in zip(*values, X, strict=True)]
+    rows = []
+    for *new, row in zip(*values, X, strict=True):
+        first, second = _ordered(dict(zip(columns, new, strict=True)), dict(row), last)
+        rows.append(first | second)
+    return rows
 
 
 def _check_names(names: Iterable[str], taken: Container[str]) -> None:
@@ -72,8 +82,9 @@ def _with_string_names(X: Any) -> Any:
     return X.set_axis([f"x{j}" for j in range(len(keys))], axis=1)
 
 
-def _join_frame(predictions: Array, names: Sequence[str], frame: Any) -> Any:
+def _join_frame(predictions: Array, names: Sequence[str], frame: Any, last: bool) -> Any:
     _check_names(names, frame.columns)
     backend = nw.get_native_namespace(frame)
     series = [nw.new_series(name, predictions[:, j], backend=backend) for j, name in enumerate(names)]
-    return frame.with_columns(*series).select(*names, *frame.columns).to_native()
+    order = [name for group in _ordered(names, frame.columns, last) for name in group]
+    return frame.with_columns(*series).select(*order).to_native()
