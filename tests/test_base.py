@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 from spinney.base import Estimator, TableEstimator, describe_features, parameters
 from spinney.core.errors import ModelFileError
@@ -130,3 +131,25 @@ def test_parameters_follow_a_constructor_that_is_replaced(monkeypatch):
     assert Own._get_param_names() == ["depth"]
     monkeypatch.setattr(Own, "__init__", lambda self, width=2: setattr(self, "width", width))
     assert Own().get_params() == {"width": 2}
+
+
+def test_an_attribute_may_be_added_while_a_model_is_used():
+    reader = Reader().fit([[1.0]])
+
+    class Name(str):
+        """A name that adds an attribute when it is looked at, as another thread may do at any time."""
+
+        __slots__ = ()
+
+        def __hash__(self):
+            vars(reader)[f"lazy{len(vars(reader))}"] = 1
+            return super().__hash__()
+
+        def endswith(self, *suffix):
+            vars(reader)[f"lazy{len(vars(reader))}"] = 1
+            return super().endswith(*suffix)
+
+    reader.__dict__ = dict.fromkeys((Name("first"), Name("second")), 1) | vars(reader)
+    check_is_fitted(reader)
+    assert "schema_" in reader._fitted_attributes()
+    assert "schema_" not in reader._unfitted_attributes()

@@ -178,11 +178,20 @@ class Estimator(BaseEstimator, Persistent, metaclass=_EstimatorType, persistent_
         ``fit`` may set ``scaler_`` before it calls the inherited one.
         """
         names = _fitted_names(type(self))
-        return {name: value for name, value in vars(self).items() if name not in names}
+        # Of a copy: meanwhile another thread may add an attribute that is computed at its first use.
+        return {name: value for name, value in vars(self).copy().items() if name not in names}
 
     def _fitted_attributes(self) -> dict[str, Any]:
         """Return the attributes that come from a fit, derived ones included."""
-        return {name: value for name, value in vars(self).items() if name not in self._unfitted_attributes()}
+        names = _fitted_names(type(self))
+        return {name: value for name, value in vars(self).copy().items() if name in names}
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return whether there is an attribute that ends with an underscore, as in scikit-learn.
+
+        scikit-learn's own loop fails if another thread adds an attribute meanwhile.
+        """
+        return any(name.endswith("_") and not name.startswith("__") for name in list(vars(self)))
 
     def _set_fitted(self, **fitted: Any) -> Self:
         """Replace all fitted attributes, those of an earlier fit included, and return self.

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -125,3 +126,13 @@ def test_joblibs_backend_of_plain_processes_fits_members():
     with parallel_config(backend="multiprocessing", n_jobs=2):
         predicted = model.fit(X, y).predict(X)
     assert_array_equal(model.fit(X, y).predict(X), predicted)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_members_leave_the_filters_of_warnings_alone(n_jobs):
+    def look(position, member):
+        return warnings.filters is before
+
+    before = warnings.filters
+    calls = [(position, sp.DecisionTreeClassifier()) for position in range(3)]
+    assert run_jobs(look, calls, n_jobs) == [True] * 3

@@ -5,14 +5,15 @@ from __future__ import annotations
 import atexit
 import inspect
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
+import joblib
 from joblib import parallel_config
 from joblib.parallel import get_active_backend
 from numpy.typing import ArrayLike
-from sklearn import get_config
+from sklearn import config_context, get_config
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
@@ -82,6 +83,12 @@ def fit_member(estimator: Any, X: Any, y: Any, weights: ArrayLike | None = None,
     return estimator
 
 
+def _call_with_config(config: Mapping[str, Any], function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function with scikit-learn's configuration of another thread."""
+    with config_context(**config):
+        return function(*arguments)
+
+
 def run_jobs(
     function: Callable[..., Any],
     arguments: Iterable[tuple[Any, ...]],
@@ -125,10 +132,15 @@ def run_jobs(
     backend, _ = get_active_backend(prefer=prefer)
     # Results one by one, for the progress bar; joblib's backend "multiprocessing" gives them as a list only.
     return_as = "generator" if backend.supports_return_generator else "list"
-    workers = Parallel(n_jobs=n_jobs, prefer=prefer, return_as=return_as)
+    pool, call_later = Parallel, delayed
+    if getattr(backend, "supports_sharedmem", False) or joblib.effective_n_jobs(n_jobs) == 1:
+        # scikit-learn's resets the filters of warnings, which are those of all threads of the process.
+        pool, call_later = joblib.Parallel, joblib.delayed
+        function = partial(_call_with_config, get_config(), function)
+    workers = pool(n_jobs=n_jobs, prefer=prefer, return_as=return_as)
     others = threading.enumerate()
     try:
-        results = workers(delayed(function)(*call) for call in calls)
+        results = workers(call_later(function)(*call) for call in calls)
         return list(track(results, title, len(calls)))
     except KeyboardInterrupt:
         # Threads cannot be stopped from outside. The caller need not wait for them, but a process that exits
