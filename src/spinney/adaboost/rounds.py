@@ -28,8 +28,7 @@ from spinney.adaboost.algorithms import (
     zero_scores,
 )
 from spinney.adaboost.ledger import RoundLedger, edge_bound, error_bound, exponential
-from spinney.adaboost.members import Members, SharedTrees, Task
-from spinney.adaboost.stumps import stump_trees
+from spinney.adaboost.members import Members, SharedTrees, Task, stump_trees
 from spinney.core.elementary import exp, log
 from spinney.core.seeds import stream
 from spinney.native import core
