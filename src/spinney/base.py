@@ -23,7 +23,7 @@ from spinney.core.fitted_rules import broken_rule
 from spinney.core.parameter_help import LINK, with_help
 from spinney.core.parameter_names import peer_names, suggest_argument, suggest_method, suggest_parameter
 from spinney.core.parameters import Rule, Use, check_parameters, check_threads, thread_count, warn_of_unused
-from spinney.data.coding import ColumnCoding, booleans_as_numbers, learn_coding
+from spinney.data.coding import ColumnCoding, learn_coding, numbers_of_categories
 from spinney.data.matrix import Matrix, check_squares, coded_matrix, read_matrix, read_training_matrix
 from spinney.data.schema import Schema, Table, pack_schema, read_table, unpack_schema
 from spinney.data.weights import check_weights
@@ -357,7 +357,7 @@ class MatrixEstimator(Estimator, persistent_name=""):
             if self._multiplies_values:
                 check_squares(name, matrix, described.get("feature_names_in_"))
             return matrix, described
-        table = booleans_as_numbers(read_table(X)) if options[0] is None else read_table(X)
+        table = numbers_of_categories(read_table(X)) if options[0] is None else read_table(X)
         coding = learn_coding(table, check_weights(sample_weight, table.n_rows), *options, name)
         described = {**describe_features(table.schema), "schema_": table.schema, "coding_": coding}
         return coded_matrix(coding, table, name, self._allow_sparse), described

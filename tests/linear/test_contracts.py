@@ -269,6 +269,23 @@ def test_booleans_are_numbers_without_one_hot_coding(model):
     assert filled.coef_names_ == ["a", "b"]
 
 
+@each_model
+def test_categories_that_are_numbers_are_numbers_without_one_hot_coding(model):
+    rng = np.random.default_rng(9)
+    a, b = rng.normal(size=60) + 3, rng.integers(1, 5, 60)
+    y = target(model, np.abs(a - b + 5 + 0.1 * rng.normal(size=60)))
+    plain = pd.DataFrame({"a": a, "b": b.astype(float)})
+    expected = copy.deepcopy(model).fit(plain, y)
+    for values in (b, b.astype(float), b.astype("int8")):
+        X = pd.DataFrame({"a": a, "b": pd.Categorical(values)})
+        fitted = copy.deepcopy(model).fit(X, y)
+        assert_array_equal(fitted.coef_, expected.coef_)
+        for rows in (X, X[:5], plain):
+            assert_array_equal(loads(dumps(fitted)).predict(rows), expected.predict(plain[: len(rows)]))
+    with pytest.raises(ValueError, match="categorical feature in column 'b'"):
+        copy.deepcopy(model).fit(X.assign(b=pd.Categorical(b.astype(str))), y)
+
+
 def test_matrix_learners_that_fill_in_means_take_booleans():
     X = pd.DataFrame({"a": [1.0, None, 3.0, 4.0], "b": [True, False, True, False]})
     model = sp.SVC(missing="mean").fit(X, [0, 0, 1, 1])

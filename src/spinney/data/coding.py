@@ -192,28 +192,34 @@ def raise_categorical(schema: Schema, j: int, owner: str) -> None:
     )
 
 
-def booleans_as_numbers(table: Table) -> Table:
-    """Return the table with columns of booleans as numbers 0 and 1, for models without one-hot coding.
+def numbers_of_categories(table: Table) -> Table:
+    """Return the table with numbers in the place of categories that are numbers or booleans.
+
+    scikit-learn reads such columns so, and so do models without one-hot coding.
 
     >>> from spinney.data import read_table
-    >>> table = booleans_as_numbers(read_table([[True, 1.5], [False, 2.5]]))
+    >>> table = numbers_of_categories(read_table([[True, 1.5], [False, 2.5]]))
     >>> table.schema.features[0].kind, table.column(0).tolist()
     ('numeric', [1.0, 0.0])
     """
     schema = table.schema
-    booleans = {j for j, one in enumerate(schema.features) if set(map(type, one.categories)) == {bool}}
-    if not booleans:
+    numbers = {
+        j
+        for j, one in enumerate(schema.features)
+        if one.categories and set(map(type, one.categories)) <= {bool, int, float}
+    }
+    if not numbers:
         return table
     features = [
-        Feature(one.name, "numeric", (), "float64", one.has_missing) if j in booleans else one
+        Feature(one.name, "numeric", (), "float64", one.has_missing) if j in numbers else one
         for j, one in enumerate(schema.features)
     ]
 
     def make(j: int) -> Any:
         values = np.array([*schema.features[j].categories, np.nan], np.float64)
-        return values[table.column(j)] if j in booleans else table.column(j)
+        return values[table.column(j)] if j in numbers else table.column(j)
 
-    return table.replace(Schema(tuple(features), schema.has_names), make, booleans)
+    return table.replace(Schema(tuple(features), schema.has_names), make, numbers)
 
 
 def learn_coding(

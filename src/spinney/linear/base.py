@@ -14,7 +14,7 @@ from spinney.base import TableEstimator
 from spinney.core.arrays import Floats
 from spinney.core.errors import InputError
 from spinney.core.parameters import NONE, Integer, Rule, thread_count
-from spinney.data.coding import CODING_RULES, ColumnCoding, booleans_as_numbers
+from spinney.data.coding import CODING_RULES, ColumnCoding, numbers_of_categories
 from spinney.data.schema import Schema
 from spinney.data.target import encode_classes, encode_values, read_target
 from spinney.data.weights import check_weights
@@ -67,7 +67,7 @@ class LinearModel(TableEstimator, persistent_name=""):
         """Read features and weights; the last part is how features were read."""
         table = read_design_table(X)
         if self.categorical is None:
-            table = booleans_as_numbers(table)
+            table = numbers_of_categories(table)
         weights = check_weights(sample_weight, table.n_rows)
         owner = type(self).__name__
         values, coding = fit_values(X, table, weights, self.categorical, self.missing, owner)
