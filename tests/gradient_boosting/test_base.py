@@ -18,6 +18,8 @@ SETTINGS = {
     "level": {"growth": "level-wise", "max_leaf_nodes": 8, "l2_regularization": 1.0},
     "ordered": {"categorical_encoding": "ordered"},
     "candidates": {"ledger": "full"},
+    "sets": {"interaction_cst": [{0, 1}, {2}], "growth": "leaf-wise"},
+    "random thresholds": {"splitter": "random"},
 }
 
 

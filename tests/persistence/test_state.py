@@ -46,6 +46,7 @@ VALUES: list[Any] = [
     {0: 1.0, 1: 2.0},
     {("a", 1): "x", None: 3, 2.5: b"y"},
     {np.int64(3): 1, "three": 2},
+    [{2, 0, 10}, {"b", "a", 1}, {(1, "x")}, set()],
     np.float32(1.1),
     np.bool_(True),
     np.str_("ends in \0"),
@@ -339,6 +340,13 @@ FORGED: dict[str, tuple[type[ModelFileError], Any]] = {
     "mapping with a list in its key": (
         CorruptModelFile,
         _set(*P, "criterion", Tagged("mapping", [(([],), 0)])),
+    ),
+    "set no list": (CorruptModelFile, _set(*P, "criterion", Tagged("set", {}))),
+    "set with an item twice": (CorruptModelFile, _set(*P, "criterion", Tagged("set", [1, 1.0]))),
+    "set with a list": (CorruptModelFile, _set(*P, "criterion", Tagged("set", [[]]))),
+    "set made to be slow": (
+        CorruptModelFile,
+        _set(*P, "criterion", Tagged("set", [2.0 ** (61 * i) for i in range(-16, 16)])),
     ),
     "mapping made to be slow": (
         CorruptModelFile,

@@ -1,7 +1,7 @@
 """Conversion between models and documents, for each kind of value that a model may have."""
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from types import BuiltinFunctionType, FunctionType, MethodType
@@ -150,6 +150,8 @@ class _Packer:
             return kind(self._pack_all(value, path, depth))
         if kind is dict:
             return self._pack_dict(value, path, depth)
+        if kind is set or kind is frozenset:
+            return self._pack_set(value, path, depth)
         if isinstance(value, np.generic):
             # str(value) would remove trailing zero characters.
             return Tagged("scalar", str.__str__(value) if kind is np.str_ else _checked(value, path))
@@ -172,6 +174,14 @@ class _Packer:
             location = (*path, f"[{key!r}]")
             pairs.append((self.pack(key, location, depth), self.pack(item, location, depth)))
         return Tagged("mapping", pairs)
+
+    def _pack_set(self, value: Set[Any], path: tuple[str, ...], depth: int) -> Document:
+        for item in value:
+            if not _is_key(item):
+                raise _refuse(path, item, "A set may contain numbers, strings and tuples of them.")
+        # In the same order always: that of a set of strings differs between processes.
+        ordered = sorted(value, key=lambda item: (type(item).__name__, repr(item)))
+        return Tagged("set", self._pack_all(ordered, path, depth))
 
     def _pack_array(self, array: NDArray[Any], path: tuple[str, ...], depth: int) -> Document:
         if array.dtype.kind == "U":
@@ -322,15 +332,25 @@ class _Unpacker:
             array[i] = element
         return _frozen(array.reshape(shape))
 
-    def read_mapping(self, value: Document) -> dict[Hashable, Any]:
-        valid = type(value) is list and all(type(pair) is tuple and len(pair) == 2 for pair in value)
-        require(valid, "a mapping is not a list of pairs")
-        keys = [self.unpack(key) for key, _ in value]
-        require(all(_is_key(key) for key in keys), "a key of a mapping is not a plain value")
+    def _unpack_keys(self, items: list[Document], what: str) -> list[Hashable]:
+        keys = [self.unpack(item) for item in items]
+        require(all(_is_key(key) for key in keys), f"{what} is not a plain value")
         hashes = np.array([hash(key) for key in keys], dtype=np.int64)
         # A file whose keys all share a hash would take quadratic time.
         n_equal = int(np.unique(hashes, return_counts=True)[1].max(initial=0))
-        require(n_equal <= MAX_EQUAL_HASHES, "the keys of a mapping were chosen to have equal hashes")
+        require(n_equal <= MAX_EQUAL_HASHES, f"{what} was chosen to have the hash of others")
+        return keys
+
+    def read_set(self, value: Document) -> set[Hashable]:
+        require(type(value) is list, "a set is not a list")
+        items = self._unpack_keys(value, "an item of a set")
+        require(len(set(items)) == len(items), "an item of a set occurs twice")
+        return set(items)
+
+    def read_mapping(self, value: Document) -> dict[Hashable, Any]:
+        valid = type(value) is list and all(type(pair) is tuple and len(pair) == 2 for pair in value)
+        require(valid, "a mapping is not a list of pairs")
+        keys = self._unpack_keys([key for key, _ in value], "a key of a mapping")
         result = {key: self.unpack(item) for key, (_, item) in zip(keys, value, strict=True)}
         require(len(result) == len(keys), "a key of a mapping occurs twice")
         require(not all(type(key) is str for key in keys), "a mapping should be a dict")
@@ -372,6 +392,7 @@ _READERS: dict[str, Callable[[_Unpacker, Document], Any]] = {
     "text": _Unpacker.read_text,
     "objects": _Unpacker.read_objects,
     "mapping": _Unpacker.read_mapping,
+    "set": _Unpacker.read_set,
     "random_state": _Unpacker.read_random_state,
     "generator": _Unpacker.read_generator,
 }
