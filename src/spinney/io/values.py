@@ -148,10 +148,8 @@ class _Packer:
         kind = type(value)
         if kind is list or kind is tuple:
             return kind(self._pack_all(value, path, depth))
-        if kind is dict:
-            return self._pack_dict(value, path, depth)
-        if kind is set or kind is frozenset:
-            return self._pack_set(value, path, depth)
+        if kind is dict or kind is set or kind is frozenset:
+            return (self._pack_dict if kind is dict else self._pack_set)(value, path, depth)
         if isinstance(value, np.generic):
             # str(value) would remove trailing zero characters.
             return Tagged("scalar", str.__str__(value) if kind is np.str_ else _checked(value, path))
