@@ -30,6 +30,7 @@ from spinney.io import (
 )
 from spinney.io.container import MAGIC, decode, encode
 from spinney.io.document import Tagged
+from spinney.io.registry import find_class
 
 
 def forged(model: Any, edit: Any) -> bytes:
@@ -373,6 +374,8 @@ def test_a_forged_model_is_refused(name: str) -> None:
     error, edit = FORGED[name]
     data = forged(fitted_toy(), edit)
     loads(dumps(fitted_toy()))
+    with pytest.raises(UnknownClass):
+        find_class("Larch")  # a name that is not known yet imports all modules, once per process
     with bounds(len(data)), pytest.raises(error):
         loads(data)
 
