@@ -12,6 +12,7 @@ from typing import Any
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.svm import SVC
@@ -82,6 +83,16 @@ def test_a_value_comes_back_as_a_parameter_and_as_an_attribute(value: Any) -> No
     back = loads(data)
     assert equal(value, back.value) and equal(value, back.found_[0])
     assert dumps(back) == data
+
+
+@pytest.mark.parametrize("make", [
+    lambda: range(2, 5), lambda: pd.Index(["a", "b"]), lambda: pd.Series([0.5, 2.0], index=["x", "y"]),
+    lambda: pytest.importorskip("polars").Series([1, 0]),
+])  # fmt: skip
+def test_a_list_of_another_kind_comes_back_as_a_list(make: Any) -> None:
+    value = make()
+    back = loads(dumps(Free(value=[value]))).value
+    assert back == [list(value)] and type(back[0]) is list
 
 
 def test_random_states_go_on_where_they_stopped() -> None:

@@ -157,10 +157,16 @@ class _Packer:
             return self._pack_array(value, path, depth)
         if kind is np.random.RandomState or kind is np.random.Generator:
             return _pack_random(value, path)
-        name = name_of(kind)
-        if name is None:
+        return self._pack_object(value, path, depth)
+
+    def _pack_object(self, value: Any, path: tuple[str, ...], depth: int) -> Document:
+        name = name_of(type(value))
+        if name is not None:
+            return Tagged("object", [name, self.pack_state(value, (name,), depth)])
+        items = _as_list(value)
+        if items is None:
             raise _refuse(path, value)
-        return Tagged("object", [name, self.pack_state(value, (name,), depth)])
+        return self._pack_all(items, path, depth)
 
     def _pack_dict(self, value: dict[Any, Any], path: tuple[str, ...], depth: int) -> Document:
         if all(type(key) is str for key in value):
@@ -201,6 +207,18 @@ class _Packer:
             item if type(item) in _PLAIN else self.pack(item, (*path, f"[{i}]"), depth)
             for i, item in enumerate(items)
         ]
+
+
+def _as_list(value: Any) -> list[Any] | None:
+    """Return a range, or an index or a series of a data frame library, as a list; None for other values."""
+    import narwhals as nw  # here, because loading needs NumPy alone
+
+    if type(value) is range or nw.dependencies.is_pandas_index(value):
+        return list(value)
+    if nw.dependencies.is_into_series(value):
+        items: list[Any] = nw.from_native(value, series_only=True).to_list()
+        return items
+    return None
 
 
 def _is_scalar(value: object) -> bool:
