@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <stdexcept>
+#include <utility>
 
 #include "boost/chunked_grower.hpp"
 #include "boost/leaf_values.hpp"
