@@ -74,7 +74,8 @@ void LevelSearch::start(const Stat* bins, Size n_bins, bool categorical, const N
     if (has_missing_) std::fill_n(left_.begin(), n_ + kRegister, 0.0);
 }
 
-void LevelSearch::add(const Stat* bins, Stat total) {
+// Aligned: where its loop crosses a cache line, which depends on what is linked before, fits take 4 % longer.
+[[gnu::aligned(64)]] void LevelSearch::add(const Stat* bins, Stat total) {
     Stat sum = 0;
     const bool prefix = !categorical_ || subset_;
     for (Size i = 0; i < n_; ++i) {
