@@ -14,6 +14,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import model_selection
 from sklearn.base import clone
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import check_estimators_pickle
@@ -32,6 +33,7 @@ from spinney.io import (
 from spinney.io.container import MAGIC, decode, encode
 from spinney.io.document import Tagged
 from spinney.io.registry import find_class
+from spinney.io.values import SPLITTERS
 
 
 def forged(model: Any, edit: Any) -> bytes:
@@ -93,6 +95,36 @@ def test_a_list_of_another_kind_comes_back_as_a_list(make: Any) -> None:
     value = make()
     back = loads(dumps(Free(value=[value]))).value
     assert back == [list(value)] and type(back[0]) is list
+
+
+SPLITTER_PARAMETERS: dict[str, dict[str, Any]] = {
+    "KFold": {"n_splits": 4, "shuffle": True, "random_state": 3},
+    "RepeatedKFold": {"n_splits": 3, "n_repeats": 2, "random_state": 0},
+    "ShuffleSplit": {"test_size": 0.3},
+    "LeavePOut": {"p": 2},
+    "LeavePGroupsOut": {"n_groups": 2},
+    "TimeSeriesSplit": {"gap": 1},
+    "PredefinedSplit": {"test_fold": [0, 1, -1]},
+}
+
+
+@pytest.mark.parametrize("name", SPLITTERS)
+def test_a_splitter_comes_back(name: str) -> None:
+    given = SPLITTER_PARAMETERS.get(name, {})
+    splitter = getattr(model_selection, name)(**given)
+    data = dumps(Free(value=splitter))
+    back = loads(data).value
+    assert type(back) is type(splitter) and repr(back) == repr(splitter)
+    assert dumps(Free(value=back)) == data
+
+
+def test_splitters_of_other_classes_are_refused() -> None:
+    class Own(model_selection.KFold):
+        pass
+
+    Own.__name__ = "KFold"
+    with pytest.raises(UnsavableValue, match="is an object of .*Own, which a model file cannot store"):
+        dumps(Free(value=Own()))
 
 
 def test_sets_are_stored_in_the_same_order_in_every_process() -> None:
@@ -357,6 +389,19 @@ FORGED: dict[str, tuple[type[ModelFileError], Any]] = {
     "mapping with a list in its key": (
         CorruptModelFile,
         _set(*P, "criterion", Tagged("mapping", [(([],), 0)])),
+    ),
+    "splitter of no list": (CorruptModelFile, _set(*P, "criterion", Tagged("splitter", {}))),
+    "splitter of another class": (
+        CorruptModelFile,
+        _set(*P, "criterion", Tagged("splitter", ["GridSearchCV", {}])),
+    ),
+    "splitter of wrong parameters": (
+        CorruptModelFile,
+        _set(*P, "criterion", Tagged("splitter", ["KFold", {"n_splits": "many"}])),
+    ),
+    "splitter of unknown parameters": (
+        CorruptModelFile,
+        _set(*P, "criterion", Tagged("splitter", ["KFold", {"folds": 3}])),
     ),
     "set no list": (CorruptModelFile, _set(*P, "criterion", Tagged("set", {}))),
     "set with an item twice": (CorruptModelFile, _set(*P, "criterion", Tagged("set", [1, 1.0]))),

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from inspect import signature
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
@@ -25,6 +26,13 @@ _PLAIN = frozenset({type(None), bool, int, float, str, bytes})
 _MT_WORDS = 624
 """Machine words in the state of the Mersenne Twister MT19937."""
 _EMPTY_WIDTH = 2**16
+SPLITTERS = (
+    *("KFold", "StratifiedKFold", "GroupKFold", "StratifiedGroupKFold", "RepeatedKFold"),
+    *("RepeatedStratifiedKFold", "ShuffleSplit", "StratifiedShuffleSplit", "GroupShuffleSplit"),
+    *("LeaveOneOut", "LeavePOut", "LeaveOneGroupOut", "LeavePGroupsOut", "TimeSeriesSplit"),
+    "PredefinedSplit",
+)
+"""Splitters of scikit-learn, the only classes of another library that parameters may have."""
 _BROKEN = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, AssertionError)
 """Exceptions of code that does not check its input, if the input is invalid."""
 
@@ -163,6 +171,9 @@ class _Packer:
         name = name_of(type(value))
         if name is not None:
             return Tagged("object", [name, self.pack_state(value, (name,), depth)])
+        splitter = _splitter_parameters(value)
+        if splitter is not None:
+            return Tagged("splitter", [type(value).__name__, self.pack(splitter, path, depth)])
         items = _as_list(value)
         if items is None:
             raise _refuse(path, value)
@@ -219,6 +230,16 @@ def _as_list(value: Any) -> list[Any] | None:
         items: list[Any] = nw.from_native(value, series_only=True).to_list()
         return items
     return None
+
+
+def _splitter_parameters(value: Any) -> dict[str, Any] | None:
+    """Return the parameters of a splitter of scikit-learn, None for other values."""
+    cls = type(value)
+    if cls.__name__ not in SPLITTERS or cls.__module__ != "sklearn.model_selection._split":
+        return None
+    given = vars(value)
+    given = given | given.get("cvargs", {})  # of repeated splitters
+    return {name: given[name] for name in signature(cls).parameters}
 
 
 def _is_scalar(value: object) -> bool:
@@ -363,6 +384,17 @@ class _Unpacker:
         require(len(set(items)) == len(items), "an item of a set occurs twice")
         return set(items)
 
+    def read_splitter(self, value: Document) -> Any:
+        name, given = self._items(value, 2, "splitter")
+        valid = type(name) is str and name in SPLITTERS and type(given) is dict
+        require(valid, "a splitter is none of scikit-learn's")
+        from sklearn import model_selection  # here, because few models have one
+
+        try:
+            return getattr(model_selection, name)(**self.unpack(given))
+        except _BROKEN as error:
+            raise CorruptModelFile(f"The file has no valid {name}: {_printable(error)}") from error
+
     def read_mapping(self, value: Document) -> dict[Hashable, Any]:
         valid = type(value) is list and all(type(pair) is tuple and len(pair) == 2 for pair in value)
         require(valid, "a mapping is not a list of pairs")
@@ -409,6 +441,7 @@ _READERS: dict[str, Callable[[_Unpacker, Document], Any]] = {
     "objects": _Unpacker.read_objects,
     "mapping": _Unpacker.read_mapping,
     "set": _Unpacker.read_set,
+    "splitter": _Unpacker.read_splitter,
     "random_state": _Unpacker.read_random_state,
     "generator": _Unpacker.read_generator,
 }
