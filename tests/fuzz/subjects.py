@@ -4,6 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from sklearn.model_selection import RepeatedKFold, StratifiedKFold
+
 import spinney as sp
 from contracts.learners import LEARNERS, mixed_data
 from persistence.toys import Free, fitted_toy, toy_data
@@ -25,8 +28,10 @@ class Subject:
 
 
 def toys() -> list[Subject]:
+    values = [StratifiedKFold(3), {1, "a"}, RepeatedKFold(n_splits=3), np.array(["b", None], dtype=object)]
     return [
         Subject("toy", fitted_toy, lambda: toy_data()[0]),
+        Subject("toy-values", lambda: Free(value=values), lambda: None),
         Subject("toy-nested", lambda: Free(value=[1, {0: 2.5}, "x"], base=fitted_toy()), lambda: None),
     ]
 

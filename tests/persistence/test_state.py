@@ -123,7 +123,7 @@ def test_splitters_of_other_classes_are_refused() -> None:
         pass
 
     Own.__name__ = "KFold"
-    with pytest.raises(UnsavableValue, match="is an object of .*Own, which a model file cannot store"):
+    with pytest.raises(UnsavableValue, match=r"is an object of .*Own, which a model file cannot store"):
         dumps(Free(value=Own()))
 
 
