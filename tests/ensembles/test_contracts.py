@@ -90,8 +90,16 @@ def test_other_members_are_pickled_but_not_written_to_files():
     assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
     with pytest.raises(UnsavableValue, match="LogisticRegression"):
         dumps(model)
-    with pytest.raises(UnsavableValue, match=r"'cv'.*KFold"):
-        dumps(sp.StackingRegressor([("tree", sp.DecisionTreeRegressor())], cv=KFold(3)))
+
+
+def test_splitters_of_scikit_learn_are_written_to_files_and_others_are_not():
+    class Own(KFold):
+        pass
+
+    stack = sp.StackingRegressor([("tree", sp.DecisionTreeRegressor())], cv=KFold(3))
+    assert repr(loads(dumps(stack)).cv) == repr(stack.cv)
+    with pytest.raises(UnsavableValue, match=r"'cv'.*Own"):
+        dumps(stack.set_params(cv=Own(3)))
 
 
 def _damages():
