@@ -103,9 +103,10 @@ DEEP: dict[str, Value] = {"max_depth": 8, "max_features": 0.3, "random_strength"
 DEEPER: dict[str, Value] = {"max_depth": 9}
 SHALLOW: dict[str, Value] = {"max_depth": 5}
 SHALLOWER: dict[str, Value] = {"max_depth": 3}
-# One random threshold per feature, as in extra-trees: a choice among all features is the better one then.
-RANDOM: dict[str, Value] = {"splitter": "random", "max_features": 1.0}
+# One random threshold per feature, as in extra-trees. A choice among all features is better then, but not
+# for more classes, which keep half of them.
 RANDOM_HALF: dict[str, Value] = {"splitter": "random"}
+RANDOM: dict[str, Value] = RANDOM_HALF | {"max_features": 1.0}
 RANDOM_SHARP: dict[str, Value] = SHARP | RANDOM
 
 # The preset "strong" has more turns. Those of more classes take the longest.
