@@ -373,7 +373,8 @@ def test_small_noisy_tables_of_two_classes_have_settings_of_their_own():
     X, y = rows(300)
     noisy = GradientBoostingClassifier(n_estimators=150, random_state=0).fit(X, y)
     assert {name: noisy.chosen_[name] for name in defaults.NOISY} == defaults.NOISY
-    assert set(noisy.chosen_["members"]) == {"leaf-wise", "symmetric"}
+    assert {name.split(",")[0] for name in noisy.chosen_["members"]} == {"leaf-wise", "symmetric"}
+    assert not any("l2_regularization=0.1" in name for name in noisy.chosen_["members"])
     X = rng.integers(0, 2, size=(300, 6))
     rules = GradientBoostingClassifier(n_estimators=150, random_state=0).fit(X, X[:, 0] ^ X[:, 1])
     assert any("l2_regularization=0.1" in name for name in rules.chosen_["members"])
@@ -389,7 +390,7 @@ def test_strong_keeps_to_what_was_set():
     growth = {"growth": "leaf-wise", "n_estimators": 5, "random_state": 0}
     model = GradientBoostingClassifier(preset="strong", **growth).fit(*rows(120, 3))
     assert plan_of(model, "multiclass", 120).name(0) == "leaf-wise, splitter=random"
-    assert model.chosen_["n_members"] == 3
+    assert model.chosen_["n_members"] == 10
     level = GradientBoostingClassifier(preset="strong", **growth | {"growth": "level-wise"}).fit(X, y)
     assert level.chosen_["n_members"] == 5 and "members" not in level.chosen_
     few = GradientBoostingClassifier(preset="strong", n_members=2, n_estimators=5, random_state=0).fit(X, y)
@@ -418,13 +419,19 @@ def test_settings_for_noise_fade_with_the_number_of_rows():
         params |= choose(params, Facts(n_rows, kind))
         return [one.settings | {"handicap": one.handicap} for one in member_variants(params, kind, n_rows)]
 
-    few, more = members("auto", "binary", 999), members("auto", "binary", 1000)
-    assert few[:2] == [{"growth": growth, "handicap": 1.0} for growth in ("leaf-wise", "symmetric")]
-    assert more[1] == {"growth": "symmetric", "handicap": 1.0, **defaults.MODERATE}
-    assert [one[-1]["handicap"] for one in (few, more)] == [defaults.HANDICAP] * 2
-    assert few[-1]["splitter"] == more[-1]["splitter"] == "random"
-    assert few[-1]["subsample"] == more[-1]["subsample"] == defaults.SUBSAMPLE  # not that of noisy tables
-    assert [len(members("strong", "binary", n)) for n in (999, 1000, 2000, 5000)] == [3, 4, 6, 5]
+    tiny, few, more = (members("auto", "binary", n) for n in (199, 999, 1000))
+    leaf_wise, symmetric = ({"growth": growth, "handicap": 1.0} for growth in ("leaf-wise", "symmetric"))
+    assert tiny[:2] == [leaf_wise, symmetric | defaults.RANDOM]
+    assert few[:2] == [leaf_wise, symmetric]
+    assert more[:2] == [leaf_wise, symmetric | defaults.MODERATE]
+    for last in (tiny[-1], few[-1], more[-1]):
+        assert (last["handicap"], last["splitter"]) == (defaults.HANDICAP, "random")
+        assert last["subsample"] == defaults.SUBSAMPLE  # not that of noisy tables
+    assert members("strong", "binary", 199) == [*tiny, symmetric]
+    further = [leaf_wise | defaults.RANDOM_NOISY, symmetric | defaults.SIMPLE]
+    assert members("strong", "binary", 999) == [*few, *further]
+    assert further[::-1] == [members("strong", "multiclass", 999)[k] for k in (1, 3)]
+    assert [len(members("strong", "binary", n)) for n in (1000, 2000, 5000)] == [4, 6, 5]
     assert [len(members("strong", "multiclass", n)) for n in (999, 1000, 2000)] == [5, 5, 4]
     noisy = [
         any(one.get("max_features") == 0.1 for one in members("auto", "multiclass", n))

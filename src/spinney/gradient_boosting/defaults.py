@@ -75,7 +75,7 @@ MAX_MEMBER_LOSS, MAX_LOSS_TO_TRY_AGAIN = 0.1, 0.3
 # Small tables of two classes are noisy: few features per node, few rows per tree and a larger λ are better
 # there, less so from the first of these numbers of rows on. Rules without noise need all that a tree can do,
 # and a small λ, since their hessians vanish: a member for them is kept where its loss is less by an eighth.
-MODERATE_ROWS, SMALL_ROWS, STRONG_SMALL_ROWS = 1000, 2000, 5000
+TINY_ROWS, MODERATE_ROWS, SMALL_ROWS, STRONG_SMALL_ROWS = 200, 1000, 2000, 5000
 NOISY: dict[str, Value] = {
     "max_features": 0.1,
     "subsample": 0.5,
@@ -108,11 +108,23 @@ SHALLOWER: dict[str, Value] = {"max_depth": 3}
 RANDOM_HALF: dict[str, Value] = {"splitter": "random"}
 RANDOM: dict[str, Value] = RANDOM_HALF | {"max_features": 1.0}
 RANDOM_SHARP: dict[str, Value] = SHARP | RANDOM
+# The preset "strong" has them with the settings for noise too, and trees of depth 3 that see all features.
+RANDOM_NOISY: dict[str, Value] = RANDOM_HALF | {
+    "max_features": 0.3,
+    "subsample": 0.5,
+    "l2_regularization": 3.0,
+}
+SIMPLE: dict[str, Value] = SHALLOWER | {
+    "max_features": 1.0,
+    "subsample": SUBSAMPLE,
+    "l2_regularization": 3.0,
+    "random_strength": RANDOM_STRENGTH,
+}
 
 # The preset "strong" has more turns. Those of more classes take the longest.
 N_TURNS_STRONG: dict[Kind, tuple[tuple[int, int], ...]] = {
     "binary": ((1000, 5), (2000, 4), (5000, 2)),
-    "multiclass": ((2000, 3), (5000, 2)),
+    "multiclass": ((1000, 5), (2000, 3), (5000, 2)),
     "regression": ((2000, 3), (5000, 2)),
 }
 MAX_ROUNDS_STRONG = 5000
@@ -286,8 +298,12 @@ def _symmetric(settings: Mapping[str, Value], handicap: float = 1.0) -> Variant:
 def _binary_variants(n_rows: int, is_strong: bool, noisy: bool) -> tuple[Variant, ...]:
     """Return the variants of two classes; `noisy` if the model has the settings for noisy tables."""
     leaf_wise, symmetric, rules = _leaf_wise({}), _symmetric({}), _leaf_wise(RANDOM_SHARP, HANDICAP)
+    if noisy and n_rows < TINY_ROWS:
+        few = leaf_wise, _symmetric(RANDOM), rules
+        return (*few, symmetric) if is_strong else few
     if noisy and n_rows < MODERATE_ROWS:
-        return leaf_wise, symmetric, rules
+        few = leaf_wise, symmetric, rules
+        return (*few, _leaf_wise(RANDOM_NOISY), _symmetric(SIMPLE)) if is_strong else few
     if noisy:
         moderate = _symmetric(MODERATE)
         return (leaf_wise, symmetric, moderate, rules) if is_strong else (leaf_wise, moderate, rules)
@@ -302,8 +318,10 @@ def _multiclass_variants(n_rows: int, is_strong: bool) -> tuple[Variant, ...]:
     """Return the variants of more than two classes."""
     ordinary, random = _symmetric({}), _leaf_wise(RANDOM_HALF)
     rules, noisy, sharp = _symmetric(NOISY_RULES), _symmetric(NOISY), _symmetric(SHARP)
+    if n_rows < MODERATE_ROWS and is_strong:
+        return rules, _symmetric(SIMPLE), random, _leaf_wise(RANDOM_NOISY), _symmetric(RANDOM)
+    further: tuple[Variant, ...] = ()
     if n_rows < MODERATE_ROWS:
-        further: tuple[Variant, ...] = replace(sharp, handicap=HANDICAP), _symmetric(RANDOM)
         variants = rules, ordinary, random
     elif n_rows < SMALL_ROWS:
         variants, further = (ordinary, noisy, random), (rules, _symmetric(RANDOM))
