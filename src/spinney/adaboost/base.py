@@ -26,7 +26,9 @@ from spinney.adaboost.members import (
     unpack_members,
 )
 from spinney.adaboost.rounds import Rounds
+from spinney.adaboost.stumps import FittedStumps
 from spinney.base import Estimator, parameters
+from spinney.core.cached_attribute import cached_attribute
 from spinney.core.early_stopping import EarlyStopping
 from spinney.core.errors import InputError
 from spinney.core.parameters import EARLY_STOPPING, FLAG, NONE, Integer, Real, Rule, thread_count
@@ -173,6 +175,8 @@ class _BaseAdaBoost(ModelPerOutput, CopiesEnsemble, Estimator):
         "feature_names_in_",
         "validation_errors_",
     )
+    # Of stumps that the core has boosted; the members are made when they are asked for.
+    _transient_attributes: ClassVar[tuple[str, ...]] = ("_stumps",)
     _parameter_rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = RULES
     _parameter_uses = (EARLY_STOPPING,)
 
@@ -190,6 +194,7 @@ class _BaseAdaBoost(ModelPerOutput, CopiesEnsemble, Estimator):
     n_jobs: int | None = None
 
     outputs_: list[Any] = field(init=False)
+    _stumps: FittedStumps = field(init=False)
     estimator_weights_: Floats = field(init=False)
     estimator_errors_: Floats = field(init=False)
 
@@ -239,15 +244,14 @@ class _BaseAdaBoost(ModelPerOutput, CopiesEnsemble, Estimator):
                 list(self.estimators_), self.estimator_weights_.tolist(), self.estimator_errors_.tolist()
             )
         n_rounds, validation_errors = self._run(rounds, held_out)
+        fitted |= rounds.fitted_members(n_rounds)
         fitted |= {
             "estimator_": self._base_estimator(),
-            "estimators_": rounds.estimators[:n_rounds],
             "estimator_weights_": np.array(rounds.estimator_weights[:n_rounds]),
             "estimator_errors_": np.array(rounds.estimator_errors[:n_rounds]),
             "validation_errors_": validation_errors,
             "ledger_": rounds.make_ledger(n_rounds),
         }
-        share_schema(flatten(fitted["estimators_"]))
         return self._set_fitted(**fitted)
 
     def _run(self, rounds: Rounds, held_out: Floats | None) -> tuple[int, Floats | None]:
@@ -258,7 +262,7 @@ class _BaseAdaBoost(ModelPerOutput, CopiesEnsemble, Estimator):
                     pass
             else:
                 rounds.run(self.n_estimators)
-            return len(rounds.estimators), None
+            return len(rounds.estimator_weights), None
         stopping, errors = EarlyStopping(self.n_iter_no_change, self.tol), list[float]()
         for n_added in self._steps(rounds):
             if n_added:
@@ -316,6 +320,18 @@ class _BaseAdaBoost(ModelPerOutput, CopiesEnsemble, Estimator):
         """Return whether rows are drawn by weight."""
         return self.resample
 
+    @cached_attribute
+    def estimators_(self) -> list[Any]:
+        """The fitted members, one per round."""
+        stumps: FittedStumps | None = vars(self).get("_stumps")
+        if stumps is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute 'estimators_'")
+        return stumps.members()
+
+    def _make_members(self) -> None:
+        """Make the members, if there are stumps that they are made of."""
+        getattr(self, "estimators_", None)
+
     def _members(self) -> list[Any]:
         return flatten(self.estimators_)
 
@@ -354,7 +370,12 @@ class _BaseAdaBoost(ModelPerOutput, CopiesEnsemble, Estimator):
 
     # ---- model files ----
 
+    def _fitted_attributes(self) -> dict[str, Any]:
+        self._make_members()
+        return super()._fitted_attributes()
+
     def _get_state(self) -> dict[str, Any]:
+        self._make_members()
         state = super()._get_state()
         members = state["fitted"].get("estimators_")
         # Rounds with lists of members, and members without a shared schema, are stored as they are.

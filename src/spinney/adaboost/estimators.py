@@ -21,7 +21,7 @@ from spinney.adaboost.base import (
     per_output,
     side_by_side,
 )
-from spinney.adaboost.members import Members, StumpTables, Task, flatten, predict_members
+from spinney.adaboost.members import Members, Task, flatten, predict_members
 from spinney.adaboost.rounds import (
     LOSSES,
     Boosting,
@@ -31,8 +31,10 @@ from spinney.adaboost.rounds import (
     weighted_median,
 )
 from spinney.adaboost.row_weights import replay_weights
+from spinney.adaboost.stumps import StumpTables
 from spinney.adaboost.tree_sum import score_sum
 from spinney.base import ProbabilisticClassifier, parameters
+from spinney.core.cached_attribute import cached_attribute
 from spinney.core.errors import InputError, show_value
 from spinney.core.parameters import OneOf, draw_seed
 from spinney.data.target import (
@@ -153,7 +155,6 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
     ledger: bool | Literal["full"] = False
 
     classes_: NDArray[Any] = field(init=False)
-    _tables: StumpTables | None = field(init=False)
 
     # ---- fitting ----
 
@@ -203,12 +204,17 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
             classes = [model.classes_ for model in fitted["outputs_"]]
             return {"classes_": classes, "n_classes_": [len(labels) for labels in classes]}
         classes = fitted["classes_"]
+        derived: dict[str, Any] = {"n_classes_": len(classes)}
+        if "_stumps" in fitted:  # whose tables are made at the first prediction
+            return derived
         members, weights = flatten(fitted["estimators_"]), fitted["estimator_weights_"]
         algorithm = find_algorithm(fitted["algorithm_"], len(classes), self.learning_rate)
-        return {
-            "n_classes_": len(classes),
-            "_tables": StumpTables.of(members, weights, algorithm, classes),
-        }
+        return derived | {"_tables": StumpTables.of(members, weights, algorithm, classes)}
+
+    @cached_attribute
+    def _tables(self) -> StumpTables | None:
+        """The stumps as lookup tables; None if a member is not a stump."""
+        return self._stumps.tables(self.estimator_weights_, self._fitted_algorithm())
 
     def _check_fitted(self) -> None:
         super()._check_fitted()

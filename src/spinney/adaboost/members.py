@@ -7,8 +7,8 @@ fit, and read a table once at predict time.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, Literal, TypeAlias
 
 import joblib
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier, is_regressor
 
-from spinney.adaboost.algorithms import Algorithm, Logit, RowWeights, zero_scores
+from spinney.adaboost.algorithms import RowWeights
 from spinney.base import describe_features
 from spinney.core.cached_attribute import cached_attribute
 from spinney.core.errors import InputError
@@ -28,11 +28,9 @@ from spinney.io import require
 from spinney.members.base_estimators import has_own_methods, make_member
 from spinney.members.fitting import fit_member, takes_weights
 from spinney.members.tables import count_training_rows, describe_input, take_rows
-from spinney.native import core
 from spinney.tree.ensemble import TreeEnsemble
 from spinney.tree.grower import Grower
-from spinney.tree.predictor import used_columns
-from spinney.tree.tree_arrays import CATEGORY_SET, LEAF, NUMERIC, TreeArrays
+from spinney.tree.tree_arrays import TreeArrays
 from spinney.trees.base import BaseTree
 from spinney.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
 from spinney.trees.state import check_tree_classes
@@ -41,6 +39,8 @@ Floats = NDArray[np.float64]
 Needs = Literal["classes", "probabilities", "values"]
 Weights: TypeAlias = RowWeights | NDArray[np.int64]
 """Row weights, or how often each row was drawn."""
+_PLAIN_TYPES = frozenset({int, float, str, bool, type(None)})
+"""Types of parameters that never change."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +118,13 @@ class SharedTrees:
             and estimator.missing == "direction"  # fractional instances count leaf sizes by weight
             and getattr(estimator, "class_weight", None) is None
         )
+
+    def new_member(self) -> Any:
+        """Return an unfitted member, which later changes of the base estimator do not change."""
+        plain = all(
+            type(value) in (int, float, str, bool, type(None)) for value in vars(self.estimator).values()
+        )
+        return copy(self.estimator) if plain else clone(self.estimator)
 
     def prepare(self, weights: NDArray[np.float64]) -> None:
         """Code the table; bins have about equal initial weight."""
@@ -261,107 +268,6 @@ def _as_probabilities(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.stack([(1 - values) / 2, (1 + values) / 2], axis=1)
 
 
-# ---- stumps ----
-
-
-class StumpTables:
-    """All stumps of an ensemble, merged into one lookup table per feature.
-
-    Terms of scores are multiples of 2^-40, so the sums are bit-equal to those of one stump after the other.
-    """
-
-    def __init__(self, schema: Schema, unseen: Any, base: Floats, tables: list[Any]) -> None:
-        self._schema, self._unseen, self._base, self._tables = schema, unseen, base, tables
-        self._used = [feature for feature, *_ in tables]
-        self._core = core.StumpTables(base, tables, schema.n_features)
-
-    @classmethod
-    def of(
-        cls, members: Sequence[Any], weights: Floats, algorithm: Algorithm, classes: NDArray[Any]
-    ) -> StumpTables | None:
-        """Merge the stumps of an ensemble; None if a member is not a stump."""
-        has_many = isinstance(algorithm, Logit) and algorithm.n_regressions > 1
-        if has_many or not shares_schema(members) or not all(_is_stump(one.tree_) for one in members):
-            return None
-        schema: Schema = members[0].schema_
-        trees: list[TreeArrays] = [one.tree_ for one in members]
-        base, added = (
-            zero_scores(1, algorithm.n_classes).ravel(),
-            _contributions(members, weights, algorithm, classes),
-        )
-        sizes = np.array([tree.node_count for tree in trees])
-        root = np.cumsum(sizes) - sizes
-        base += added[root[sizes == 1]].sum(axis=0)
-        split = np.flatnonzero(sizes > 1)
-        feature, missing, threshold = (
-            np.array([getattr(trees[t], name)[0] for t in split])
-            for name in ("feature", "missing", "threshold")
-        )
-        both = added[root[split, None] + [1, 2]]
-        tables = []
-        for f in np.unique(feature).tolist():
-            (of,) = np.nonzero(feature == f)
-            at_missing = both[of, missing[of]].sum(axis=0)
-            if schema.features[f].kind == "categorical":
-                n_categories = len(schema.features[f].categories or ())
-                first = np.array([trees[split[t]].goes_first(0, n_categories) for t in of])
-                sums = np.where(first[:, :, None], both[of, :1], both[of, 1:]).sum(axis=0)
-                tables.append((f, True, np.empty(0), np.vstack([sums, at_missing])))
-            else:
-                thresholds, sums = _sums_between(threshold[of], both[of])
-                tables.append((f, False, thresholds, np.vstack([sums, at_missing])))
-        return cls(schema, members[0].unseen, base, tables)
-
-    def __reduce__(self) -> tuple[type[StumpTables], tuple[Any, ...]]:
-        return StumpTables, (self._schema, self._unseen, self._base, self._tables)
-
-    def scores(self, X: Any, n_threads: int, name: str) -> Floats:
-        """Return the score of each row of X.  -> (n_rows,) or (n_rows, n_classes)"""
-        table: Table = self._schema.read(X, self._unseen, name)
-        scores = self._core.sum(used_columns(table, self._used), n_threads, table.n_rows)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
-
-
-def _is_stump(tree: TreeArrays) -> bool:
-    one_split = tree.kind[0] in (NUMERIC, CATEGORY_SET) and tree.node_count == 3 and tree.missing[0] >= 0
-    return tree.node_count == 1 or bool(one_split)
-
-
-def _contributions(
-    members: Sequence[Any], weights: Floats, algorithm: Algorithm, classes: NDArray[Any]
-) -> Floats:
-    """Return what each node of the stumps adds to the score.  -> (n_nodes, width)"""
-    values = [member.tree_.value[:, 0] for member in members]
-    kinds = {(type(member), id(vars(member).get("classes_"))) for member in members}
-    if len(kinds) == 1:
-        output = read_values(members[0], np.concatenate(values), algorithm.needs, classes)
-    else:
-        output = np.concatenate(
-            [
-                read_values(member, value, algorithm.needs, classes)
-                for member, value in zip(members, values, strict=True)
-            ]
-        )
-    weight = np.repeat(weights, [len(value) for value in values])
-    if isinstance(algorithm, Logit):
-        output = output[:, None]
-    elif algorithm.n_classes > 2:
-        weight = weight[:, None]
-    return algorithm.contribution(output, weight).reshape(len(output), -1)
-
-
-def _sums_between(threshold: Floats, added: Floats) -> tuple[Floats, Floats]:
-    """Return the sorted thresholds of stumps, and the sums below, between and above them.
-
-    added (n_stumps, 2, width): what both leaves add
-    """
-    order = np.argsort(threshold, kind="stable")
-    ordered, steps = threshold[order], added[order, 1] - added[order, 0]
-    lowest = added[:, 0].sum(axis=0)
-    last = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))
-    return ordered[last], np.vstack([lowest, lowest + np.cumsum(steps, axis=0)[last]])
-
-
 # ---- model files: trees that share a schema are stored as one ensemble ----
 
 _PARTS = ("template", "random_states", "schema", "trees", "classes", "max_features")
@@ -427,59 +333,3 @@ def unpack_members(packed: Any) -> list[Any]:
     ]
     members[0]._check_state()  # the others have the same parameters
     return members
-
-
-# ---- stumps of the core ----
-
-
-def stump_trees(found: core.Stumps, n_features: int, weight: float, criterion: str) -> list[TreeArrays]:
-    """Return stumps as trees; ``weight`` is the total weight of the rows.
-
-    The trees are slices of arrays of all stumps, because making arrays takes longer than finding a stump.
-    """
-    kind = found.kind.reshape(-1, 3)
-    n_stumps = len(kind)
-    value = found.value.reshape(n_stumps, 3, 1, -1)
-    sums = found.sums.reshape(n_stumps, 3, -1)
-    proportions, leaf = value[:, :, 0], kind == LEAF
-    kept = np.square(proportions).sum(axis=2) if criterion == "gini" else proportions.max(axis=2)
-    of_nodes = {
-        "kind": kind,
-        "feature": np.where(leaf, np.int32(-2), found.feature.reshape(-1, 3)),
-        "threshold": np.where(leaf, -2.0, found.threshold.reshape(-1, 3)),
-        "missing": found.missing.reshape(-1, 3),
-        "value": value,
-        "weight": sums.sum(axis=2) * (weight / found.total)[:, None],
-        "n_samples": found.n_samples.reshape(-1, 3),
-        "impurity": np.maximum(1.0 - kept, 0.0),
-        "is_leaf": leaf,
-    }
-    for array in (*of_nodes.values(), set_bits := found.set_bits):
-        array.setflags(write=False)
-    set_begin, trees = found.set_begin.tolist(), []
-    for t, is_leaf in enumerate(leaf[:, 0].tolist()):
-        begin, end, n = set_begin[t], set_begin[t + 1], 1 if is_leaf else 3
-        arrays = {name: array[t, :n] for name, array in of_nodes.items()}
-        arrays |= _same_in_all_stumps(n, end - begin)
-        trees.append(TreeArrays.from_frozen(arrays | {"set_bits": set_bits[begin:end]}, n_features))
-    return trees
-
-
-@cache
-def _same_in_all_stumps(n: int, n_words: int) -> dict[str, NDArray[Any]]:
-    """Return the arrays that all stumps of n nodes and as many words of a category set share."""
-    none, no_number, flat = np.empty(0, np.int32), np.empty(0, np.float64), np.zeros(n + 1, np.int64)
-    shared: dict[str, NDArray[Any]] = {
-        "first_child": np.array([1, -1, -1] if n > 1 else [-1], np.int32),
-        "n_children": np.array([2, 0, 0] if n > 1 else [0], np.int32),
-        "set_begin": np.array([0] + [n_words] * n, np.int64),
-        "branch_begin": flat,
-        "branch": none,
-        "term_begin": flat,
-        "term_feature": none,
-        "term_coefficient": no_number,
-        "term_fill": no_number,
-    }
-    for array in shared.values():
-        array.setflags(write=False)
-    return shared

@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from spinney.adaboost.algorithms import (
     MAX_TOTAL,
@@ -28,7 +27,8 @@ from spinney.adaboost.algorithms import (
     zero_scores,
 )
 from spinney.adaboost.ledger import RoundLedger, edge_bound, error_bound, exponential
-from spinney.adaboost.members import Members, SharedTrees, Task, stump_trees
+from spinney.adaboost.members import Members, SharedTrees, Task, flatten, share_schema
+from spinney.adaboost.stumps import FittedStumps
 from spinney.core.elementary import exp, log
 from spinney.core.seeds import stream
 from spinney.native import core
@@ -177,6 +177,12 @@ class Rounds:
     def make_ledger(self, n_rounds: int) -> RoundLedger | None:
         """Return the ledger of the first rounds, None if there is none."""
         return None
+
+    def fitted_members(self, n_rounds: int) -> dict[str, Any]:
+        """Return the fitted attribute that has the members of the first rounds."""
+        members = self.estimators[:n_rounds]
+        share_schema(flatten(members))
+        return {"estimators_": members}
 
     def is_complete(self) -> bool:
         """Return True if the last member made no error, so that there is nothing to add."""
@@ -380,6 +386,7 @@ class StumpBoosting(Boosting):
     """Rounds of voting stumps, with row weights and histograms in the core."""
 
     _core: core.StumpBooster | None = None
+    _stumps: FittedStumps | None = None  # if all rounds have been made at once
 
     @staticmethod
     def supports(algorithm: Algorithm, members: Any, resample: bool) -> bool:
@@ -409,15 +416,22 @@ class StumpBoosting(Boosting):
         found = self._open().boost(n_left, self.algorithm.n_classes, rate, self.algorithm.share, *limits)
         if self.estimators and found.errors[0] > 0 and self.algorithm.is_useless(found.errors[0]):
             return  # the core keeps its first stump in any case
-        self.estimators += self._fitted_members(found)
+        if self.estimators:
+            self.estimators += self._as_fitted(found).members()
+        else:
+            self._stumps = self._as_fitted(found)
         self.estimator_weights += found.weights
         self.estimator_errors += found.errors
+
+    def fitted_members(self, n_rounds: int) -> dict[str, Any]:
+        """Return the fitted attribute that has the members, or the stumps that they are made of."""
+        return super().fitted_members(n_rounds) if self._stumps is None else {"_stumps": self._stumps}
 
     def attempt(self, random: np.random.Generator | None) -> Attempt:
         """Find the best stump for the current weights."""
         booster = self._open()
         found = booster.learn()
-        (member,) = self._fitted_members(found)
+        (member,) = self._as_fitted(found).members()
         error = int(found.wrong[0]) / int(found.total[0])
         weight = self.algorithm.weight(error)
         if not self.keeps_scores:
@@ -444,13 +458,11 @@ class StumpBoosting(Boosting):
             )
         return self._core
 
-    def _fitted_members(self, found: core.Stumps) -> list[Any]:
-        """Return stumps as fitted members, which keep the random_state of the base estimator."""
-        assert isinstance(self.members, SharedTrees)
-        tree, n_columns = self.members.estimator, self.members.training.codes.n_columns
-        trees = stump_trees(found, n_columns, self.start.initial_total, tree.criterion)
-        first = self.members.set_tree(clone(tree), trees[0], self.task, n_columns)
-        return [first, *map(first.with_tree, trees[1:])]
+    def _as_fitted(self, found: core.Stumps) -> FittedStumps:
+        """Return stumps with what makes members of them, which keep the base estimator's random_state."""
+        assert isinstance(self.members, SharedTrees) and self.task.classes is not None
+        schema, weight = self.members.training.table.schema, self.start.initial_total
+        return FittedStumps(found, self.members.new_member(), schema, self.task.classes, weight)
 
     def reweight(self, attempt: Attempt) -> None:
         """Reweight the rows in the core."""

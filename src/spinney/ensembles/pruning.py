@@ -110,7 +110,7 @@ def prune_ensemble(
 
 def keep_members(ensemble: Any, chosen: NDArray[np.intp]) -> Any:
     """Return a copy of a fitted ensemble with only the chosen members."""
-    fitted = vars(ensemble)
+    fitted = vars(copy(ensemble))  # which makes members that nobody has asked for yet
     kept = {"estimators_": list, "ensemble_": TreeEnsemble}
     if not any(isinstance(fitted.get(name), kind) for name, kind in kept.items()):
         raise InputError(

@@ -297,11 +297,7 @@ class TreeArrays:
 
     def goes_first(self, node: int, n_categories: int) -> NDArray[np.bool_]:
         """Return which categories a category-set node sends to child 0.  -> (n_categories,)"""
-        words = self.set_bits[self.set_begin[node] : self.set_begin[node + 1]]
-        # Shifts, not np.unpackbits, so that the byte order of the machine does not matter.
-        bits = (words[:, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
-        found = bits.astype(np.bool_).ravel()[:n_categories]
-        return np.concatenate([found, np.zeros(n_categories - len(found), dtype=np.bool_)])
+        return first_categories(self.set_bits[self.set_begin[node] : self.set_begin[node + 1]], n_categories)
 
     def branches(self, node: int) -> NDArray[np.int32]:
         """Return the child, counted from 0, of each category of a multiway node, −1 if there is none."""
@@ -401,6 +397,14 @@ class TreeArrays:
 # int32 where the count is of nodes or features, to keep a node in few cache lines; 64-bit where it is of rows
 # or of pool entries.
 ARRAY_TYPES = array_types(TreeArrays)
+
+
+def first_categories(words: NDArray[np.uint64], n_categories: int) -> NDArray[np.bool_]:
+    """Return which categories the bits of a category set send to child 0.  -> (n_categories,)"""
+    # Shifts, not np.unpackbits, so that the byte order of the machine does not matter.
+    bits = (words[:, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
+    found = bits.astype(np.bool_).ravel()[:n_categories]
+    return np.concatenate([found, np.zeros(n_categories - len(found), dtype=np.bool_)])
 
 
 def _frozen(array: NDArray[T]) -> NDArray[T]:
