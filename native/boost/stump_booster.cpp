@@ -91,17 +91,19 @@ class StumpBooster::Impl {
         const double right = static_cast<double>(stump_.total - stump_.wrong);
         const double later = right + static_cast<double>(stump_.wrong) * factor;
         const bool fits = min_total <= later && later < max_total;
-        int exponent = fresh;
-        if (!fits) std::frexp(later, &exponent);
-        const double scale = std::ldexp(1.0, fresh - exponent);
-        for_blocks(interrupt, [&](Size block, Size begin, Size end) {
-            mark_wrong(begin, end);
-            n_changes_[block] = change(begin, end, factor, scale);
-        });
-        if (fits)
+        predict_codes();
+        if (fits) {
+            for_blocks(interrupt, [&](Size block, Size begin, Size end) {
+                n_changes_[block] = change(begin, end, factor);
+            });
             add_changes(interrupt);
-        else
-            refill(interrupt);
+            return;
+        }
+        int exponent = fresh;
+        std::frexp(later, &exponent);
+        const double scale = std::ldexp(1.0, fresh - exponent);
+        for_blocks(interrupt, [&](Size, Size begin, Size end) { rescale(begin, end, factor, scale); });
+        refill(interrupt);
     }
 
     std::vector<std::int64_t> predictions() const {
@@ -114,12 +116,13 @@ class StumpBooster::Impl {
 
     std::vector<std::int64_t> weights() const {
         std::vector<std::int64_t> out(x_.n_rows, 0);
-        for (Size i = 0; i < rows_.size(); ++i) out[rows_[i]] = weight_[i];
+        for (Size i = 0; i < rows_.size(); ++i) out[rows_[i]] = weight_of(i);
         return out;
     }
 
   private:
     static constexpr Size rows_of_block = 8192;
+    static constexpr Size rows_listed = 1024;  // at a time
 
     void read_rows(const StumpTarget& target) {
         for (Size r = 0; r < x_.n_rows; ++r) {
@@ -128,16 +131,14 @@ class StumpBooster::Impl {
             class_.push_back(static_cast<std::uint16_t>(target.classes[r]));
             copies_.push_back(target.copies[r]);
             size_.push_back(target.sizes[r]);
-            weight_.push_back(weight_of(target.copies[r], target.sizes[r]));
         }
+        several_ = std::any_of(copies_.begin(), copies_.end(), [](std::int64_t n) { return n != 1; });
         n_changes_.assign((rows_.size() + rows_of_block - 1) / rows_of_block, 0);
         changes_.resize(rows_.size());
-        wrong_.resize(rows_.size());
     }
 
-    static Stat weight_of(std::int64_t copies, double size) {
-        return copies * std::max<Stat>(1, std::llrint(size));
-    }
+    static Stat units(double size) { return std::max<Stat>(1, std::llrint(size)); }
+    Stat weight_of(Size i) const { return copies_[i] * units(size_[i]); }
 
     void make_tiles(Interrupt& interrupt) {
         first_bin_.resize(x_.columns.size());
@@ -218,7 +219,7 @@ class StumpBooster::Impl {
     void refill(Interrupt& interrupt) {
         histogram_.assign(n_bins_ * n_classes_, 0);
         for_blocks(interrupt, [&](Size block, Size begin, Size end) {
-            for (Size i = begin; i < end; ++i) changes_[i] = {weight_[i], static_cast<Row>(i), class_[i]};
+            for (Size i = begin; i < end; ++i) changes_[i] = {weight_of(i), static_cast<Row>(i), class_[i]};
             n_changes_[block] = end - begin;
         });
         add_changes(interrupt);
@@ -263,38 +264,67 @@ class StumpBooster::Impl {
         }
     }
 
-    /// Mark the rows that the last stump misclassified.
-    void mark_wrong(Size begin, Size end) {
-        if (!stump_.best.found()) {
-            for (Size i = begin; i < end; ++i) wrong_[i] = stump_.prediction[0] != class_[i];
-            return;
-        }
-        const CodeColumn& column = x_.columns[static_cast<Size>(stump_.best.feature)];
-        const auto mark = [&](const auto* codes) {
-            for (Size i = begin; i < end; ++i)
-                wrong_[i] = stump_.prediction[goes_left_[codes[rows_[i]]] ? 0 : 1] != class_[i];
-        };
-        if (column.width == 1)
-            mark(column.as<std::uint8_t>());
-        else if (column.width == 2)
-            mark(column.as<std::uint16_t>());
-        else
-            mark(column.as<std::uint32_t>());
+    /// Set the class that the last stump predicts for each code of its feature.
+    void predict_codes() {
+        const auto left = static_cast<std::uint16_t>(stump_.prediction[0]);
+        const auto right = static_cast<std::uint16_t>(stump_.prediction[1]);
+        predicted_.resize(goes_left_.size());
+        for (Size code = 0; code < goes_left_.size(); ++code)
+            predicted_[code] = goes_left_[code] ? left : right;
     }
 
-    /// Change the weights of the marked rows, and list the changes; return how many there are.
-    Size change(Size begin, Size end, double factor, double scale) {
-        constexpr double smallest = 1e-300;  // a size rounded to 0 could not grow again
+    /// List the rows of a range that the last stump misclassified; return how many there are.
+    Size list_wrong(std::uint32_t* out, Size begin, Size end) const {
         Size n = 0;
-        for (Size i = begin; i < end; ++i) {
-            size_[i] = size_[i] * (wrong_[i] ? factor : 1.0);
-            if (scale != 1.0) size_[i] = std::max(size_[i] * scale, smallest);
-            const Stat now = weight_of(copies_[i], size_[i]);
-            changes_[begin + n] = {now - weight_[i], static_cast<Row>(i), class_[i]};
-            weight_[i] = now;
-            n += wrong_[i];
+        const auto list = [&](auto&& predicted) {
+            for (Size i = begin; i < end; ++i) {
+                out[n] = static_cast<std::uint32_t>(i);
+                n += predicted(i) != class_[i];
+            }
+        };
+        if (!stump_.best.found()) {
+            list([own = stump_.prediction[0]](Size) { return own; });
+            return n;
         }
+        visit_codes(x_.columns[static_cast<Size>(stump_.best.feature)], [&](const auto* codes) {
+            list([&, codes](Size i) { return predicted_[codes[rows_[i]]]; });
+        });
         return n;
+    }
+
+    /// Call f(row) for the rows of a range that the last stump misclassified.
+    template <class F>
+    void for_each_wrong(Size begin, Size end, F&& f) const {
+        std::array<std::uint32_t, rows_listed> wrong;
+        for (; begin < end; begin += rows_listed) {
+            const Size n = list_wrong(wrong.data(), begin, std::min(end, begin + rows_listed));
+            for (Size k = 0; k < n; ++k) f(Size{wrong[k]});
+        }
+    }
+
+    /// Change the weights of the misclassified rows, and list the changes; return how many there are.
+    Size change(Size begin, Size end, double factor) {
+        Size n = begin;
+        const auto change_rows = [&](auto copies_of) {
+            for_each_wrong(begin, end, [&](Size i) {
+                const Stat before = units(size_[i]);
+                size_[i] *= factor;
+                const Stat added = copies_of(i) * (units(size_[i]) - before);
+                changes_[n++] = {added, static_cast<Row>(i), class_[i]};
+            });
+        };
+        if (several_)
+            change_rows([&](Size i) { return copies_[i]; });
+        else
+            change_rows([](Size) { return Stat{1}; });
+        return n - begin;
+    }
+
+    /// Change the weights of the misclassified rows, and then the unit of all.
+    void rescale(Size begin, Size end, double factor, double scale) {
+        constexpr double smallest = 1e-300;  // a size rounded to 0 could not grow again
+        for_each_wrong(begin, end, [&](Size i) { size_[i] *= factor; });
+        for (Size i = begin; i < end && scale != 1.0; ++i) size_[i] = std::max(size_[i] * scale, smallest);
     }
 
     Size smallest_feature() const {
@@ -432,16 +462,16 @@ class StumpBooster::Impl {
     GrowOptions options_;
     Statistics statistics_;
     Stump stump_;
-    std::vector<std::uint8_t> goes_left_;  // (n_bins + 1,) of the last stump's feature
-    std::vector<BinSearch> bin_searches_;  // of each thread
+    std::vector<std::uint8_t> goes_left_;   // (n_bins + 1,) of the last stump's feature
+    std::vector<std::uint16_t> predicted_;  // (n_bins + 1,) the class that it predicts
+    std::vector<BinSearch> bin_searches_;   // of each thread
 
     // Of the rows with weight.
     std::vector<Row> rows_;  // their indices in the table
     std::vector<std::uint16_t> class_;
     std::vector<std::int64_t> copies_;
-    std::vector<double> size_;
-    std::vector<Stat> weight_;
-    std::vector<std::uint8_t> wrong_;
+    std::vector<double> size_;     // a row's weight is its copies times its size, rounded
+    bool several_ = false;         // some rows have more than one copy
     std::vector<Change> changes_;  // each block's at the front of its part
     std::vector<Size> n_changes_;  // of each block
 
