@@ -1,8 +1,10 @@
 // Chooses the bins of a numeric column from its sorted keys.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/radix_sort.hpp"
@@ -15,6 +17,10 @@ struct Bins {
     std::vector<double> lo, hi;
 
     Size size() const { return lo.size(); }
+    void reserve(Size n) {
+        lo.reserve(n);
+        hi.reserve(n);
+    }
     void add(double low, double high) {
         lo.push_back(low);
         hi.push_back(high);
@@ -50,6 +56,33 @@ class BinFiller {
 
     void operator()(double value, double mass) { mass >= heavy_from_ ? heavy(value) : light(value, mass); }
 
+    /// Add all light runs up to the next heavy one, of keys of mass 1: whole bins at a time.
+    template <class Key>
+    void lights(std::span<const Key> sorted) {
+        double enough = bins_left_ > 0 ? std::ceil(light_left_ / bins_left_) : 0;
+        for (Size begin = 0, end; begin < sorted.size(); begin = end) {
+            end = sorted.size();
+            // The keys that fill a bin: the same quotient, which changes little from bin to bin.
+            while (enough * bins_left_ < light_left_ && bins_left_ > 0) ++enough;
+            while ((enough - 1) * bins_left_ >= light_left_ && enough > 1) --enough;
+            if (bins_left_ > 0 && enough < static_cast<double>(end - begin)) {
+                end = begin + static_cast<Size>(enough);
+                while (end < sorted.size() && sorted[end] == sorted[end - 1]) ++end;
+            }
+            first_ = number_of(sorted[begin]);
+            open_ = true;
+            light(number_of(sorted[end - 1]), static_cast<double>(end - begin));
+        }
+    }
+
+    void heavy(double value) {
+        // Half a share or more before a heavy value is worth a bin; less joins the heavy value.
+        if (open_ && bins_left_ > 0 && 2 * mass_ * bins_left_ >= light_left_) close_light();
+        if (!open_) first_ = value;
+        light_left_ -= mass_;
+        close(value);
+    }
+
     void finish() {
         if (!open_) return;
         if (bins_left_ > 0 || bins_.size() == 0) return close(last_);
@@ -63,14 +96,6 @@ class BinFiller {
         last_ = value;
         mass_ += mass;
         if (bins_left_ > 0 && mass_ * bins_left_ >= light_left_) close_light();
-    }
-
-    void heavy(double value) {
-        // Half a share or more before a heavy value is worth a bin; less joins the heavy value.
-        if (open_ && bins_left_ > 0 && 2 * mass_ * bins_left_ >= light_left_) close_light();
-        if (!open_) first_ = value;
-        light_left_ -= mass_;
-        close(value);
     }
 
     void close_light() {
@@ -96,12 +121,13 @@ class BinFiller {
 /// Put each distinct key into a bin of its own if there are at most max_bins; gives whether there are.
 template <class Key>
 bool bins_of_distinct(Bins& bins, std::span<const Key> sorted, std::uint32_t max_bins) {
+    Size n = 0;
+    for (Size i = 0; i < sorted.size() && n <= max_bins; ++i) n += i == 0 || sorted[i] != sorted[i - 1];
+    if (n > max_bins) return false;
     bins = {};
-    for (Size i = 0; i < sorted.size(); ++i) {
-        if (i > 0 && sorted[i] == sorted[i - 1]) continue;
-        if (bins.size() == max_bins) return false;
-        bins.add(number_of(sorted[i]), number_of(sorted[i]));
-    }
+    bins.reserve(n);
+    for (Size i = 0; i < sorted.size(); ++i)
+        if (i == 0 || sorted[i] != sorted[i - 1]) bins.add(number_of(sorted[i]), number_of(sorted[i]));
     return true;
 }
 
@@ -111,6 +137,7 @@ template <class Key, class Mass>
 void bins_of_quantiles(Bins& bins, std::span<const Key> sorted, double total, std::uint32_t max_bins,
                        Mass&& mass_of) {
     bins = {};
+    bins.reserve(max_bins);
     const double heavy_from = total / max_bins;
     double heavy_mass = 0;
     Size n_heavy = 0;
@@ -120,6 +147,38 @@ void bins_of_quantiles(Bins& bins, std::span<const Key> sorted, double total, st
     });
     detail::BinFiller filler(bins, total, max_bins, heavy_mass, n_heavy);
     detail::for_each_run(sorted, mass_of, [&](Key key, double mass) { filler(number_of(key), mass); });
+    filler.finish();
+}
+
+/// The same of keys of weight 1. Where bins have many keys, only those at their ends are looked at.
+template <class Key>
+void bins_of_quantiles(Bins& bins, std::span<const Key> sorted, std::uint32_t max_bins) {
+    const Size n = sorted.size(), share = (n + max_bins - 1) / max_bins;
+    if (share < 4)
+        return bins_of_quantiles(bins, sorted, static_cast<double>(n), max_bins, [](Size) { return 1.0; });
+    bins = {};
+    bins.reserve(max_bins);
+    std::vector<std::pair<Size, Size>> heavy;  // begin and end of runs of at least a share
+    Size n_heavy_keys = 0;
+    for (Size at = 0; at < n;) {  // each of them has a key at a multiple of the share
+        Size begin = at, end = at + 1;
+        while (end < n && sorted[end] == sorted[at]) ++end;
+        while (begin > 0 && sorted[begin - 1] == sorted[at]) --begin;
+        if (end - begin >= share) {
+            heavy.emplace_back(begin, end);
+            n_heavy_keys += end - begin;
+        }
+        at = (end + share - 1) / share * share;
+    }
+    detail::BinFiller filler(bins, static_cast<double>(n), max_bins, static_cast<double>(n_heavy_keys),
+                             heavy.size());
+    Size done = 0;
+    for (const auto& [begin, end] : heavy) {
+        filler.lights(sorted.subspan(done, begin - done));
+        filler.heavy(number_of(sorted[begin]));
+        done = end;
+    }
+    filler.lights(sorted.subspan(done));
     filler.finish();
 }
 

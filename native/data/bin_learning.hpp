@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <span>
 #include <utility>
@@ -81,8 +82,9 @@ inline EdgeRows choose_edge_rows(Size n_rows, const double* weights) {
 }
 
 /// Columns whose values lie in the same cache lines are read together, a few at a time: more would take more
-/// memory.
-inline constexpr Size group_columns = 4;
+/// memory. Whole lines of many rows, which are in no cache.
+inline constexpr Size group_columns = 16;
+inline Size columns_of_group(Size n_rows) { return n_rows < 16'384 ? 4 : group_columns; }
 inline constexpr Size group_block_rows = 256;
 
 template <class Key>
@@ -98,6 +100,22 @@ struct BinningScratch {
     std::vector<double> values;
 };
 
+/// Write the keys of n rows of a column, 0 where one is missing; true if any is.
+/// Step: bytes from one value to the next if it is a constant, or 0
+template <class T, Size Step, class Key, class RowAt>
+bool write_keys(Key* keys, const InputColumn& column, Size n, RowAt&& row_at) {
+    const auto* const bytes = static_cast<const char*>(column.data);
+    const std::ptrdiff_t step = Step ? static_cast<std::ptrdiff_t>(Step) : column.stride;
+    bool missing = false;
+    for (Size i = 0; i < n; ++i) {
+        T x;
+        std::memcpy(&x, bytes + static_cast<std::ptrdiff_t>(row_at(i)) * step, sizeof x);
+        keys[i] = x == x ? key_of(x) : Key{0};
+        missing |= x != x;
+    }
+    return missing;
+}
+
 /// Gather the keys of a group of columns, missing values left out.  keys (group, rows.n); gives the number of
 /// each
 template <class T, class Key>
@@ -105,16 +123,26 @@ void gather_keys(Key* keys, std::uint32_t* key_rows, std::span<const InputColumn
                  Size* counts) {
     std::fill_n(counts, group.size(), Size{0});
     for (Size begin = 0; begin < rows.n; begin += group_block_rows) {
-        const Size end = std::min(rows.n, begin + group_block_rows);
+        const Size n = std::min(rows.n - begin, group_block_rows);
         for (Size j = 0; j < group.size(); ++j) {
-            Size at = j * rows.n + counts[j];
-            for (Size i = begin; i < end; ++i) {
-                const T x = load_value<T>(group[j], rows[i]);
-                keys[at] = key_of(x);
-                if (key_rows) key_rows[at] = rows[i];
-                at += x == x;
+            const Size at = j * rows.n + counts[j];
+            Key* const out = keys + at;
+            std::uint32_t* const out_rows = key_rows ? key_rows + at : nullptr;
+            const auto write = [&](auto&& row_at) {
+                for (Size i = 0; out_rows && i < n; ++i) out_rows[i] = static_cast<std::uint32_t>(row_at(i));
+                if (group[j].stride == sizeof(T)) return write_keys<T, sizeof(T)>(out, group[j], n, row_at);
+                return write_keys<T, 0>(out, group[j], n, row_at);
+            };
+            const Row* const listed = rows.rows.data() + begin;
+            const bool missing = rows.rows.empty() ? write([=](Size i) { return begin + i; })
+                                                   : write([=](Size i) { return Size{listed[i]}; });
+            Size kept = missing ? 0 : n;
+            for (Size i = 0; missing && i < n; ++i) {
+                out[kept] = out[i];
+                if (out_rows) out_rows[kept] = out_rows[i];
+                kept += out[i] != 0;
             }
-            counts[j] = at - j * rows.n;
+            counts[j] += kept;
         }
     }
 }
@@ -138,9 +166,7 @@ void learn_bins(std::span<Bins> out, std::span<const InputColumn> group, const E
         }
         if (!rows.weights) {
             radix_sort(own, need(scratch.spare, rows.n), counts[j]);
-            if (!bins_of_distinct(out[j], sorted, max_bins))
-                bins_of_quantiles(out[j], sorted, static_cast<double>(counts[j]), max_bins,
-                                  [](Size) { return 1.0; });
+            if (!bins_of_distinct(out[j], sorted, max_bins)) bins_of_quantiles(out[j], sorted, max_bins);
             continue;
         }
         std::uint32_t* const own_rows = key_rows + j * rows.n;

@@ -96,7 +96,7 @@ class CodeBuilder {
 
     void learn_numeric_bins(std::uint32_t max_bins) {
         bins_.resize(columns_.size());
-        const auto groups = detail::group_numeric(columns_, detail::group_columns);
+        const auto groups = detail::group_numeric(columns_, detail::columns_of_group(rows_.n));
         parallel(groups.size(), [&](Size g, int thread) {
             const auto [begin, end] = groups[g];
             learn_bins(begin, end - begin, rows_, max_bins, thread);

@@ -164,9 +164,9 @@ TEST(float32_gives_the_codes_of_its_float64) {
     }
 }
 
-TEST(row_major_input_and_threads_change_nothing) {
-    const Size n = 5000;
-    const auto columns = samples(n);
+static void check_row_major(Size n) {
+    auto columns = samples(n);
+    for (Size j = 0; j < 10; ++j) columns.push_back(columns[j]);  // more than are read together
     const Size d = columns.size();
     std::vector<double> block(n * d);
     std::vector<InputColumn> apart, strided;
@@ -180,6 +180,32 @@ TEST(row_major_input_and_threads_change_nothing) {
         for (int n_threads : {1, 2, 5}) {
             const CodeMatrix other = build(strided, n, max_bins, n_threads);
             for (Size j = 0; j < d; ++j) CHECK(same(one.columns[j], other.columns[j]));
+        }
+    }
+}
+
+TEST(row_major_input_and_threads_change_nothing) {
+    check_row_major(5000);
+    check_row_major(17000);
+}
+
+TEST(whole_bins_at_a_time_are_those_of_one_key_after_the_other) {
+    std::mt19937_64 random(3);
+    for (int round = 0; round < 400; ++round) {
+        const Size n = 1 + random() % 4000, n_values = 1 + random() % (2 * n);
+        const double heavy = static_cast<double>(random() % 3) / 3;
+        std::vector<std::uint64_t> keys;
+        for (Size i = 0; i < n; ++i) {
+            const bool is_heavy = static_cast<double>(random() % 1000) < 1000 * heavy;
+            keys.push_back(key_of(static_cast<double>(is_heavy ? random() % 4 : random() % n_values)));
+        }
+        std::sort(keys.begin(), keys.end());
+        const std::span<const std::uint64_t> sorted(keys);
+        for (const std::uint32_t max_bins : {2u, 3u, 20u, 100u, 255u}) {
+            Bins fast, slow;
+            bins_of_quantiles(fast, sorted, max_bins);
+            bins_of_quantiles(slow, sorted, static_cast<double>(n), max_bins, [](Size) { return 1.0; });
+            CHECK(fast.lo == slow.lo && fast.hi == slow.hi);
         }
     }
 }
