@@ -93,6 +93,14 @@ void register_matrix(nb::module_& m) {
     nb::class_<CodeMatrix>(m, "CodeMatrix", "Every column of a table as integer codes in rank order.")
         .def_ro("n_rows", &CodeMatrix::n_rows)
         .def_prop_ro("n_columns", [](const CodeMatrix& x) { return x.columns.size(); })
+        .def_prop_ro(
+            "missing_columns",
+            [](const CodeMatrix& x) {
+                nb::list out;
+                for (const CodeColumn& column : x.columns) out.append(column.has_missing);
+                return out;
+            },
+            "Whether each column has missing values.")
         .def("codes", &codes, "column"_a, "Copy a column's codes; n_bins(column) means missing.")
         .def(
             "n_bins", [](const CodeMatrix& x, Size j) { return column_at(x, j).n_bins; }, "column"_a)

@@ -154,6 +154,7 @@ void register_tree(nb::module_& m) {
             SPINNEY_COLUMN(gain_ratio) SPINNEY_COLUMN(score) SPINNEY_COLUMN(chosen);
     nb::class_<GrownTree>(m, "GrownTree", "A fitted tree; its arrays are views that keep it alive.")
         .def_ro("n_features", &GrownTree::n_features)
+        .def_prop_ro("n_outputs", [](const GrownTree& self) { return self.arrays.n_outputs; })
         .def("marked_arrays", [](nb::handle self) { return spinney::marked_arrays(self); })
         .def_prop_ro("candidates", [](const GrownTree& self) { return Candidates{self.arrays.ledger}; })
         .def_prop_ro("value", &spinney::value)  //

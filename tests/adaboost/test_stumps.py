@@ -1,5 +1,8 @@
 """Stumps in compiled code: the rounds and the answers of the plain way, to the last bit."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -96,6 +99,24 @@ def test_rounds_of_the_core_are_those_that_are_made_one_by_one(algorithm, learni
         assert_array_equal(at_once.decision_function(X), other.decision_function(X))
 
 
+def test_members_are_made_when_they_are_asked_for():
+    X, y, _ = mixed_data("classifier", 300)
+    base = sp.DecisionTreeClassifier(max_depth=1)
+    model = sp.AdaBoostClassifier(base, n_estimators=20).fit(X, y)
+    scores = model.decision_function(X)
+    assert "estimators_" not in vars(model)
+    base.set_params(max_depth=7, max_bins=3)  # a later change of the base estimator is none of the members
+    noted = sp.AdaBoostClassifier(base.set_params(max_depth=1, max_bins=255), n_estimators=20).fit(X, y)
+    noted.note = "no part of a model file, so that pickling keeps the attributes as they are"
+    copies = [copy.copy(model), pickle.loads(pickle.dumps(model)), sp.io.loads(sp.io.dumps(model))]
+    for other in (*copies, pickle.loads(pickle.dumps(noted)), copy.deepcopy(noted)):
+        assert_array_equal(other.decision_function(X), scores)
+        assert [sp.io.dumps(member) for member in other] == [sp.io.dumps(member) for member in model]
+    assert {(member.max_depth, member.max_bins) for member in model} == {(1, 255)}
+    with pytest.raises(AttributeError, match="has no attribute 'estimators_'"):
+        _ = sp.AdaBoostClassifier().estimators_
+
+
 def test_only_plain_stumps_take_this_way(monkeypatch):
     X, y, _ = mixed_data("classifier")
     made = []
@@ -125,7 +146,8 @@ def test_tables_answer_as_the_members_do(algorithm):
         y = np.minimum(y, 1)
     model = sp.AdaBoostClassifier(algorithm=algorithm, n_estimators=80).fit(X, y, weights)
     several = algorithm == "logit" and model.n_classes_ > 2  # what a round adds depends on all regressions
-    assert (model._tables is None) == several
+    has_tables = "_stumps" in vars(model) or model._tables is not None
+    assert has_tables != several
     new, *_ = mixed_data("classifier", 300, seed=1)
     new.loc[3, "color"] = "never seen"
     *_, last = model.staged_decision_function(new)

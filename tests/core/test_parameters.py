@@ -1,3 +1,5 @@
+import warnings
+
 import joblib
 import numpy as np
 import pytest
@@ -14,8 +16,10 @@ from spinney.core.parameters import (
     Kind,
     OneOf,
     Real,
+    Use,
     check_parameters,
     thread_count,
+    warn_of_unused,
 )
 from spinney.data.weights import check_weights
 
@@ -114,3 +118,25 @@ def test_a_value_that_equals_a_valid_one_is_still_checked():
     other = {"depth": (Integer(2),)}
     with pytest.raises(InvalidParameterError):
         check_parameters("Tree", {"depth": 1}, other)
+
+
+def test_a_value_without_effect_is_named_in_every_fit_of_its_class():
+    uses = (Use(("degree",), "kernel", values=("poly",)),)
+
+    def estimator(default):
+        class Kernel:
+            def __init__(self, kernel="rbf", degree=default):
+                self.kernel, self.degree = kernel, degree
+
+        return Kernel
+
+    cubic, square = estimator(3), estimator(2)
+    for _ in range(2):  # the second time the values in order are known
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            warn_of_unused(cubic(degree=3), uses)
+            warn_of_unused(cubic("poly", degree=2), uses)
+            warn_of_unused(square(degree=2), uses)
+        for wrong in (square(degree=3), cubic(degree=2), cubic("linear", degree=4)):
+            with pytest.warns(UserWarning, match="degree=. has no effect on Kernel"):
+                warn_of_unused(wrong, uses)

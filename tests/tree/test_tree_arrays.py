@@ -26,6 +26,17 @@ def iris_tree():
     return DecisionTreeClassifier(random_state=0).fit(X, y).tree_
 
 
+def test_arrays_of_a_grown_tree_are_made_when_one_is_asked_for():
+    X, y = load_iris(return_X_y=True)
+    tree, used = (SpinneyTree(random_state=0).fit(X, y).tree_ for _ in range(2))
+    assert "kind" not in vars(tree) and (tree.n_outputs, tree.n_features) == (1, 4)
+    assert used.node_count == len(used.kind) == len(used.is_leaf) and used.n_outputs == 1
+    for other in (tree, copy.copy(tree), copy.deepcopy(tree), pickle.loads(pickle.dumps(tree))):
+        assert same(other, used)
+    with pytest.raises(AttributeError, match="has no attribute 'colour'"):
+        _ = tree.colour
+
+
 def test_arrays_have_their_exact_type_and_cannot_be_written():
     tree, _ = mixed_tree()
     for copied in (tree, copy.deepcopy(tree), pickle.loads(pickle.dumps(tree))):

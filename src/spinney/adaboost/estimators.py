@@ -31,10 +31,9 @@ from spinney.adaboost.rounds import (
     weighted_median,
 )
 from spinney.adaboost.row_weights import replay_weights
-from spinney.adaboost.stumps import StumpTables
+from spinney.adaboost.stumps import FittedStumps, StumpTables
 from spinney.adaboost.tree_sum import score_sum
 from spinney.base import ProbabilisticClassifier, parameters
-from spinney.core.cached_attribute import cached_attribute
 from spinney.core.errors import InputError, show_value
 from spinney.core.parameters import OneOf, draw_seed
 from spinney.data.target import (
@@ -155,6 +154,7 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
     ledger: bool | Literal["full"] = False
 
     classes_: NDArray[Any] = field(init=False)
+    _tables: StumpTables | None = field(init=False)
 
     # ---- fitting ----
 
@@ -205,16 +205,11 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
             return {"classes_": classes, "n_classes_": [len(labels) for labels in classes]}
         classes = fitted["classes_"]
         derived: dict[str, Any] = {"n_classes_": len(classes)}
-        if "_stumps" in fitted:  # whose tables are made at the first prediction
+        if "_stumps" in fitted:  # which have the tables
             return derived
         members, weights = flatten(fitted["estimators_"]), fitted["estimator_weights_"]
         algorithm = find_algorithm(fitted["algorithm_"], len(classes), self.learning_rate)
         return derived | {"_tables": StumpTables.of(members, weights, algorithm, classes)}
-
-    @cached_attribute
-    def _tables(self) -> StumpTables | None:
-        """The stumps as lookup tables; None if a member is not a stump."""
-        return self._stumps.tables(self.estimator_weights_, self._fitted_algorithm())
 
     def _check_fitted(self) -> None:
         super()._check_fitted()
@@ -278,8 +273,9 @@ class AdaBoostClassifier(Explainable, ProbabilisticClassifier, _BaseAdaBoost):
             yield weight, output
 
     def _scores(self, X: Any) -> Floats:
+        stumps: FittedStumps | None = vars(self).get("_stumps")
         try:
-            tables = self._tables
+            tables = self._tables if stumps is None else stumps.tables
         except AttributeError:
             check_is_fitted(self)
             raise

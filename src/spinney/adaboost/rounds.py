@@ -460,9 +460,16 @@ class StumpBoosting(Boosting):
 
     def _as_fitted(self, found: core.Stumps) -> FittedStumps:
         """Return stumps with what makes members of them, which keep the base estimator's random_state."""
-        assert isinstance(self.members, SharedTrees) and self.task.classes is not None
-        schema, weight = self.members.training.table.schema, self.start.initial_total
-        return FittedStumps(found, self.members.new_member(), schema, self.task.classes, weight)
+        assert isinstance(self.members, SharedTrees) and isinstance(self.algorithm, Vote)
+        assert self.task.classes is not None
+        return FittedStumps(
+            found,
+            self.members.new_member(),
+            self.members.training.table.schema,
+            self.task.classes,
+            self.start.initial_total,
+            self.algorithm,
+        )
 
     def reweight(self, attempt: Attempt) -> None:
         """Reweight the rows in the core."""

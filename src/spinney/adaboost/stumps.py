@@ -12,16 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from spinney.adaboost.algorithms import Algorithm, Logit, zero_scores
+from spinney.adaboost.algorithms import Algorithm, Logit, Vote, zero_scores
 from spinney.adaboost.members import read_values, shares_schema
 from spinney.core.arrays import Floats
+from spinney.core.cached_attribute import cached_attribute
 from spinney.data.schema import Schema, Table
 from spinney.native import core
 from spinney.tree.predictor import used_columns
 from spinney.tree.tree_arrays import CATEGORY_SET, LEAF, NUMERIC, TreeArrays, first_categories
 
 
-@dataclass
+@dataclass(eq=False)
 class FittedStumps:
     """Stumps that the core has boosted, and what makes fitted members of them.
 
@@ -39,6 +40,8 @@ class FittedStumps:
         Classes.
     weight : float
         Total weight of the rows.
+    algorithm : Vote
+        What the stumps add to the scores.
     """
 
     found: core.Stumps
@@ -46,10 +49,11 @@ class FittedStumps:
     schema: Schema
     classes: NDArray[Any]
     weight: float
+    algorithm: Vote
 
     _ARRAYS: ClassVar = (
         *("kind", "feature", "threshold", "missing", "set_begin", "set_bits"),
-        *("value", "sums", "n_samples", "total"),
+        *("value", "sums", "n_samples", "total", "weights"),
     )
 
     def __reduce__(self) -> tuple[type[FittedStumps], tuple[Any, ...]]:
@@ -63,11 +67,12 @@ class FittedStumps:
         first = template.set_tree(trees[0], self.schema, self.classes, max_features=n_features)
         return [first, *map(first.with_tree, trees[1:])]
 
-    def tables(self, weights: Floats, algorithm: Algorithm) -> StumpTables:
-        """Return the stumps as lookup tables, without making the members; all of them vote."""
-        found, n_stumps = self.found, len(weights)
+    @cached_attribute
+    def tables(self) -> StumpTables:
+        """The stumps as lookup tables, made without the members; all of them vote."""
+        found, algorithm, n_stumps = self.found, self.algorithm, len(self.found.weights)
         vote = found.value.reshape(3 * n_stumps, -1).argmax(axis=1)
-        added = _contributions(vote, np.repeat(weights, 3), algorithm)
+        added = _contributions(vote, np.repeat(np.array(found.weights), 3), algorithm)
         is_leaf, set_begin, set_bits = found.kind[::3] == LEAF, found.set_begin, found.set_bits
         split = np.flatnonzero(~is_leaf)
         base = zero_scores(1, algorithm.n_classes).ravel() + added[::3][is_leaf].sum(axis=0)

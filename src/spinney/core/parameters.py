@@ -8,7 +8,7 @@ import numbers
 import os
 import sys
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
@@ -163,15 +163,49 @@ class ArrayLike:
 NONE = OneOf(None)
 _NUMBER_OF_ROWS = Integer(0)
 FLAG = OneOf(True, False)
+_MAX_THREADS = 2**15
 
 
 _ABSENT = NotImplemented
-# Types whose values are compared with those of earlier fits, and the values that were found valid.
+# Types whose values are compared with those of earlier fits.
 _PLAIN_TYPES = frozenset({int, float, str, bool, type(None), type(_ABSENT)})
-_MAX_VALID = 4096
-_valid: dict[tuple[Any, ...], Mapping[str, tuple[Rule, ...]]] = {}
+
+
+class _KnownValues:
+    """Values of parameters that were found in order before, by what they were compared with.
+
+    That is kept alive, so that nothing else has its id. Only values of plain types are known.
+    """
+
+    most = 4096
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Any, ...], object] = {}
+
+    def key(self, rules: object, names: Iterable[str], given: Mapping[str, Any]) -> tuple[Any, ...] | None:
+        """Return what the values of these names are known by, None if one is of another type."""
+        values = [given.get(name, _ABSENT) for name in names]
+        types = tuple(map(type, values))
+        return (id(rules), types, *values) if _PLAIN_TYPES.issuperset(types) else None
+
+    def has(self, key: tuple[Any, ...] | None) -> bool:
+        """Return whether the values of a key are known."""
+        return key is not None and key in self._known
+
+    def add(self, key: tuple[Any, ...] | None, rules: object) -> None:
+        """Make the values of a key known."""
+        if key is None:
+            return
+        if len(self._known) >= self.most:
+            self._known.clear()
+        self._known[key] = rules
+
+
+_valid, _used = _KnownValues(), _KnownValues()
 _DEFAULTS: WeakKeyDictionary[Callable[..., None], dict[str, Any]] = WeakKeyDictionary()
 """Default values of the parameters of each constructor."""
+_USED_NAMES: dict[int, tuple[Sequence[Use], tuple[str, ...]]] = {}
+"""Uses of parameters by their id, and the names that they are about."""
 
 
 def check_parameters(owner: str, given: Mapping[str, Any], rules: Mapping[str, tuple[Rule, ...]]) -> None:
@@ -182,19 +216,14 @@ def check_parameters(owner: str, given: Mapping[str, Any], rules: Mapping[str, t
 
     >>> check_parameters("C45Classifier", {"max_depth": 3}, {"max_depth": (NONE, Integer(1))})
     """
-    values = [given.get(name, _ABSENT) for name in rules]
-    types = tuple(map(type, values))
-    plain = _PLAIN_TYPES.issuperset(types)
-    key = (id(rules), types, *values) if plain else ()
-    if _valid.get(key) is rules:  # which keeps the rules alive, so that no others have their id
+    key = _valid.key(rules, rules, given)
+    if _valid.has(key):
         return
-    for (name, allowed), value in zip(rules.items(), values, strict=True):
+    for name, allowed in rules.items():
+        value = given.get(name, _ABSENT)
         if value is not _ABSENT and not any(rule.allows(value) for rule in allowed):
             raise InvalidParameterError(name, value, ", or ".join(map(str, allowed)), owner)
-    if plain:
-        if len(_valid) >= _MAX_VALID:
-            _valid.clear()
-        _valid[key] = rules
+    _valid.add(key, rules)
 
 
 def plain_values(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -260,21 +289,36 @@ def warn_of_unused(estimator: Any, uses: Sequence[Use]) -> None:
     uses : sequence of Use
         When parameters of its class have an effect.
     """
-    given = vars(estimator)
-    named: set[str] = set()
+    given, named = vars(estimator), set[str]()
+    cls, key = type(estimator), _used.key(uses, _names_of(uses), given)
+    if key is not None:
+        key = (*key, cls)  # by which the defaults are found
+    if _used.has(key):
+        return
     for use in uses:
         if use.has_effect(given.get(use.other)):
             continue
-        defaults = _defaults_of(type(estimator))
+        defaults = _defaults_of(cls)
         for name in use.names:
             known = name in given and name in defaults and name not in named
             if known and not _is_default(given[name], defaults[name]):
                 named.add(name)
                 message = (
-                    f"{name}={show_value(given[name])} has no effect on {type(estimator).__name__}: it is "
+                    f"{name}={show_value(given[name])} has no effect on {cls.__name__}: it is "
                     f"for {use}, and {use.other} is {show_value(given.get(use.other))}."
                 )
                 warnings.warn(message, UserWarning, stacklevel=_level_of_caller())
+    if not named:
+        _used.add(key, uses)
+
+
+def _names_of(uses: Sequence[Use]) -> tuple[str, ...]:
+    """Return the names of all parameters that some uses are about."""
+    known, names = _USED_NAMES.get(id(uses), (None, ()))
+    if known is not uses:
+        names = tuple(dict.fromkeys(name for use in uses for name in (*use.names, use.other)))
+        _USED_NAMES[id(uses)] = uses, names
+    return names
 
 
 def _defaults_of(cls: type) -> Mapping[str, Any]:
@@ -318,6 +362,8 @@ def thread_count(n_jobs: int | None) -> int:
     >>> thread_count(3)
     3
     """
+    if type(n_jobs) is int and 0 < n_jobs <= _MAX_THREADS:
+        return n_jobs
     check_threads(n_jobs)
     if n_jobs is not None and n_jobs > 0:
         return int(n_jobs)
@@ -333,7 +379,7 @@ def check_threads(n_jobs: Any) -> None:
 
     >>> check_threads(-1)
     """
-    if n_jobs is not None and not Integer(-(2**15), 2**15).allows(n_jobs):
+    if n_jobs is not None and not Integer(-_MAX_THREADS, _MAX_THREADS).allows(n_jobs):
         raise InputError(f"n_jobs is {show_value(n_jobs)}; it takes None or an integer.")
     if n_jobs == 0:
         raise InputError("n_jobs is 0, which has no meaning; use 1 for one thread, -1 for all cores.")

@@ -52,6 +52,11 @@ class Feature:
     has_missing: bool = False
 
     @cached_attribute
+    def with_other_missing(self) -> Feature:
+        """The feature with the other value of `has_missing`."""
+        return Feature(self.name, self.kind, self.categories, self.dtype, not self.has_missing)
+
+    @cached_attribute
     def code_of(self) -> Mapping[Category, int]:
         """The code of each category; equal numbers are one key, so 1, 1.0 and True have the same code."""
         return {category: code for code, category in enumerate(self.categories)}

@@ -199,7 +199,7 @@ class Schema:
         True
         """
         features = [
-            feature if feature.has_missing == has else replace(feature, has_missing=has)
+            feature if feature.has_missing == has else feature.with_other_missing
             for feature, has in zip(self.features, has_missing, strict=True)
         ]
         unchanged = all(map(operator.is_, features, self.features))

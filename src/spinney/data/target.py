@@ -186,7 +186,7 @@ def _encode_one(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     if y.dtype.kind == "f" and np.any(y != np.trunc(y)):
         _raise_continuous()
     if y.dtype.kind in "biuf" and len(y):
-        low, high = y.min(), y.max()
+        low, high = np.minimum.reduce(y), np.maximum.reduce(y)
         if float(high) - float(low) < _SMALL_RANGE and abs(float(low)) < EXACT_INTEGER:
             return _encode_small_range(y, low)
     if y.dtype.kind == "O":
@@ -196,9 +196,10 @@ def _encode_one(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
 
 def _encode_small_range(y: NDArray[Any], low: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     """Encode by counting, many times faster than sorting a long y."""
-    offsets = y.astype(np.int64) - int(low)
+    offsets = y.astype(np.int64)
+    offsets -= int(low)
     present = np.bincount(offsets) > 0
-    if present.all():
+    if np.count_nonzero(present) == len(present):
         return np.arange(int(low), int(low) + len(present)).astype(y.dtype), offsets
     code_of = np.cumsum(present) - 1
     classes = (np.flatnonzero(present) + int(low)).astype(y.dtype)

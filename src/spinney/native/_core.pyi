@@ -19,6 +19,7 @@ class CodeMatrix:
 
     n_rows: Final[int]
     n_columns: Final[int]
+    missing_columns: Final[list[bool]]
     def codes(self, column: int) -> NDArray[np.uint32]: ...
     def n_bins(self, column: int) -> int: ...
     def width(self, column: int) -> int: ...
@@ -197,6 +198,7 @@ class GrownTree:
     term_coefficient: Final[_Floats]
     term_fill: Final[_Floats]
     n_features: Final[int]
+    n_outputs: Final[int]
     candidates: Final[Candidates]
     def marked_arrays(self) -> dict[str, NDArray[Any]]: ...
 

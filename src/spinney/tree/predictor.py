@@ -57,7 +57,6 @@ class Predictor:
         "_n_trees",
         "_outputs_per_round",
         "_overflows",
-        "_shape",
         "_step",
         "_trees",
         "_used",
@@ -77,7 +76,6 @@ class Predictor:
         self._trees, self._n_trees, self._outputs_per_round = trees, n_trees, outputs_per_round
         self._n_classes = [] if n_classes is None else [int(k) for k in n_classes]
         self._step = outputs_per_round or 1  # trees per round
-        self._shape = (outputs_per_round,) if outputs_per_round else trees.value.shape[1:]
         self._core: core.Predictor | None = None
 
     def __reduce__(self) -> tuple[type[Predictor], tuple[Any, ...]]:
@@ -87,6 +85,12 @@ class Predictor:
     def of(self, trees: TreeEnsemble | TreeArrays) -> Predictor:
         """Return the predictor of other trees with the same outputs and classes."""
         return Predictor(trees, self._outputs_per_round, self._n_classes or None)
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        """Shape of the result of one row."""
+        per_round = self._outputs_per_round
+        return (per_round,) if per_round else self._trees.value.shape[1:]
 
     def _pack(self) -> core.Predictor:
         """Return the compiled predictor, made at first use."""

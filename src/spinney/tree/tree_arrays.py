@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,8 +94,21 @@ class TreeArrays:
 
     @classmethod
     def from_grown(cls, grown: core.GrownTree) -> TreeArrays:
-        """Take over the arrays of a tree that the core has grown, without copying them."""
-        return cls.from_frozen(grown.marked_arrays(), grown.n_features)
+        """Take over the arrays of a tree that the core has grown, without copying them.
+
+        They are made when one of them is asked for: for a small tree that takes a third of growing it.
+        """
+        tree = cls.__new__(cls)
+        vars(tree).update(_grown=grown, n_features=grown.n_features)
+        return tree
+
+    if not TYPE_CHECKING:  # which would allow any attribute
+
+        def __getattr__(self, name: str) -> Any:
+            grown = vars(self).get("_grown") if name in ARRAY_TYPES else None
+            if grown is not None:
+                vars(self).update(grown.marked_arrays())
+            return self.__getattribute__(name)  # which repeats the error of a property
 
     @classmethod
     def from_frozen(cls, arrays: Mapping[str, NDArray[Any]], n_features: int) -> TreeArrays:
@@ -351,7 +364,8 @@ class TreeArrays:
     @property
     def n_outputs(self) -> int:
         """Number of target columns."""
-        return int(self.value.shape[1])
+        grown: core.GrownTree | None = vars(self).get("_grown")
+        return int(self.value.shape[1]) if grown is None else grown.n_outputs
 
     @property
     def max_n_classes(self) -> int:
