@@ -116,10 +116,14 @@ class RowWeights:
         self.size *= factors
         self._settle(float((self.copies * self.size).sum()))
 
+    def __copy__(self) -> RowWeights:
+        other = object.__new__(RowWeights)
+        vars(other).update(vars(self), size=self.size.copy())  # the only array that is changed in place
+        return other
+
     def scaled(self, factors: NDArray[np.float64]) -> RowWeights:
         """Return a copy with the weights multiplied by factors (n_rows,)."""
         other = copy(self)
-        other.size = self.size.copy()
         other.multiply(factors)
         return other
 

@@ -121,10 +121,8 @@ class SharedTrees:
 
     def new_member(self) -> Any:
         """Return an unfitted member, which later changes of the base estimator do not change."""
-        plain = all(
-            type(value) in (int, float, str, bool, type(None)) for value in vars(self.estimator).values()
-        )
-        return copy(self.estimator) if plain else clone(self.estimator)
+        is_plain = _PLAIN_TYPES.issuperset(map(type, vars(self.estimator).values()))
+        return copy(self.estimator) if is_plain else clone(self.estimator)
 
     def prepare(self, weights: NDArray[np.float64]) -> None:
         """Code the table; bins have about equal initial weight."""

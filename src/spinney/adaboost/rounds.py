@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -307,7 +308,7 @@ class Boosting(Rounds):
         self.ends_when_perfect = algorithm.ends_when_perfect
         self.keeps_ledger, self.keeps_scores = keeps_ledger, keeps_scores
         self.ledger: list[dict[str, float]] = []
-        self.start = RowWeights(initial)
+        self.start = copy(self.weights)
         self.scores = zero_scores(len(self.codes), algorithm.n_classes)
 
     def is_useless(self, attempt: Attempt) -> bool:
