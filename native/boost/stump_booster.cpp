@@ -132,13 +132,11 @@ class StumpBooster::Impl {
             copies_.push_back(target.copies[r]);
             size_.push_back(target.sizes[r]);
         }
-        several_ = std::any_of(copies_.begin(), copies_.end(), [](std::int64_t n) { return n != 1; });
         n_changes_.assign((rows_.size() + rows_of_block - 1) / rows_of_block, 0);
         changes_.resize(rows_.size());
     }
 
-    static Stat units(double size) { return std::max<Stat>(1, std::llrint(size)); }
-    Stat weight_of(Size i) const { return copies_[i] * units(size_[i]); }
+    Stat weight_of(Size i) const { return copies_[i] * std::max<Stat>(1, std::llrint(size_[i])); }
 
     void make_tiles(Interrupt& interrupt) {
         first_bin_.resize(x_.columns.size());
@@ -266,6 +264,7 @@ class StumpBooster::Impl {
 
     /// Set the class that the last stump predicts for each code of its feature.
     void predict_codes() {
+        // Not by an index into prediction: with AVX-512 GCC 12.2 makes wrong code of that loop.
         const auto left = static_cast<std::uint16_t>(stump_.prediction[0]);
         const auto right = static_cast<std::uint16_t>(stump_.prediction[1]);
         predicted_.resize(goes_left_.size());
@@ -305,18 +304,11 @@ class StumpBooster::Impl {
     /// Change the weights of the misclassified rows, and list the changes; return how many there are.
     Size change(Size begin, Size end, double factor) {
         Size n = begin;
-        const auto change_rows = [&](auto copies_of) {
-            for_each_wrong(begin, end, [&](Size i) {
-                const Stat before = units(size_[i]);
-                size_[i] *= factor;
-                const Stat added = copies_of(i) * (units(size_[i]) - before);
-                changes_[n++] = {added, static_cast<Row>(i), class_[i]};
-            });
-        };
-        if (several_)
-            change_rows([&](Size i) { return copies_[i]; });
-        else
-            change_rows([](Size) { return Stat{1}; });
+        for_each_wrong(begin, end, [&](Size i) {
+            const Stat before = weight_of(i);
+            size_[i] *= factor;
+            changes_[n++] = {weight_of(i) - before, static_cast<Row>(i), class_[i]};
+        });
         return n - begin;
     }
 
@@ -471,7 +463,6 @@ class StumpBooster::Impl {
     std::vector<std::uint16_t> class_;
     std::vector<std::int64_t> copies_;
     std::vector<double> size_;     // a row's weight is its copies times its size, rounded
-    bool several_ = false;         // some rows have more than one copy
     std::vector<Change> changes_;  // each block's at the front of its part
     std::vector<Size> n_changes_;  // of each block
 

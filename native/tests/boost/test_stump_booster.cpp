@@ -132,6 +132,29 @@ TEST(weights_grow_where_the_stump_was_wrong_and_stay_within_bounds) {
     }
 }
 
+TEST(weights_of_many_rows_change_as_those_of_one_after_the_other) {
+    for (const bool several : {false, true}) {
+        WeightedRows p(11, 20000, 2, 255, true);
+        if (!several) std::fill(p.copies.begin(), p.copies.end(), 1);
+        StumpBooster booster = p.open(1);
+        Interrupt none;
+        std::vector<double> sizes = p.sizes;
+        for (int round = 0; round < 5; ++round) {
+            const Stump& stump = booster.learn(none);
+            const auto predictions = booster.predictions();
+            Stat total = 0;
+            const auto weights = booster.weights();
+            for (Size r = 0; r < p.x.n_rows; ++r) {
+                CHECK_EQUAL(weights[r], p.copies[r] * std::llrint(sizes[r]));
+                total += weights[r];
+                if (predictions[r] != p.classes[r]) sizes[r] *= 1.5;
+            }
+            CHECK_EQUAL(stump.total, total);
+            booster.reweight(1.5, least, most, fresh, none);
+        }
+    }
+}
+
 TEST(rows_all_of_one_class_give_a_leaf) {
     WeightedRows p(3, 50, 2, 255, true);
     std::fill(p.classes.begin(), p.classes.end(), 1);
