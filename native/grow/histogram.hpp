@@ -31,6 +31,20 @@ struct CompactRows {
     HistogramData view() const { return {codes, rows.view()}; }
 };
 
+/// Add the statistics of a row to n sums: at(j) is the j-th.
+template <Layout L, class At>
+[[gnu::always_inline]] inline void add_to_each(const RowStats& rows, Size row, int row_width, Size n,
+                                               At&& at) {
+    if constexpr (L == Layout::by_class)
+        if (row_width == 1) {  // the usual one, read once for all sums
+            const Stat own = rows.stats[row];
+            const Size class_code = rows.class_code[row];
+            for (Size j = 0; j < n; ++j) at(j)[class_code] += own;
+            return;
+        }
+    for (Size j = 0; j < n; ++j) rows.template add<L>(at(j), row, row_width);
+}
+
 /// Add rows to the histogram of the features of one tile.  hist (n_bins, width)
 template <Layout L>
 void add_rows(Stat* hist, const HistogramData& data, const Tile& tile, std::span<const Row> rows,
@@ -46,8 +60,8 @@ void add_rows(Stat* hist, const HistogramData& data, const Tile& tile, std::span
             const Stat own = data.rows.stats[rows[i]];
             for (Size f = 0; f < n; ++f) hist[first_bin[f] + code[f]] += own;
         } else {
-            for (Size f = 0; f < n; ++f)
-                data.rows.add<L>(hist + (first_bin[f] + code[f]) * width, rows[i], row_width);
+            add_to_each<L>(data.rows, rows[i], row_width, n,
+                           [&](Size f) { return hist + (first_bin[f] + code[f]) * width; });
         }
     }
 }
@@ -79,8 +93,11 @@ void add_rows_chosen(Stat* hist, std::span<const std::uint32_t> chosen, const Hi
     for (Size j = 0; j < chosen.size(); ++j) first[j] = hist + first_bin[chosen[j]] * width;
     for (const Row row : rows) {
         const std::uint8_t* codes = tile.codes.data() + row * tile.n;
-        for (Size j = 0; j < chosen.size(); ++j)
-            data.rows.add<L>(first[j] + codes[chosen[j]] * width, row, s.row_width);
+        if constexpr (L == Layout::packed)
+            for (Size j = 0; j < chosen.size(); ++j) data.rows.add<L>(first[j] + codes[chosen[j]], row, 1);
+        else
+            add_to_each<L>(data.rows, row, s.row_width, chosen.size(),
+                           [&](Size j) { return first[j] + codes[chosen[j]] * width; });
     }
 }
 
