@@ -61,6 +61,7 @@ class BoundBooster {
             positive = positive || weights->data()[r] > 0;
         }
         if (!positive) throw nb::value_error("all weights are zero");
+        ReleaseInterpreterLock unlock;
         booster_->set_rows(y.data(), n_outputs_, weights ? weights->data() : nullptr, scores.data(),
                            n_scores_);
     }

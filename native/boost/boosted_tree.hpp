@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "data/bundle_rows.hpp"
@@ -18,8 +19,9 @@ struct BoostTable {
     Bundles bundles;
     BundleRows rows;
 
-    BoostTable(const CodeMatrix& matrix, int n_threads)
-        : x(matrix), bundles(make_bundles(matrix)), rows(matrix, bundles, n_threads) {}
+    /// kept (n_features,): the features that trees may split on
+    BoostTable(const CodeMatrix& matrix, int n_threads, std::span<const std::uint8_t> kept = {})
+        : x(matrix), bundles(make_bundles(matrix, kept)), rows(matrix, bundles, n_threads) {}
 
     /// A table whose rows are elsewhere: of `matrix` only the description of its columns is read.
     explicit BoostTable(const CodeMatrix& matrix)

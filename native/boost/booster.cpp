@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
 #include "boost/boosted_grower.hpp"
+#include "boost/feature_prefilter.hpp"
 #include "boost/gradient_quantizer.hpp"
 #include "boost/leaf_quantiles.hpp"
 #include "boost/leaf_values.hpp"
@@ -49,27 +51,26 @@ Size trees_at_once(const BoostTable& table, const BoostOptions& o, Size n_trees)
 class TreeBooster final : public Booster {
   public:
     TreeBooster(const CodeMatrix& x, BoostOptions options)
-        : o_(std::move(options)),
-          one_thread_(o_),
-          table_(times_.time(Phase::prepare, [&] { return BoostTable(x, o_.n_threads); })),
-          round_(o_.first_round) {
+        : o_(std::move(options)), one_thread_(o_), x_(x), round_(o_.first_round) {
         one_thread_.n_threads = 1;
     }
 
     void set_rows(const double* y, Size n_outputs, const double* weights, const double* scores,
                   Size n_scores) override {
-        const Size n = table_.x.n_rows;
+        const Size n = x_.n_rows;
         target_.set(y, n_outputs, weights, n);
+        works_.clear();  // they borrow the table
+        times_.time(Phase::prepare,
+                    [&] { table_.emplace(x_, o_.n_threads, splittable_features(x_, o_, target_)); });
         scores_.assign(n_scores, std::vector<double>(n));
         for (Size r = 0; r < n; ++r)
             for (Size k = 0; k < n_scores; ++k) scores_[k][r] = scores[r * n_scores + k];
         score_columns_.clear();
         for (const auto& column : scores_) score_columns_.push_back(column.data());
         set_changed();
-        const Size n_works = trees_at_once(table_, o_, n_scores);
-        works_.clear();
+        const Size n_works = trees_at_once(*table_, o_, n_scores);
         for (Size i = 0; i < n_works; ++i)
-            works_.push_back(std::make_unique<TreeWork>(table_, n_works > 1 ? one_thread_ : o_, target_));
+            works_.push_back(std::make_unique<TreeWork>(*table_, n_works > 1 ? one_thread_ : o_, target_));
         ready_ = true;
     }
 
@@ -106,8 +107,8 @@ class TreeBooster final : public Booster {
         require_rows();
         update_losses(loss);
         double sum = 0, total = 0;
-        for (Size c = 0; c < table_.n_chunks(); ++c) {
-            const Size begin = c * kChunkRows, end = begin + table_.chunk_size(c);
+        for (Size c = 0; c < table_->n_chunks(); ++c) {
+            const Size begin = c * kChunkRows, end = begin + table_->chunk_size(c);
             double part = 0, weight = 0;
             for (Size r = begin; r < end; ++r) {
                 const double w = weights ? weights[r] : target_.weight(r);
@@ -124,7 +125,7 @@ class TreeBooster final : public Booster {
     const std::vector<std::vector<double>>& scores() const override { return scores_; }
     const PhaseTimes& times() const override { return times_; }
     std::uint64_t round() const override { return round_; }
-    Size n_rows() const override { return table_.x.n_rows; }
+    Size n_rows() const override { return x_.n_rows; }
 
   private:
     void require_rows() const {
@@ -137,8 +138,7 @@ class TreeBooster final : public Booster {
     }
 
     LossRows loss_rows() const {
-        return {target_.y.data(), target_.y.size() / table_.x.n_rows,
-                table_.x.n_rows,  target_.weights_or_null(),
+        return {target_.y.data(), target_.y.size() / x_.n_rows, x_.n_rows, target_.weights_or_null(),
                 score_columns_,   log_sum_exp_.data()};
     }
 
@@ -166,10 +166,10 @@ class TreeBooster final : public Booster {
     /// Sum over chunks in their order, for any number of threads.
     template <class F>
     GradientSums sum_chunks(F&& f) {
-        const Size n_chunks = table_.n_chunks();
+        const Size n_chunks = table_->n_chunks();
         std::vector<GradientSums> parts(n_chunks);
         Pool::shared().parallel_for(o_.n_threads, n_chunks, [&](Size c, int) {
-            parts[c] = f(c * kChunkRows, c * kChunkRows + table_.chunk_size(c));
+            parts[c] = f(c * kChunkRows, c * kChunkRows + table_->chunk_size(c));
         });
         GradientSums out;
         for (const GradientSums& part : parts) {
@@ -190,10 +190,10 @@ class TreeBooster final : public Booster {
         if (has_losses_ && loss.name == loss_of_losses_.name && loss.parameters == loss_of_losses_.parameters)
             return;
         if (loss.name == LossName::softmax) update_log_sum_exp();
-        losses_.resize(table_.x.n_rows);
-        Pool::shared().parallel_for(o_.n_threads, table_.n_chunks(), [&](Size c, int) {
+        losses_.resize(x_.n_rows);
+        Pool::shared().parallel_for(o_.n_threads, table_->n_chunks(), [&](Size c, int) {
             const Size begin = c * kChunkRows;
-            compute_losses(losses_.data(), loss, loss_rows(), begin, begin + table_.chunk_size(c));
+            compute_losses(losses_.data(), loss, loss_rows(), begin, begin + table_->chunk_size(c));
         });
         loss_of_losses_ = loss;
         has_losses_ = true;
@@ -203,10 +203,10 @@ class TreeBooster final : public Booster {
     void update_log_sum_exp() {
         if (has_log_sum_exp_) return;
         has_log_sum_exp_ = true;
-        log_sum_exp_.resize(table_.x.n_rows);
-        Pool::shared().parallel_for(o_.n_threads, table_.n_chunks(), [&](Size c, int) {
+        log_sum_exp_.resize(x_.n_rows);
+        Pool::shared().parallel_for(o_.n_threads, table_->n_chunks(), [&](Size c, int) {
             const Size begin = c * kChunkRows;
-            compute_log_sum_exp(log_sum_exp_.data(), score_columns_, begin, begin + table_.chunk_size(c));
+            compute_log_sum_exp(log_sum_exp_.data(), score_columns_, begin, begin + table_->chunk_size(c));
         });
     }
 
@@ -255,7 +255,7 @@ class TreeBooster final : public Booster {
 
     /// Sum unscaled gradients and hessians per leaf, in row order.  -> (n_leaves,)
     std::vector<LeafSums> sum_leaves(const TreeWork& work, const BoostedTree& tree, const BoostRows& rows) {
-        const Size n_leaves = tree.leaves.size(), n_chunks = table_.n_chunks();
+        const Size n_leaves = tree.leaves.size(), n_chunks = table_->n_chunks();
         const bool all = fits_all_rows(o_);
         std::vector<LeafSums> parts(n_chunks * n_leaves), out(n_leaves);
         Pool::shared().parallel_for(o_.n_threads, n_chunks, [&](Size c, int) {
@@ -315,7 +315,7 @@ class TreeBooster final : public Booster {
         const double *y = loss_rows().output(k), *scores = scores_[k].data();
         std::vector<Residual> residuals;
         residuals.reserve(leaf.n_rows);
-        const Size n_chunks = table_.n_chunks();
+        const Size n_chunks = table_->n_chunks();
         for (Size c = 0; c < n_chunks; ++c) {
             const ChunkRange& range = tree.ranges[static_cast<Size>(leaf.id) * n_chunks + c];
             const auto add = [&](Size begin, Size end) {
@@ -332,7 +332,7 @@ class TreeBooster final : public Booster {
 
     void update_scores(std::vector<double>& scores, const BoostedTree& tree, const BoostRows& rows,
                        const std::vector<double>& values) {
-        const Size n_chunks = table_.n_chunks();
+        const Size n_chunks = table_->n_chunks();
         Pool::shared().parallel_for(o_.n_threads, n_chunks, [&](Size c, int) {
             const LocalRow* ids = rows.ids.data() + c * kChunkRows;
             double* own = scores.data() + c * kChunkRows;
@@ -346,7 +346,8 @@ class TreeBooster final : public Booster {
 
     BoostOptions o_, one_thread_;
     PhaseTimes times_;
-    BoostTable table_;
+    const CodeMatrix& x_;
+    std::optional<BoostTable> table_;  // from set_rows on
     BoostTarget target_;
     std::vector<std::unique_ptr<TreeWork>> works_;  // as many as trees are grown at once
     std::uint64_t round_;

@@ -136,7 +136,7 @@ SharedColumn share_column(const std::vector<std::vector<std::uint8_t>>& combinat
 
 }  // namespace
 
-Bundles make_bundles(const CodeMatrix& x) {
+Bundles make_bundles(const CodeMatrix& x, std::span<const std::uint8_t> kept) {
     Bundles out;
     const auto finish = [&](Bundle bundle, Joiner& joiner) {
         for (Size place = 0; bundle.shared() && place < bundle.features.size(); ++place)
@@ -154,6 +154,7 @@ Bundles make_bundles(const CodeMatrix& x) {
     Joiner joiner(x.n_rows);
     Bundle open;
     for (std::uint32_t f = 0; f < x.columns.size(); ++f) {
+        if (!kept.empty() && !kept[f]) continue;
         const CodeColumn& column = x.columns[f];
         if (column.n_bins + 1 > kFewCodes) {
             finish({{f}, {}, 0}, joiner);
@@ -169,7 +170,7 @@ Bundles make_bundles(const CodeMatrix& x) {
     }
     if (!open.features.empty()) finish(std::move(open), joiner);
     put_sparse_last(out, x);
-    out.place_of.resize(x.columns.size());
+    out.place_of.resize(x.columns.size(), {out.bundles.size(), 0});
     for (Size s = 0; s < out.bundles.size(); ++s)
         for (Size p = 0; p < out.bundles[s].features.size(); ++p)
             out.place_of[out.bundles[s].features[p]] = {s, p};

@@ -45,7 +45,7 @@ struct Bundles {
     std::vector<Bundle> bundles;
     Size n_dense = 0;  // the bundles after these are sparse: most rows have the common code
     std::vector<std::vector<std::uint8_t>> codes;  // (n_slots,): (n_rows,) if shared, else empty
-    std::vector<std::pair<Size, Size>> place_of;   // (n_features,): bundle, and place in it
+    std::vector<std::pair<Size, Size>> place_of;  // (n_features,): bundle, past the last if none; place in it
 
     /// The codes of a bundle.  (n_rows,)
     const std::uint8_t* codes_of(Size bundle, const CodeMatrix& x) const {
@@ -55,8 +55,9 @@ struct Bundles {
 };
 
 /// Give every column a bundle, shared where possible with neighbours among the columns of few values. Sparse
-/// columns come last, where there are enough of them.
-Bundles make_bundles(const CodeMatrix& x);
+/// columns come last, where there are enough of them.  kept (n_features,): columns marked 0 get no bundle;
+/// empty: all are kept
+Bundles make_bundles(const CodeMatrix& x, std::span<const std::uint8_t> kept = {});
 
 /// Give every column a bundle of its own.
 inline Bundles bundle_each(const CodeMatrix& x) {
