@@ -16,18 +16,53 @@ bool PackedTrees::suits(const EnsembleView& trees, const EnsembleTraits& traits,
            trees.n_trees() > 0;
 }
 
+namespace {
+
+/// The place of each node of a tree: siblings side by side, and next to them the children of the one with the
+/// larger subtree, so that a long path is in few cache lines.
+std::vector<Node> place_nodes(const std::vector<Node>& first_child) {
+    std::vector<Node> size(first_child.size(), 1), place(first_child.size(), 0), open{0};
+    for (Size i = size.size(); i-- > 0;) {
+        if (first_child[i] < 0) continue;
+        const auto left = static_cast<Size>(first_child[i]);
+        size[i] += size[left] + size[left + 1];
+    }
+    for (Node next = 1; !open.empty();) {
+        const auto node = static_cast<Size>(open.back());
+        open.pop_back();
+        if (first_child[node] < 0) continue;
+        const auto left = static_cast<Size>(first_child[node]);
+        place[left] = next;
+        place[left + 1] = next + 1;
+        next += 2;
+        const bool left_is_larger = size[left] >= size[left + 1];
+        open.push_back(static_cast<Node>(left + left_is_larger));
+        open.push_back(static_cast<Node>(left + !left_is_larger));
+    }
+    return place;
+}
+
+}  // namespace
+
 PackedTrees::PackedTrees(const EnsembleView& trees, const EnsembleCodes& codes)
     : tree_begin_(trees.tree_begin) {
     lay_out_planes(codes);
     nodes_.resize(trees.kind.size());
     sets_.push_back(0);  // read by numeric splits, without effect
+    node_at_.resize(nodes_.size());
     NodeCursor cursor;
     for (Size t = 0; t < trees.n_trees(); ++t) {
-        cursor.enter_tree();
-        for (Size i = 0; i < trees.size(t); ++i, cursor.advance(trees)) {
-            nodes_[cursor.node] = trees.split(cursor.node) == SplitKind::leaf
-                                      ? PackedNode::leaf(static_cast<Node>(i))
-                                      : make_split(trees, codes, cursor);
+        const Size begin = cursor.node;
+        NodeCursor node = cursor;
+        node.enter_tree();
+        const std::vector<Node> first_child = first_children(trees, t, cursor);
+        const std::vector<Node> places = place_nodes(first_child);
+        for (Size i = 0; i < trees.size(t); ++i, node.advance(trees)) {
+            const Node child = first_child[i];
+            const Size at = begin + static_cast<Size>(places[i]);
+            node_at_[at] = static_cast<Node>(i);
+            nodes_[at] = child < 0 ? PackedNode::leaf(places[i])
+                                   : make_split(trees, codes, node, places[static_cast<Size>(child)]);
         }
     }
 }
@@ -47,17 +82,17 @@ void PackedTrees::lay_out_planes(const EnsembleCodes& codes) {
 }
 
 PackedNode PackedTrees::make_split(const EnsembleView& trees, const EnsembleCodes& codes,
-                                   const NodeCursor& at) {
+                                   const NodeCursor& at, Node child) {
     const auto feature = trees.feature[at.node];
     const FeatureCodes& f = codes.of(feature);
     const Planes& p = planes_[codes.index(feature)];
     if (!f.categorical) {
         const std::uint32_t plane = trees.missing(at.node) == 0 ? p.low : p.high;
-        return PackedNode::split(f.ranks.rank(trees.threshold[at.node]), plane, false, at.first_child);
+        return PackedNode::split(f.ranks.rank(trees.threshold[at.node]), plane, false, child);
     }
     const auto first_word = static_cast<std::uint32_t>(sets_.size());
     add_set(trees, at, f);
-    return PackedNode::split(first_word, p.high, true, at.first_child);
+    return PackedNode::split(first_word, p.high, true, child);
 }
 
 /// The code n_codes is in no set; a missing value has the next one, which is in the sets that send it left.
@@ -139,11 +174,15 @@ void PackedTrees::walk_with(Node* leaves, Size n, MakeLane&& make_lane) const {
 void PackedTrees::walk_rows(Node* leaves, Size tree, const std::uint32_t* rows, Size n) const {
     const PackedNode* const nodes = &nodes_[static_cast<Size>(tree_begin_[tree])];
     walk(leaves, n, [&](Size i) { return Lane{nodes, rows + i * n_planes_}; });
+    const Node* node_at = &node_at_[static_cast<Size>(tree_begin_[tree])];
+    for (Size i = 0; i < n; ++i) leaves[i] = node_at[leaves[i]];
 }
 
 void PackedTrees::walk_trees(Node* leaves, Size first_tree, Size n, const std::uint32_t* row) const {
     walk(leaves, n,
          [&](Size i) { return Lane{&nodes_[static_cast<Size>(tree_begin_[first_tree + i])], row}; });
+    for (Size i = 0; i < n; ++i)
+        leaves[i] = node_at_[static_cast<Size>(tree_begin_[first_tree + i] + leaves[i])];
 }
 
 }  // namespace spinney

@@ -70,7 +70,9 @@ class PackedTrees {
     };
 
     void lay_out_planes(const EnsembleCodes& codes);
-    PackedNode make_split(const EnsembleView& trees, const EnsembleCodes& codes, const NodeCursor& at);
+    /// child: where child 0 is
+    PackedNode make_split(const EnsembleView& trees, const EnsembleCodes& codes, const NodeCursor& at,
+                          Node child);
     void add_set(const EnsembleView& trees, const NodeCursor& at, const FeatureCodes& f);
     void write_planes(std::uint32_t* rows, const Planes& p, const FeatureCodes& f, const std::uint32_t* code,
                       Size n) const;
@@ -81,6 +83,7 @@ class PackedTrees {
 
     std::span<const std::int64_t> tree_begin_;
     std::vector<PackedNode> nodes_;
+    std::vector<Node> node_at_;  // the node of the tree at each place of nodes_
     std::vector<std::uint64_t> sets_;
     std::vector<Planes> planes_;  // as the features of the codes
     Size n_planes_ = 0;
