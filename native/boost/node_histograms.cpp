@@ -145,7 +145,7 @@ void NodeHistograms::build_group(BoostNode& node, const BundleGroup& group, Size
                                  const ChunkRange* range, BoostRows& rows, int thread) {
     Stat* hist = part > 0 ? parts_[part - 1].get() : node.histogram.get();
     const Size n_sparse = sparse_.facts ? 0 : group.sparse.n;
-    if (sparse_.facts && group.sparse.n > 0) finish_sparse(node, group, range, rows);
+    if (sparse_.facts && group.sparse.n > 0) finish_sparse(node, group, range, rows, thread);
     if (part == 0)
         for (Size s = group.bundles.first;
              s < group.bundles.first + group.bundles.n - (group.sparse.n - n_sparse); ++s)
@@ -177,7 +177,7 @@ void NodeHistograms::build_group(BoostNode& node, const BundleGroup& group, Size
 }
 
 void NodeHistograms::finish_sparse(const BoostNode& node, const BundleGroup& group, const ChunkRange* range,
-                                   const BoostRows& rows) {
+                                   const BoostRows& rows, int thread) {
     Stat *own = node.histogram.get(), *other = sparse_.other;
     const auto for_each_code = [&](auto&& f) {
         for (Size c = 0; c < table_.n_chunks(); ++c)
@@ -189,13 +189,14 @@ void NodeHistograms::finish_sparse(const BoostNode& node, const BundleGroup& gro
             }
     };
     const Size first = group.sparse.first, end = first + group.sparse.n;
-    for (Size s = first; s < end; ++s) own[common_places_[s]] = node.total;
-    for_each_code(
-        [&](std::uint32_t place, Stat packed) { own[common_places_[place / kBundleBins]] -= packed; });
+    // Summed side by side: common bins of the histogram are 2 KB apart, where few of them stay in the cache.
+    std::vector<Stat>& commons = threads_[static_cast<Size>(thread)].commons;
+    commons.assign(end - first, node.total);
+    for_each_code([&](std::uint32_t place, Stat packed) { commons[place / kBundleBins - first] -= packed; });
     bool any_own = false, any_other = false;
     for (Size s = first; s < end; ++s) {
         const Size at = common_places_[s];
-        const Stat common = own[at];
+        const Stat common = own[at] = commons[s - first];
         if (other) {
             other[at] -= common;
             any_other = any_other || !sparse_.facts->too_light(sparse_.other_total - other[at]);

@@ -138,7 +138,7 @@ class NodeHistograms {
     /// in each: most bundles are too light to be split, here and below, and of them only the common bin is
     /// kept.
     void finish_sparse(const BoostNode& node, const BundleGroup& group, const ChunkRange* range,
-                       const BoostRows& rows);
+                       const BoostRows& rows, int thread);
 
     /// Merge the parts of bundle s of the node built last.
     void merge(BoostNode& built, Size s);
@@ -146,7 +146,8 @@ class NodeHistograms {
     struct Thread {
         RowBuffer buffer;
         std::array<Stat, kBundleBins> column;
-        std::vector<Stat> tile;  // histograms of a tile, of few rows
+        std::vector<Stat> tile;     // histograms of a tile, of few rows
+        std::vector<Stat> commons;  // common bins of a group's sparse bundles
     };
 
     const std::vector<BundleGroup>& groups(Size n);

@@ -64,6 +64,33 @@ inline std::uint64_t nonzero_lanes(StatRegister x) {
 #endif
 }
 
+#if defined(__AVX512F__)
+#define SPINNEY_LANE_PACKING
+/// The sums of the lanes up to each.
+[[gnu::always_inline]] inline StatRegister prefix_sums(StatRegister x) {
+    // Masks of all lanes: GCC warns of the register that the others leave unset.
+    const __m512i zero = _mm512_setzero_si512();
+    __m512i sum = std::bit_cast<__m512i>(x);
+    sum = _mm512_add_epi64(sum, _mm512_maskz_alignr_epi64(0xFF, sum, zero, 7));
+    sum = _mm512_add_epi64(sum, _mm512_maskz_alignr_epi64(0xFF, sum, zero, 6));
+    return std::bit_cast<StatRegister>(_mm512_add_epi64(sum, _mm512_maskz_alignr_epi64(0xFF, sum, zero, 4)));
+}
+
+/// The last lane in all lanes.
+[[gnu::always_inline]] inline StatRegister every_last(StatRegister x) {
+    return std::bit_cast<StatRegister>(
+        _mm512_maskz_permutexvar_epi64(0xFF, _mm512_set1_epi64(7), std::bit_cast<__m512i>(x)));
+}
+
+/// Store some lanes side by side. A whole register is written.  lanes: one bit each
+[[gnu::always_inline]] inline void store_packed(Stat* to, StatRegister x, std::uint64_t lanes) {
+    // In two steps: a store of a part of the lanes is microcode on some processors.
+    const __m512i packed =
+        _mm512_maskz_compress_epi64(static_cast<__mmask8>(lanes), std::bit_cast<__m512i>(x));
+    _mm512_storeu_si512(to, packed);
+}
+#endif
+
 /// 0, 1, 2, …
 inline StatRegister lane_numbers() {
     StatRegister out;

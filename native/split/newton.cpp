@@ -2,6 +2,7 @@
 #include "split/newton.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "split/packed_registers.hpp"
@@ -81,8 +82,8 @@ void NewtonSearch::numeric(NewtonSplit& out, const Stat* bins, Size n_bins, cons
     // The threshold is in the middle of the bins that are empty in this node.
     const Size at = static_cast<Size>(out.threshold_bin);
     out.last = at + 1 == n;
-    out.threshold_bin =
-        out.last ? static_cast<std::int32_t>(n_bins) - 1 : (bins_[at] + bins_[at + 1] - 1) / 2;
+    out.threshold_bin = static_cast<std::int32_t>(out.last ? static_cast<Stat>(n_bins) - 1
+                                                           : (bins_[at] + bins_[at + 1] - 1) / 2);
 }
 
 /// The only split of a column with two codes, as try_all would find it.  weight: of the left rows, or null
@@ -149,9 +150,12 @@ Size NewtonSearch::accumulate(const Stat* bins, Size n_bins, const Stat* weights
     Size n = 0;
     const auto put = [&](Size bin) {
         sums_[n] = sum += bins[bin];
-        bins_[n] = static_cast<std::int32_t>(bin);
+        bins_[n] = static_cast<Stat>(bin);
         if (weights) weights_[n] = weight += weights[bin];
     };
+#ifdef SPINNEY_LANE_PACKING
+    if (!weights) return accumulate_registers(bins, n_bins);
+#endif
     const CodeSet filled = filled_bins(bins, n_bins);
     if (2 * filled.size() > n_bins) {
         for (Size bin = 0; bin < n_bins; ++bin) {
@@ -166,6 +170,25 @@ Size NewtonSearch::accumulate(const Stat* bins, Size n_bins, const Stat* weights
     });
     return n;
 }
+
+#ifdef SPINNEY_LANE_PACKING
+Size NewtonSearch::accumulate_registers(const Stat* bins, Size n_bins) {
+    StatRegister before{}, bin = lane_numbers();
+    Size n = 0;
+    for (Size first = 0; first < n_bins; first += kRegister, bin += static_cast<Stat>(kRegister)) {
+        StatRegister some;
+        std::memcpy(&some, bins + first, sizeof some);
+        std::uint64_t filled = nonzero_lanes(some);
+        if (first + kRegister > n_bins) filled &= (std::uint64_t{1} << (n_bins - first)) - 1;
+        const StatRegister sums = prefix_sums(some);
+        store_packed(sums_.data() + n, before + sums, filled);
+        store_packed(bins_.data() + n, bin, filled);
+        before += every_last(sums);
+        n += static_cast<Size>(std::popcount(filled));
+    }
+    return n;
+}
+#endif
 
 void NewtonSearch::gather(std::array<Stat, padded>& out, const Stat* bins, Size n, bool prefix) const {
     Stat sum = 0;
@@ -227,6 +250,8 @@ BestLanes NewtonSearch::best_of(Candidates tried, Stat extra, Stat extra_weight,
             }
             ok &= (weight >= node.min_weight) & (node.weight - weight >= node.min_weight);
         }
+        // The first and the last candidates have a child that is too small.
+        if (nonzero_lanes(ok) == 0) continue;
         const Register dl = hl + l2, dr = hr + l2;
         Register quality;
         if constexpr (Bounded) {

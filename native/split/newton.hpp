@@ -102,6 +102,8 @@ class NewtonSearch {
     static constexpr Size capacity = 256, padded = capacity + kRegister;
 
     Size accumulate(const Stat* bins, Size n_bins, const Stat* weights);
+    /// The same a register at a time, without weights.
+    Size accumulate_registers(const Stat* bins, Size n_bins);
     void gather(std::array<Stat, padded>& out, const Stat* bins, Size n, bool prefix) const;
     void try_all(NewtonSplit& out, Candidates tried, Stat extra, Stat extra_weight, std::int32_t missing,
                  double l2, double base, bool weighted, const NewtonNode& node);
@@ -111,7 +113,7 @@ class NewtonSearch {
                       const NewtonNode& node) const;
 
     std::array<Stat, padded> sums_{}, weights_{};                  // left sums of the candidates
-    std::array<std::int32_t, padded> bins_{};                      // bins of the candidates
+    std::array<Stat, padded> bins_{};                              // bins of the candidates
     std::array<std::pair<double, std::int32_t>, capacity> order_;  // categories by their ratio
 };
 

@@ -19,9 +19,10 @@ struct Column {
     std::vector<Stat> packed = std::vector<Stat>(256 + 64, 0), plain = packed, weights = packed;
     Stat total_packed = 0, total_plain = 0, weight = 0;
 
-    Column(std::mt19937& random, Size n, bool missing) : n_bins(n) {
+    /// empty: one of so many bins may have rows
+    Column(std::mt19937& random, Size n, bool missing, unsigned empty = 1) : n_bins(n) {
         for (Size b = 0; b < n + missing; ++b) {
-            const auto rows = static_cast<Stat>(random() % 7);
+            const auto rows = random() % empty == 0 ? static_cast<Stat>(random() % 7) : Stat{0};
             if (rows == 0) continue;
             const Stat gradient = static_cast<Stat>(random() % 2001) - 1000,
                        hessian = rows * static_cast<Stat>(1 + random() % 50);
@@ -70,8 +71,9 @@ TEST(packed_weights_are_those_of_a_list) {
     std::mt19937 random(4);
     NewtonSearch search;
     Size n_found = 0;
-    for (int trial = 0; trial < 2000; ++trial) {
-        const Column column(random, 1 + random() % 40, trial % 3 == 0);
+    for (int trial = 0; trial < 4000; ++trial) {
+        const Column column(random, 1 + random() % (trial % 4 ? 40 : 255), trial % 3 == 0,
+                            trial % 8 < 4 ? 1 : 6);
         if (column.weight < 2) continue;
         const NewtonNode with = column.node(true, trial % 5 == 0),
                          without = column.node(false, trial % 5 == 0);
