@@ -17,6 +17,7 @@ bool BitvectorTrees::suits(const EnsembleView& trees, const EnsembleTraits& trai
 
 BitvectorTrees::BitvectorTrees(const EnsembleView& trees, const EnsembleCodes& codes)
     : planes_(codes), n_values_(trees.n_values()) {
+    if (SplitMasks::suits(codes)) masks_ = SplitMasks(codes, planes_);
     NodeCursor cursor;
     for (Size t = 0; t < trees.n_trees(); ++t) add_tree(trees, codes, t, cursor);
 }
@@ -71,9 +72,15 @@ void BitvectorTrees::add_split(const EnsembleView& trees, const EnsembleCodes& c
         add_set(trees, at, p.n_parts);
         return;
     }
-    const std::uint32_t plane = trees.missing(at.node) == 0 ? p.low : p.high;
+    const bool missing_left = trees.missing(at.node) == 0;
+    const std::uint32_t plane = missing_left ? p.low : p.high;
     const std::uint32_t rank = codes.of(trees.feature[at.node]).ranks.rank(trees.threshold[at.node]);
-    if (p.wide) {
+    if (masks_.size() > 0) {
+        const Size place = trees_.empty() ? 0 : trees_.back().branches + trees_.back().n_branches;
+        split_of_branch_.resize(std::max(split_of_branch_.size(), place + branch + 1));
+        split_of_branch_[place + branch] =
+            masks_.number(codes.index(trees.feature[at.node]), rank, missing_left);
+    } else if (p.wide) {
         word_splits_.push_back({plane, CodePlanes::signed_code<std::int16_t>(rank), branch});
     } else {
         byte_splits_.push_back({plane, CodePlanes::signed_code<std::int8_t>(rank), branch});
@@ -175,14 +182,23 @@ template <int S, class Branch, class Mask>
 
 /// For S masks of rows from `first` on.
 template <int S>
-void BitvectorTrees::find_leaves_of(std::uint8_t* ids, const Tree& tree, const std::uint8_t* planes,
+void BitvectorTrees::find_leaves_of(std::uint8_t* ids, const Tree& tree, const Block& rows,
                                     Size first) const {
+    const std::uint8_t* const planes = rows.planes.data();
     const auto evaluate = [&](RowMask* to, const ByteSplit& split) {
         const std::uint8_t* codes = planes + split.plane + first;
 #pragma GCC unroll 4
         for (int s = 0; s < S; ++s) to[s] = greater_bytes(codes + kMaskRows * s, split.rank);
     };
     const Branch* const branches = branches_.data() + tree.branches;
+    if (masks_.size() > 0) {
+        const std::uint32_t* const split = split_of_branch_.data() + tree.branches;
+        constexpr Size split_bytes = block / kMaskRows * sizeof(RowMask);
+        const std::uint8_t* const masks = rows.masks.data() + first / kMaskRows * sizeof(RowMask);
+        return follow<S>(ids, branches, tree.n_forks, tree.n_branches, [&](Size i, RowMask* right) {
+            std::memcpy(right, masks + split[i] * split_bytes, S * sizeof(RowMask));
+        });
+    }
     const ByteSplit* const splits = byte_splits_.data() + tree.bytes;
     if (tree.n_words + tree.n_sets == 0)  // then the splits are in the order of the branches
         return follow<S>(ids, branches, tree.n_forks, tree.n_branches,
@@ -209,15 +225,23 @@ void BitvectorTrees::find_leaves_of(std::uint8_t* ids, const Tree& tree, const s
               [&](Size i, RowMask* right) { std::copy_n(masks[i], S, right); });
 }
 
-void BitvectorTrees::find_leaves(std::uint8_t* ids, Size t, const std::uint8_t* planes, Size n) const {
+void BitvectorTrees::read(Block& out, const EnsembleCodes& codes, std::span<const InputColumn> columns,
+                          Size begin, Size n) const {
+    out.planes.resize(planes_.bytes() + 64);
+    planes_.code(out.planes.data(), codes, columns, begin, n);
+    out.masks.resize(masks_.bytes());
+    masks_.evaluate(out.masks.data(), out.planes.data(), n);
+}
+
+void BitvectorTrees::find_leaves(std::uint8_t* ids, Size t, const Block& rows, Size n) const {
     // Several masks at a time, so that a split is loaded once for all of them.
     Size first = 0;
     for (; n > first + 2 * kMaskRows; first += 4 * kMaskRows)
-        find_leaves_of<4>(ids + first, trees_[t], planes, first);
+        find_leaves_of<4>(ids + first, trees_[t], rows, first);
     if (n > first + kMaskRows)
-        find_leaves_of<2>(ids + first, trees_[t], planes, first);
+        find_leaves_of<2>(ids + first, trees_[t], rows, first);
     else if (n > first)
-        find_leaves_of<1>(ids + first, trees_[t], planes, first);
+        find_leaves_of<1>(ids + first, trees_[t], rows, first);
 }
 
 // ---- values ----

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "predict/code_planes.hpp"
+#include "predict/split_masks.hpp"
 
 namespace spinney {
 
@@ -24,12 +25,16 @@ class BitvectorTrees {
 
     BitvectorTrees(const EnsembleView& trees, const EnsembleCodes& codes);
 
-    /// How rows are coded for these trees.
-    const CodePlanes& planes() const { return planes_; }
+    /// A block of rows as these trees read them.
+    struct Block {
+        std::vector<std::uint8_t> planes, masks;
+    };
 
-    /// Find the leaves of n rows, numbered from left to right.  ids (block,); planes: a block coded by
-    /// `planes()`
-    void find_leaves(std::uint8_t* ids, Size tree, const std::uint8_t* planes, Size n) const;
+    void read(Block& out, const EnsembleCodes& codes, std::span<const InputColumn> columns, Size begin,
+              Size n) const;
+
+    /// Find the leaves of n rows, numbered from left to right.  ids (block,)
+    void find_leaves(std::uint8_t* ids, Size tree, const Block& rows, Size n) const;
 
     /// Add the value of each row's leaf.  sums (n,), for trees of one value per node
     void add_values(double* sums, const std::uint8_t* ids, Size tree, Size n) const;
@@ -76,9 +81,10 @@ class BitvectorTrees {
     void add_branches(const std::vector<Node>& first_child, const std::vector<std::uint8_t>& branch_of);
     void number_leaves(const EnsembleView& trees, const std::vector<Node>& first_child, Size begin);
     template <int S>
-    void find_leaves_of(std::uint8_t* ids, const Tree& tree, const std::uint8_t* planes, Size first) const;
+    void find_leaves_of(std::uint8_t* ids, const Tree& tree, const Block& rows, Size first) const;
 
     CodePlanes planes_;
+    SplitMasks masks_;  // of no splits: the trees have few in common
     Size n_values_;
     std::vector<Tree> trees_;
     std::vector<ByteSplit> byte_splits_;
@@ -86,8 +92,9 @@ class BitvectorTrees {
     std::vector<SetSplit> set_splits_;
     std::vector<std::uint8_t> set_bits_;
     std::vector<Branch> branches_;
-    std::vector<Node> leaf_nodes_;  // left to right, padded to a power of two per tree
-    std::vector<double> values_;    // (leaves, n_values)
+    std::vector<std::uint32_t> split_of_branch_;  // (n_branches,) by masks_, instead of the lists of splits
+    std::vector<Node> leaf_nodes_;                // left to right, padded to a power of two per tree
+    std::vector<double> values_;                  // (leaves, n_values)
     std::vector<Size> leaves_below_;
 };
 

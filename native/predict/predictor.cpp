@@ -42,14 +42,14 @@ void transpose(double* to, const double* from, Size n_rows, Size n_columns) {
 struct Predictor::BitvectorWalker {
     const Predictor& self;
     const BitvectorTrees& trees = *self.bitvectors_;
-    std::vector<std::uint8_t> planes = std::vector<std::uint8_t>(trees.planes().bytes() + 64);
+    BitvectorTrees::Block rows{};
     std::vector<double> columns{};
     std::uint8_t ids[BitvectorTrees::block] = {};
 
     static Size max_rows(const Predictor&, Size, int) { return BitvectorTrees::block; }
 
     void prepare(const InputTable& table, Size begin, Size n) {
-        trees.planes().code(planes.data(), *self.codes_, table.columns, begin, n);
+        trees.read(rows, *self.codes_, table.columns, begin, n);
     }
 
     void add(double* sums, Size first, Size n_trees, Size n) {
@@ -59,7 +59,7 @@ struct Predictor::BitvectorWalker {
             transpose(columns.data(), sums, n, per_round);
         }
         for (Size t = first; t < first + n_trees; ++t) {
-            trees.find_leaves(ids, t, planes.data(), n);
+            trees.find_leaves(ids, t, rows, n);
             if (per_round == 0) {
                 trees.add_value_rows(sums, ids, t, n);
             } else {
@@ -73,7 +73,7 @@ struct Predictor::BitvectorWalker {
     void apply(std::int32_t* out, Size n) {
         const Size n_trees = self.n_trees();
         for (Size t = 0; t < n_trees; ++t) {
-            trees.find_leaves(ids, t, planes.data(), n);
+            trees.find_leaves(ids, t, rows, n);
             for (Size i = 0; i < n; ++i) out[i * n_trees + t] = trees.node_of(t, ids[i]);
         }
     }

@@ -248,68 +248,94 @@ TEST(infinities_and_thresholds_themselves) {
     check_forms(tree, rows, 5, 1);
 }
 
-/// Three trees at once: leaves, sums and paths are those of each tree.
+/// Several trees at once: leaves, sums and paths are those of each tree.
+static void check_ensemble(const std::vector<Tree>& trees, const std::vector<double>& rows, Size n) {
+    const Size n_trees = trees.size();
+    Tree all;
+    Tree::Narrow joined;
+    joined.tree_begin = {0};
+    const auto append = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+    const auto append_offsets = [](auto& to, const auto& from) {
+        for (Size i = 1, last = static_cast<Size>(to.back()); i < from.size(); ++i)
+            to.push_back(static_cast<std::int64_t>(last) + from[i]);
+    };
+    for (const Tree& tree : trees) {
+        const Tree::Narrow narrow = tree.narrow();
+        append(all.kind, tree.kind);
+        append(all.feature, tree.feature);
+        append(all.threshold, tree.threshold);
+        append(all.missing, tree.missing);
+        append(all.value, tree.value);
+        append(all.weight, tree.weight);
+        append(all.set_bits, tree.set_bits);
+        append(all.branch, tree.branch);
+        append(all.term_feature, tree.term_feature);
+        append(all.term_coefficient, tree.term_coefficient);
+        append(all.term_fill, tree.term_fill);
+        append(joined.branch_children, narrow.branch_children);
+        append_offsets(joined.tree_begin, narrow.tree_begin);
+        append_offsets(joined.set_begin, narrow.set_begin);
+        append_offsets(joined.branch_begin, narrow.branch_begin);
+        append_offsets(joined.term_begin, narrow.term_begin);
+    }
+    std::vector<InputColumn> columns;
+    for (Size j = 0; j < n_features; ++j)
+        columns.push_back({InputColumn::Type::f64, rows.data() + j, n_features * 8, 0});
+    const InputTable table{columns, n, true};
+    Predictor predictor(all.view(joined), 0);
+    std::vector<double> sums(n * 6), expected(n * 6, 0.0), values(n * 6);
+    std::vector<std::int32_t> leaves(n * n_trees), own(n);
+    predictor.sum(sums.data(), table, {0, n_trees}, 2);
+    predictor.apply(leaves.data(), table, 2);
+    const DecisionPath path = predictor.decision_path(table, 2);
+    Size n_visits = 0;
+    for (Size t = 0; t < n_trees; ++t) {
+        const Tree::Narrow narrow = trees[t].narrow();
+        Predictor one(trees[t].view(narrow), 0);
+        one.values(values.data(), table, 1);
+        one.apply(own.data(), table, 1);
+        n_visits += one.decision_path(table, 1).indices.size();
+        for (Size i = 0; i < n * 6; ++i) expected[i] += values[i];
+        for (Size i = 0; i < n; ++i) CHECK_EQUAL(leaves[i * n_trees + t], own[i]);
+    }
+    CHECK(sums == expected);
+    CHECK_EQUAL(path.indices.size(), n_visits);
+    for (Size i = 0; i < n; ++i)
+        CHECK(
+            std::is_sorted(path.indices.begin() + path.indptr[i], path.indices.begin() + path.indptr[i + 1]));
+}
+
 TEST(ensembles_are_their_trees) {
     std::mt19937 random(16);
     for (int repeat = 0; repeat < 20; ++repeat) {
         std::vector<Tree> trees;
-        Tree all;
-        Tree::Narrow joined;
-        joined.tree_begin = {0};
-        const auto append = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
-        const auto append_offsets = [](auto& to, const auto& from) {
-            for (Size i = 1, last = static_cast<Size>(to.back()); i < from.size(); ++i)
-                to.push_back(static_cast<std::int64_t>(last) + from[i]);
-        };
-        for (int t = 0; t < 3; ++t) {
+        for (int t = 0; t < 3; ++t)
             trees.push_back(random_tree(random, static_cast<int>(random() % 40), repeat % 2 == 0));
-            const Tree& tree = trees.back();
-            const Tree::Narrow narrow = tree.narrow();
-            append(all.kind, tree.kind);
-            append(all.feature, tree.feature);
-            append(all.threshold, tree.threshold);
-            append(all.missing, tree.missing);
-            append(all.value, tree.value);
-            append(all.weight, tree.weight);
-            append(all.set_bits, tree.set_bits);
-            append(all.branch, tree.branch);
-            append(all.term_feature, tree.term_feature);
-            append(all.term_coefficient, tree.term_coefficient);
-            append(all.term_fill, tree.term_fill);
-            append(joined.branch_children, narrow.branch_children);
-            append_offsets(joined.tree_begin, narrow.tree_begin);
-            append_offsets(joined.set_begin, narrow.set_begin);
-            append_offsets(joined.branch_begin, narrow.branch_begin);
-            append_offsets(joined.term_begin, narrow.term_begin);
-        }
         const Size n = repeat < 10 ? 5 : 700;  // few rows, and enough for every layout
-        const std::vector<double> rows = random_rows(random, n);
-        std::vector<InputColumn> columns;
-        for (Size j = 0; j < n_features; ++j)
-            columns.push_back({InputColumn::Type::f64, rows.data() + j, n_features * 8, 0});
-        const InputTable table{columns, n, true};
-        Predictor predictor(all.view(joined), 0);
-        std::vector<double> sums(n * 6), expected(n * 6, 0.0), values(n * 6);
-        std::vector<std::int32_t> leaves(n * 3), own(n);
-        predictor.sum(sums.data(), table, {0, 3}, 2);
-        predictor.apply(leaves.data(), table, 2);
-        const DecisionPath path = predictor.decision_path(table, 2);
-        Size n_visits = 0;
-        for (Size t = 0; t < 3; ++t) {
-            const Tree::Narrow narrow = trees[t].narrow();
-            Predictor one(trees[t].view(narrow), 0);
-            one.values(values.data(), table, 1);
-            one.apply(own.data(), table, 1);
-            n_visits += one.decision_path(table, 1).indices.size();
-            for (Size i = 0; i < n * 6; ++i) expected[i] += values[i];
-            for (Size i = 0; i < n; ++i) CHECK_EQUAL(leaves[i * 3 + t], own[i]);
-        }
-        CHECK(sums == expected);
-        CHECK_EQUAL(path.indices.size(), n_visits);
-        for (Size i = 0; i < n; ++i)
-            CHECK(std::is_sorted(path.indices.begin() + path.indptr[i],
-                                 path.indices.begin() + path.indptr[i + 1]));
+        check_ensemble(trees, random_rows(random, n), n);
     }
+}
+
+TEST(trees_with_splits_in_common) {
+    std::mt19937 random(17);
+    std::normal_distribution<double> normal;
+    // Codes of one byte and of two.
+    for (const Size n_thresholds : {5, 400})
+        for (const Size n : {20, 64, 300}) {
+            std::vector<double> thresholds(n_thresholds);
+            for (double& threshold : thresholds) threshold = normal(random);
+            std::vector<Tree> trees;
+            for (int t = 0; t < 80; ++t) {
+                Tree tree = random_tree(random, 1 + static_cast<int>(random() % 60), true);
+                for (Size i = 0; i < tree.kind.size(); ++i) {
+                    if (tree.kind[i] != 1) continue;
+                    tree.threshold[i] = thresholds[random() % n_thresholds];
+                    if (n_thresholds > 5) tree.feature[i] = tree.missing[i] = 1;
+                }
+                trees.push_back(tree);
+            }
+            check_ensemble(trees, random_rows(random, n), n);
+        }
 }
 
 TEST(a_tree_without_splits_needs_no_columns) {
