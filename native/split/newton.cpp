@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 
 #include "split/packed_registers.hpp"
@@ -18,6 +19,9 @@ template <bool Bounded, class V>
     const V v = hold(-g / h, node.lower, node.upper);
     return -(2.0 * g * v + h * v * v);
 }
+
+/// Codes that fit into the registers of some processors, missing values included.
+constexpr Size kFewCategories = 8;
 
 using RatioOf = std::pair<double, std::int32_t>;
 
@@ -109,9 +113,48 @@ void NewtonSearch::try_one(NewtonSplit& out, Stat left, const Stat* weight, cons
     out.sure = weight || smaller >= node.sure_hessian;
 }
 
+/// Keep those of a register of candidates that are better.  weight: of the left sides, if listed
+template <bool Bounded, NewtonSearch::Weights Given>
+[[gnu::always_inline]] inline void NewtonSearch::offer(BestLanes& best, StatRegister left,
+                                                       StatRegister weight, StatRegister index, double l2,
+                                                       const NewtonNode& node) {
+    // The layout of sums without weights is known when this is compiled.
+    const PackedLayout layout = Given == Weights::packed ? node.layout : PackedLayout{};
+    // Sums of a node are below 2^32, so the differences are exact.
+    const double g = static_cast<double>(gradient_of(node.total, layout)),
+                 h = static_cast<double>(hessian_of(node.total, layout)),
+                 min_hessian = static_cast<double>(node.min_hessian);
+    const Register gl = gradients_of(left, layout), gr = g - gl;
+    const Register hl = hessians_of(left, layout), hr = h - hl;
+    StatRegister ok = (hl >= min_hessian) & (hr >= min_hessian);
+    if constexpr (Given != Weights::none) {
+        if constexpr (Given == Weights::packed) weight = left & layout.weight_mask();
+        ok &= (weight >= node.min_weight) & (node.weight - weight >= node.min_weight);
+    }
+    // The first and the last candidates have a child that is too small.
+    if (nonzero_lanes(ok) == 0) return;
+    const Register dl = hl + l2, dr = hr + l2;
+    Register quality;
+    if constexpr (Bounded) {
+        quality = newton_quality<true>(gl, dl, node) + newton_quality<true>(gr, dr, node);
+        if (node.direction != 0) {
+            const Register vl = hold(-gl / dl, node.lower, node.upper),
+                           vr = hold(-gr / dr, node.lower, node.upper);
+            ok &= (vl - vr) * static_cast<double>(node.direction) <= 0.0;
+        }
+    } else {
+        // One division for both sides.
+        quality = (gl * gl * dr + gr * gr * dl) / (dl * dr);
+    }
+    best.keep(ok & (quality > best.value), quality, index);
+}
+
 void NewtonSearch::categorical(NewtonSplit& out, const Stat* bins, Size n_bins, const Stat* weights,
                                const NewtonNode& node) {
     out.gain = kImpossible;
+    if (n_bins < kRegister && kRegister >= kFewCategories && !weights && !node.bounded && !node.random &&
+        node.categories == CategorySplit::subset && few_categories(out, bins, n_bins, node))
+        return;
     Size n = 0;
     for (Size code = 0; code <= n_bins; ++code) {
         if (bins[code] == 0) continue;
@@ -134,14 +177,63 @@ void NewtonSearch::categorical(NewtonSplit& out, const Stat* bins, Size n_bins, 
     const Size at = static_cast<Size>(out.threshold_bin);
     for (Size i = subset ? 0 : at; i <= at; ++i) out.set.put(static_cast<Code>(order_[i].second));
     for (Size i = 0; i < n; ++i) out.seen.put(static_cast<Code>(order_[i].second));
-    const auto missing = static_cast<Code>(n_bins);
+    set_missing(out, bins[n_bins], static_cast<Code>(n_bins), node);
+}
+
+/// Set the side of missing values, one more code, of a split into categories.  sum: of their rows
+void NewtonSearch::set_missing(NewtonSplit& out, Stat sum, Code missing, const NewtonNode& node) {
     if (out.seen.holds(missing)) out.missing = out.set.holds(missing) ? 0 : 1;
     // A set must contain a category: missing values alone go right.
-    if (out.left == bins[n_bins] && out.missing == 0) {
+    if (out.left == sum && out.missing == 0) {
         out.set = out.seen;
         out.left = node.total - out.left;
         out.missing = 1;
     }
+}
+
+/// The same for codes that fit into one register, without sorting them: each is compared with every other,
+/// and the codes before it are on its left. Returns false if two codes or fewer have rows.
+bool NewtonSearch::few_categories(NewtonSplit& out, const Stat* bins, Size n_bins, const NewtonNode& node) {
+    StatRegister sums;
+    std::memcpy(&sums, bins, sizeof sums);
+    const StatRegister code = lane_numbers();
+    sums = code <= static_cast<Stat>(n_bins) ? sums : StatRegister{};
+    const std::uint64_t seen = nonzero_lanes(sums);
+    if (std::popcount(seen) <= 2) return false;
+    // Codes without rows come last: all rows are on their left, which is not allowed.
+    const Register ratio =
+        where(sums != 0,
+              gradients_of(sums, node.layout) / (hessians_of(sums, node.layout) + node.category_smoothing),
+              every<Register>(HUGE_VAL));
+    std::array<double, kRegister> ratios;
+    std::memcpy(ratios.data(), &ratio, sizeof ratio);
+    StatRegister left = sums, rank{};
+    for (Size i = 0; i <= n_bins; ++i) {
+        const StatRegister after =
+            (ratio > ratios[i]) | ((ratio == ratios[i]) & (code > static_cast<Stat>(i)));
+        left += after & bins[i];
+        rank -= after;
+    }
+    const double l2 = node.l2 + node.category_l2;
+    BestLanes best;
+    if (node.layout.has_weight())
+        offer<false, Weights::packed>(best, left, StatRegister{}, rank, l2, node);
+    else
+        offer<false, Weights::none>(best, left, StatRegister{}, rank, l2, node);
+    const auto [quality, at] = best.first();
+    if (quality == kImpossible) return true;
+    std::array<Stat, kRegister> lefts;
+    std::memcpy(lefts.data(), &left, sizeof left);
+    const std::uint64_t last = nonzero_lanes(rank == static_cast<Stat>(at)) & seen;
+    accept(out, quality - (node.category_l2 != 0 ? base_quality(node, l2) : node.base), at, -1,
+           lefts[static_cast<Size>(std::countr_zero(last))], false, node);
+    if (!out.found()) return true;
+    out.last = false;
+    out.set = out.seen = {};
+    out.set.bits[0] = nonzero_lanes(rank <= static_cast<Stat>(at)) & seen;
+    out.seen.bits[0] = seen;
+    set_missing(out, bins[n_bins], static_cast<Code>(n_bins), node);
+    return true;
 }
 
 /// Prefix sums at each bin that is not empty; small nodes have few. Returns their number.
@@ -213,12 +305,17 @@ void NewtonSearch::try_all(NewtonSplit& out, Candidates tried, Stat extra, Stat 
         node.bounded ? with.template operator()<true>() : with.template operator()<false>();
     const auto [quality, index] = best.first();
     if (quality == kImpossible) return;
-    const double gain = quality - base;
+    accept(out, quality - base, index, missing, sums_[index] + extra, weighted, node);
+}
+
+/// Keep a candidate if it gains more than what is found.
+void NewtonSearch::accept(NewtonSplit& out, double gain, Size index, std::int32_t missing, Stat left,
+                          bool weighted, const NewtonNode& node) {
     if (!(gain > out.gain)) return;
     out.gain = gain;
     out.threshold_bin = static_cast<std::int32_t>(index);
     out.missing = missing;
-    out.left = sums_[index] + extra;
+    out.left = left;
     const Stat hessian = hessian_of(out.left, node.layout),
                smaller = std::min(hessian, hessian_of(node.total, node.layout) - hessian);
     out.sure = weighted || node.layout.has_weight() || smaller >= node.sure_hessian;
@@ -229,43 +326,11 @@ BestLanes NewtonSearch::best_of(Candidates tried, Stat extra, Stat extra_weight,
                                 const NewtonNode& node) const {
     BestLanes best;
     StatRegister index = lane_numbers() + static_cast<Stat>(tried.begin);
-    // The layout of sums without weights is known when this is compiled.
-    const PackedLayout layout = Given == Weights::packed ? node.layout : PackedLayout{};
-    // Sums of a node are below 2^32, so the differences are exact.
-    const double g = static_cast<double>(gradient_of(node.total, layout)),
-                 h = static_cast<double>(hessian_of(node.total, layout)),
-                 min_hessian = static_cast<double>(node.min_hessian);
     for (Size i = tried.begin; i < tried.end; i += kRegister, index += static_cast<Stat>(kRegister)) {
-        StatRegister left;
+        StatRegister left, weight{};
         std::memcpy(&left, sums_.data() + i, sizeof left);
-        left += extra;
-        const Register gl = gradients_of(left, layout), gr = g - gl;
-        const Register hl = hessians_of(left, layout), hr = h - hl;
-        StatRegister ok = (hl >= min_hessian) & (hr >= min_hessian);
-        if constexpr (Given != Weights::none) {
-            StatRegister weight = left & layout.weight_mask();
-            if constexpr (Given == Weights::listed) {
-                std::memcpy(&weight, weights_.data() + i, sizeof weight);
-                weight += extra_weight;
-            }
-            ok &= (weight >= node.min_weight) & (node.weight - weight >= node.min_weight);
-        }
-        // The first and the last candidates have a child that is too small.
-        if (nonzero_lanes(ok) == 0) continue;
-        const Register dl = hl + l2, dr = hr + l2;
-        Register quality;
-        if constexpr (Bounded) {
-            quality = newton_quality<true>(gl, dl, node) + newton_quality<true>(gr, dr, node);
-            if (node.direction != 0) {
-                const Register vl = hold(-gl / dl, node.lower, node.upper),
-                               vr = hold(-gr / dr, node.lower, node.upper);
-                ok &= (vl - vr) * static_cast<double>(node.direction) <= 0.0;
-            }
-        } else {
-            // One division for both sides.
-            quality = (gl * gl * dr + gr * gr * dl) / (dl * dr);
-        }
-        best.keep(ok & (quality > best.value), quality, index);
+        if constexpr (Given == Weights::listed) std::memcpy(&weight, weights_.data() + i, sizeof weight);
+        offer<Bounded, Given>(best, left + extra, weight + extra_weight, index, l2, node);
     }
     return best;
 }

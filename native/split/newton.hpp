@@ -107,6 +107,13 @@ class NewtonSearch {
     void gather(std::array<Stat, padded>& out, const Stat* bins, Size n, bool prefix) const;
     void try_all(NewtonSplit& out, Candidates tried, Stat extra, Stat extra_weight, std::int32_t missing,
                  double l2, double base, bool weighted, const NewtonNode& node);
+    template <bool Bounded, Weights Given>
+    static void offer(BestLanes& best, StatRegister left, StatRegister weight, StatRegister index, double l2,
+                      const NewtonNode& node);
+    static void accept(NewtonSplit& out, double gain, Size index, std::int32_t missing, Stat left,
+                       bool weighted, const NewtonNode& node);
+    static bool few_categories(NewtonSplit& out, const Stat* bins, Size n_bins, const NewtonNode& node);
+    static void set_missing(NewtonSplit& out, Stat sum, Code missing, const NewtonNode& node);
     static void try_one(NewtonSplit& out, Stat left, const Stat* weight, const NewtonNode& node);
     template <bool Bounded, Weights Given>
     BestLanes best_of(Candidates tried, Stat extra, Stat extra_weight, double l2,
