@@ -32,6 +32,10 @@ double normal_draw(std::uint64_t address, std::uint64_t counter) {
 
 constexpr double kLargestDraw = 3.4642;
 
+/// Added to the numbers of draws for candidates with missing values on the left. Models depend on it, so it
+/// may not change, nor depend on the width of registers.
+constexpr std::uint64_t kMissingLeftDraws = 264;
+
 /// Whether none of some gains can have a score above `score`, which is at least 0, whatever their noise is.
 [[gnu::always_inline]] inline bool all_below(const double* gains, Size n, const ScoreNoise& noise,
                                              double score) {
@@ -117,7 +121,7 @@ LevelSplit LevelSearch::best(const ScoreNoise& noise, std::uint64_t address) con
             if (found.score >= 0 && all_below(gains.data() + begin, end - begin, noise, found.score))
                 continue;
             for (Size i = begin; i < end; ++i) {
-                const double score = score_of(gains[i], missing == 0 ? i + padded : i);
+                const double score = score_of(gains[i], missing == 0 ? i + kMissingLeftDraws : i);
                 if (!(score > found.score)) continue;
                 found.score = score;
                 out.gain = gains[i];

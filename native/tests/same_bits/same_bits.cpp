@@ -147,6 +147,11 @@ void boost(const ExactTable& table) {
         o.monotonic_cst[0] = 1;
         run(spellings<Growth>[i], { LossName::log, {0} }, o);
     }
+    BoostOptions noisy;
+    noisy.growth = Growth::symmetric;
+    noisy.max_depth = 6;
+    noisy.random_strength = 4;
+    run("symmetric with noise", {LossName::log, {0}}, noisy);
     for (Size i = 1; i < spellings<Sampling>.size(); ++i) {
         BoostOptions o;
         o.sampling = static_cast<Sampling>(i);
