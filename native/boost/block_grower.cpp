@@ -58,7 +58,7 @@ class BatchGrower final : public BlockGrower, private BlockTable, private Chunke
         own_rows_.max_hessian_ratio = facts.max_hessian_ratio;
         rows_ = &own_rows_;
         tree_ = {};
-        tree_.fragment.add(1, 0);
+        tree_.fragment.add(1);
         weights_.clear();
         unweighed_.clear();
         splits_.clear();

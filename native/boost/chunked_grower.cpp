@@ -31,7 +31,7 @@ ChunkedGrower::ChunkedGrower(const BoostTable& table, const BoostOptions& option
 BoostedTree ChunkedGrower::grow(BoostRows& rows, std::uint64_t address, Interrupt& interrupt) {
     rows_ = &rows;
     tree_ = {};
-    tree_.fragment.add(1, 0);
+    tree_.fragment.add(1);
     columns_.draw(address);
     add_root(address);
     if (o_.symmetric())
@@ -130,7 +130,7 @@ Node ChunkedGrower::add_children(Node id) {
     const auto f = static_cast<std::uint32_t>(node(id).feature);
     const CodeColumn& column = table_.x.columns[f];
     const Candidate c = make_candidate(node(id));
-    tree_.fragment.set_split(id, c, table_.x, 0);
+    tree_.fragment.set_split(id, c, table_.x);
     partition_.set_sides(c, column);
     const Node first = tree_.fragment.nodes[static_cast<Size>(id)].first_child;
     tree_.nodes.resize(static_cast<Size>(first) + 2);

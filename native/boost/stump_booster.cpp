@@ -423,8 +423,8 @@ class StumpBooster::Impl {
         assign_unseen(best, static_cast<Size>(stump_.n_samples[1]), static_cast<Size>(stump_.n_samples[2]),
                       false);
         Fragment fragment;
-        fragment.add(1, 0);
-        fragment.set_split(0, best, x_, 0);
+        fragment.add(1);
+        fragment.set_split(0, best, x_);
         if (!fragment.sets.empty()) stump_.set_bits = fragment.sets[0];
     }
 

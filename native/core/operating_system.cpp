@@ -152,7 +152,9 @@ void with_signals_blocked(const std::function<void()>& f) {
 
 void prefer_large_pages([[maybe_unused]] void* memory, [[maybe_unused]] Size bytes) {
 #if defined(__linux__)
-    madvise(memory, bytes, MADV_HUGEPAGE);
+    const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+    const auto begin = reinterpret_cast<std::uintptr_t>(memory), first = (begin + page - 1) / page * page;
+    if (begin + bytes > first) madvise(reinterpret_cast<void*>(first), begin + bytes - first, MADV_HUGEPAGE);
 #endif
 }
 

@@ -17,7 +17,8 @@ void call_after_fork(void (*f)());
 /// Call f; threads that it starts run no signal handlers.
 void with_signals_blocked(const std::function<void()>& f);
 
-/// Ask for large pages, where they have to be asked for.
+/// Ask for large pages where they have to be asked for, beginning with the first page that begins in
+/// `memory`.
 void prefer_large_pages(void* memory, Size bytes);
 
 /// Map a new temporary file of zeros, which has no name and ends with the mapping; null where there is no

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/operating_system.hpp"
 #include "core/types.hpp"
 #include "grow/flat_tree.hpp"
 
@@ -64,13 +65,14 @@ class GrowingArray {
     }
 
   private:
-    static constexpr Size kMaxSpare = Size{1} << 16;
+    static constexpr Size kMaxSpare = Size{1} << 16, kLarge = Size{1} << 22;
 
     void reallocate(Size n) {
         void* moved = std::realloc(data_, std::max<Size>(1, n) * sizeof(T));
         if (!moved) throw std::bad_alloc();
         data_ = static_cast<T*>(moved);
         capacity_ = n;
+        if (n * sizeof(T) >= kLarge) prefer_large_pages(data_, n * sizeof(T));
     }
 
     T* data_ = nullptr;

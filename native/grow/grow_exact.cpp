@@ -29,7 +29,7 @@ class ExactGrower {
         if (c_.options.fractional())
             for (Row r : root.rows) root.parts.push_back(c_.s.row_weight(r));
         root.state.address = mix(c_.options.seed, 0);
-        fragments[0].add(1, c_.node_values.size());
+        fragments[0].add(1);
         root.state.id = 0;
         if (c_.options.best_first()) {
             Fragment& f = fragments[0];
@@ -297,7 +297,7 @@ class ExactGrower {
     }
 
     void link_children(Fragment& f, Work& node, std::vector<Work>& out) {
-        f.set_split(node.state.id, node.best, c_.x, c_.node_values.size());
+        f.set_split(node.state.id, node.best, c_.x);
         std::vector<Stat> sums[2];
         if (!c_.options.monotonic_cst.empty())
             for (int side = 0; side < 2; ++side) {

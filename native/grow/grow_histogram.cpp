@@ -237,7 +237,7 @@ class HistogramRun {
         rest.total = std::move(node.total);
         subtract(rest.total.data(), summed.total.data(), rest.total.size());
         assign_unseen(by.best, left.size(), right.size(), false);
-        f.set_split(node.state.id, by.best, c_.x, c_.node_values.size());
+        f.set_split(node.state.id, by.best, c_.x);
         const GrownNode& record = f.nodes[static_cast<Size>(node.state.id)];
         const auto values = child_values(c_, by.best, left.total.data(), right.total.data());
         left.state = child_state(c_, node.state, record, 0, values);
@@ -284,7 +284,7 @@ std::vector<Fragment> grow_subtrees(const GrowContext& c, const CodeTiles& codes
                                     std::span<const Row> table_row, HistogramNode first,
                                     std::vector<Fragment> fragments) {
     if (fragments.empty()) fragments.resize(1);
-    fragments[0].add(1, c.node_values.size());
+    fragments[0].add(1);
     first.state.id = 0;
     auto deferred = run.depth_first(fragments[0], std::move(first), kCompact);
     grow_deferred(c, fragments, std::move(deferred), [&](Fragment& f, HistogramNode node, int) {
@@ -305,7 +305,7 @@ std::vector<Fragment> grow_subtrees(const GrowContext& c, const CodeTiles& codes
 std::vector<Fragment> grow_from_files(const GrowContext& c, const CodeTiles& codes, HistogramRun& run,
                                       HistogramNode root, Size rows_in_memory) {
     std::vector<Fragment> fragments(1);
-    fragments[0].add(1, c.node_values.size());
+    fragments[0].add(1);
     auto deferred = run.depth_first(fragments[0], std::move(root), std::max(rows_in_memory, kCompact));
     fragments.resize(1 + deferred.size());
     const SpillPause pause;
@@ -352,7 +352,7 @@ std::vector<Fragment> grow_histogram(const GrowContext& c, const CodeTiles& code
                                    : grow_subtrees(c, codes, run, {}, std::move(root), std::move(fragments));
     }
     fragments.resize(1);
-    fragments[0].add(1, c.node_values.size());
+    fragments[0].add(1);
     run.best_first(fragments[0], std::move(root));
     return fragments;
 }

@@ -151,7 +151,7 @@ void TreeGrower::grow(GrowMemory& memory, const Target& given, GrowOptions optio
             grow_histogram(context, tiles(options), std::move(rows), std::move(memory.fragments));
     else
         memory.fragments = grow_exact(context, {rows.begin(), rows.end()});
-    flatten(memory.tree, memory.fragments, node_values, target, &interrupt);
+    flatten(memory, node_values, target, &interrupt);
     scaled.restore(memory.tree);
 }
 

@@ -2,6 +2,9 @@
 #include "grow/grown_tree.hpp"
 
 #include <algorithm>
+#include <cstring>
+
+#include "simd/vectors.hpp"
 
 namespace spinney {
 
@@ -34,7 +37,7 @@ std::vector<std::int32_t> category_branches(const Candidate& c, const CodeColumn
 
 /// Merge the ledgers of all fragments, with the node numbers of the whole tree.
 void write_ledger(std::vector<LedgerRow>& out, const std::vector<Fragment>& fragments,
-                  const std::vector<NodeRef>& order) {
+                  const RowVector<NodeRef>& order) {
     if (std::all_of(fragments.begin(), fragments.end(), [](const auto& f) { return f.ledger.empty(); }))
         return;
     std::vector<std::vector<std::int32_t>> number(fragments.size());
@@ -64,7 +67,7 @@ void poll_at(Size node, Interrupt* interrupt) {
 
 }  // namespace
 
-void Fragment::set_split(Node node, const Candidate& c, const CodeMatrix& x, int values_size) {
+void Fragment::set_split(Node node, const Candidate& c, const CodeMatrix& x) {
     GrownNode n = nodes[static_cast<Size>(node)];
     n.kind = c.kind;
     n.feature = c.feature;
@@ -82,16 +85,26 @@ void Fragment::set_split(Node node, const Candidate& c, const CodeMatrix& x, int
     } else if (c.kind == SplitKind::linear) {
         keep(terms, c.terms);
     }
-    n.first_child = add(n.n_children, values_size);
+    n.first_child = add(n.n_children);
     nodes[static_cast<Size>(node)] = n;
 }
 
-std::vector<NodeRef> lay_out(FlatTree& out, const std::vector<Fragment>& fragments, Interrupt* interrupt) {
+void Fragment::add_classes(Node node, std::span<const double> weights) {
+    nodes[static_cast<Size>(node)].values = static_cast<std::int32_t>(class_weights.size());
+    const Size first = class_weights.size();
+    for (Size k = 0; k < weights.size(); ++k)
+        if (weights[k] > 0) class_weights.push_back({weights[k], static_cast<std::uint32_t>(k), 0});
+    if (class_weights.size() == first) nodes[static_cast<Size>(node)].values = -1;
+    for (Size i = first; i < class_weights.size(); ++i)
+        class_weights[i].n_more = static_cast<std::uint32_t>(class_weights.size() - 1 - i);
+}
+
+RowVector<NodeRef> lay_out(FlatTree& out, const std::vector<Fragment>& fragments, Interrupt* interrupt) {
     const auto resolve = [&](NodeRef p) {
         while (true) {  // the root of a fragment may be another fragment, too
             const auto f = fragments[static_cast<Size>(p.fragment)].nodes[static_cast<Size>(p.node)].fragment;
             if (f < 0) return p;
-            p = {f, 0};
+            p = {f, 0, -1};
         }
     };
     Size n_nodes = 1;  // the root of each fragment is a node of another one
@@ -108,8 +121,8 @@ std::vector<NodeRef> lay_out(FlatTree& out, const std::vector<Fragment>& fragmen
     const bool sets = begin(out.set_begin, &Fragment::sets),
                branches = begin(out.branch_begin, &Fragment::branches),
                terms = begin(out.term_begin, &Fragment::terms);
-    std::vector<NodeRef> order(n_nodes);
-    order[0] = resolve({0, 0});
+    RowVector<NodeRef> order(n_nodes);
+    order[0] = resolve({0, 0, -1});
     Size n_numbered = 1;
     for (Size i = 0; i < n_nodes; ++i) {
         poll_at(i, interrupt);
@@ -118,6 +131,7 @@ std::vector<NodeRef> lay_out(FlatTree& out, const std::vector<Fragment>& fragmen
             &fragments[static_cast<Size>(later.fragment)].nodes[static_cast<Size>(later.node)]);
         const Fragment& f = fragments[static_cast<Size>(p.fragment)];
         const GrownNode& n = f.nodes[static_cast<Size>(p.node)];
+        order[i].values = n.values;
         out.kind[i] = static_cast<std::uint8_t>(n.kind);
         out.feature[i] = n.feature;
         out.threshold[i] = n.threshold;
@@ -125,7 +139,8 @@ std::vector<NodeRef> lay_out(FlatTree& out, const std::vector<Fragment>& fragmen
         out.first_child[i] = n.n_children ? static_cast<std::int32_t>(n_numbered) : -1;
         out.n_children[i] = n.n_children;
         out.n_samples[i] = n.n_samples;
-        for (int c = 0; c < n.n_children; ++c) order[n_numbered++] = resolve({p.fragment, n.first_child + c});
+        for (int c = 0; c < n.n_children; ++c)
+            order[n_numbered++] = resolve({p.fragment, n.first_child + c, -1});
         if (n.kind == SplitKind::category_set) {
             const auto& bits = f.sets[static_cast<Size>(n.detail)];
             out.set_bits.insert(out.set_bits.end(), bits.begin(), bits.end());
@@ -147,38 +162,122 @@ std::vector<NodeRef> lay_out(FlatTree& out, const std::vector<Fragment>& fragmen
     return order;
 }
 
-void flatten(FlatTree& out, std::vector<Fragment>& fragments, const NodeValues& node_values,
-             const Target& target, Interrupt* interrupt) {
-    out.clear_lists();
-    out.n_outputs = target.n_outputs;
-    out.width = target.task == Task::classification ? target.max_classes() : 1;
-    const std::vector<NodeRef> order = lay_out(out, fragments, interrupt);
-    if (order.size() > kManyNodes)
-        for (Fragment& f : fragments) f.nodes = {};  // free memory for the arrays
-    const Size n = order.size(), m = static_cast<Size>(node_values.size()),
-               values = static_cast<Size>(out.n_outputs * out.width);
-    out.weight.resize(n);
-    out.impurity.resize(n);
-    out.value.resize(n * values);
-    const auto moments_of = [&](Size i) {
-        const NodeRef p = order[i];
-        return fragments[static_cast<Size>(p.fragment)].node_values.data() + static_cast<Size>(p.node) * m;
-    };
-    for (Size i = n; i-- > 0;) {
+namespace {
+
+/// Call f(entry) for the classes of a leaf.
+template <class F>
+void for_each_class(const Fragment& f, std::int32_t first, F&& entry) {
+    if (first < 0) return;
+    const ClassWeight* own = f.class_weights.data() + first;
+    for (const ClassWeight* last = own + own->n_more; own <= last; ++own) entry(*own);
+}
+
+/// Divide N class weights by w and add the squares of the shares to `sum` in the order of the classes.
+template <Size N>
+[[gnu::always_inline]] inline double* divide(double* classes, double w, double& sum) {
+    typename VectorOf<double, N>::type shares;
+    std::memcpy(&shares, classes, sizeof shares);
+    if constexpr (N == kLanes)
+        if (!any_nonzero(shares)) return classes + N;  // most nodes have few of many classes
+    shares /= w;
+    std::memcpy(classes, &shares, sizeof shares);
+    for (Size k = 0; k < N; ++k) sum += shares[k] * shares[k];
+    return classes + N;
+}
+
+/// Turn the class weights of a node (n,) into shares of their sum w. Returns its Gini impurity.
+double to_shares(double* classes, Size n, double w) {
+    double sum = 0;
+    double* end = classes + n;
+    if (!(w > 0)) {
+        std::fill(classes, end, 1.0 / static_cast<double>(n));
+        return 0.0;
+    }
+    while (end - classes >= static_cast<long>(kLanes)) classes = divide<kLanes>(classes, w, sum);
+    if (end - classes >= 4) classes = divide<4>(classes, w, sum);
+    if (end - classes >= 2) classes = divide<2>(classes, w, sum);
+    if (end - classes >= 1) divide<1>(classes, w, sum);
+    return std::max(0.0, 1.0 - sum);
+}
+
+/// Values, weights and impurities of a tree of NodeValues::of_shares. The class weights of a node are summed
+/// in the place of its value, and become shares once its parent has them: children have their places side by
+/// side, so all is read and written in one direction.
+void describe_shares(FlatTree& out, const std::vector<Fragment>& fragments, const RowVector<NodeRef>& order,
+                     Interrupt* interrupt) {
+    const auto n_classes = static_cast<Size>(out.width);
+    const auto classes_of = [&](Size i) { return out.value.data() + i * n_classes; };
+    const auto finish = [&](Size i) { out.impurity[i] = to_shares(classes_of(i), n_classes, out.weight[i]); };
+    for (Size i = order.size(); i-- > 0;) {
         poll_at(i, interrupt);
-        __builtin_prefetch(moments_of(i - std::min(i, kAhead)), 1);
-        double* own = moments_of(i);
+        double *own = classes_of(i), weight = 0;
+        std::fill_n(own, n_classes, 0.0);
+        if (out.n_children[i] == 0)
+            for_each_class(fragments[static_cast<Size>(order[i].fragment)], order[i].values,
+                           [&](const ClassWeight& entry) {
+                               own[entry.code] = entry.weight;
+                               weight += entry.weight;
+                           });
+        for (int c = 0; c < out.n_children[i]; ++c) {
+            const auto child = static_cast<Size>(out.first_child[i] + c);
+            const double* added = classes_of(child);
+            for (Size k = 0; k < n_classes; ++k) own[k] += added[k];
+            weight += out.weight[child];
+            finish(child);
+        }
+        out.weight[i] = weight;
+    }
+    finish(0);
+}
+
+/// The same of any tree.
+void describe_nodes(FlatTree& out, std::vector<double>& moments, const std::vector<Fragment>& fragments,
+                    const RowVector<NodeRef>& order, const NodeValues& node_values, Interrupt* interrupt) {
+    const Size m = static_cast<Size>(node_values.size()), width = out.value.size() / order.size();
+    moments.resize(order.size() * m);
+    for (Size i = order.size(); i-- > 0;) {
+        poll_at(i, interrupt);
+        double* own = moments.data() + i * m;
+        std::fill_n(own, m, 0.0);
+        const Fragment& f = fragments[static_cast<Size>(order[i].fragment)];
+        const std::int32_t first = order[i].values;
+        if (node_values.exact())
+            for_each_class(f, first, [&](const ClassWeight& entry) { own[entry.code] = entry.weight; });
+        else if (first >= 0)
+            std::copy_n(f.node_values.data() + static_cast<Size>(first) * m, m, own);
         if (node_values.mergeable())
             for (int c = 0; c < out.n_children[i]; ++c)
-                node_values.merge(own, moments_of(static_cast<Size>(out.first_child[i] + c)));
-        const Fragment& f = fragments[static_cast<Size>(order[i].fragment)];
+                node_values.merge(own, moments.data() + static_cast<Size>(out.first_child[i] + c) * m);
         const auto at = static_cast<Size>(order[i].node);
         const auto [lower, upper] =
             at < f.bounds.size() ? f.bounds[at] : std::array{kImpossible, -kImpossible};
         out.weight[i] = node_values.weight(own);
         out.impurity[i] =
-            node_values.describe(out.value.data() + i * values, out.width, own, out.weight[i], lower, upper);
+            node_values.describe(out.value.data() + i * width, out.width, own, out.weight[i], lower, upper);
     }
+}
+
+}  // namespace
+
+void flatten(GrowMemory& memory, const NodeValues& node_values, const Target& target, Interrupt* interrupt) {
+    FlatTree& out = memory.tree;
+    std::vector<Fragment>& fragments = memory.fragments;
+    out.clear_lists();
+    out.n_outputs = target.n_outputs;
+    out.width = target.task == Task::classification ? target.max_classes() : 1;
+    const RowVector<NodeRef> order = lay_out(out, fragments, interrupt);
+    if (order.size() > kManyNodes)
+        for (Fragment& f : fragments) f.nodes = {};  // free memory for the arrays
+    const Size n = order.size();
+    out.weight.resize(n);
+    out.impurity.resize(n);
+    out.value.resize(n * static_cast<Size>(out.n_outputs * out.width));
+    const bool bounded =
+        std::any_of(fragments.begin(), fragments.end(), [](const Fragment& f) { return !f.bounds.empty(); });
+    if (node_values.of_shares() && !bounded)
+        describe_shares(out, fragments, order, interrupt);
+    else
+        describe_nodes(out, memory.moments, fragments, order, node_values, interrupt);
 }
 
 namespace {

@@ -14,6 +14,7 @@
 #include "grow/grown_tree.hpp"
 #include "split/choose_feature.hpp"
 #include "split/context.hpp"
+#include "split/scorer.hpp"
 
 namespace spinney {
 
@@ -120,19 +121,26 @@ inline NodeState child_state(const GrowContext& c, const NodeState& parent, cons
     return out;
 }
 
-/// Record a node once it was searched; leaves also need their node values, which `sum` contains if given.
+/// Store the classes of a leaf, which follow from `sum` if given.
+[[gnu::noinline]] inline void record_classes(const GrowContext& c, Fragment& f, Node leaf,
+                                             const NodeRows& rows, const Stat* sum) {
+    Buffer<double, 128> weights(static_cast<Size>(c.node_values.size()));
+    if (sum)
+        c.node_values.from_sum(weights.data(), sum);
+    else
+        c.node_values.from_rows(weights.data(), rows);
+    f.add_classes(leaf, {weights.data(), static_cast<Size>(c.node_values.size())});
+}
+
+/// Record a node once it was searched; leaves also need their node values, which follow from `sum` if given.
 inline void record_node(const GrowContext& c, Fragment& f, const NodeState& state, const NodeRows& rows,
                         bool leaf, const Stat* sum = nullptr) {
     GrownNode& n = f.nodes[static_cast<Size>(state.id)];
     n.n_samples = static_cast<std::uint32_t>(rows.rows.size());
     if (!c.options.monotonic_cst.empty()) f.set_bounds(state.id, state.lower, state.upper);
     if (!leaf && c.node_values.mergeable()) return;
-    double* out =
-        f.node_values.data() + static_cast<Size>(state.id) * static_cast<Size>(c.node_values.size());
-    if (sum)
-        c.node_values.from_sum(out, sum);
-    else
-        c.node_values.from_rows(out, rows);
+    if (c.node_values.exact()) return record_classes(c, f, state.id, rows, sum);
+    c.node_values.from_rows(f.add_values(state.id, c.node_values.size()), rows);
 }
 
 /// Set the child of values that are not in the node, missing ones or categories: the child with more rows,
@@ -185,7 +193,7 @@ void grow_deferred(const GrowContext& c, std::vector<Fragment>& fragments, std::
     Pool::shared().parallel_for(
         c.options.n_threads, deferred.size(),
         [&](Size i, int thread) {
-            fragments[i + 1].add(1, c.node_values.size());
+            fragments[i + 1].add(1);
             deferred[i].state.id = 0;
             grow(fragments[i + 1], std::move(deferred[i]), thread);
         },

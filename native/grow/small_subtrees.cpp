@@ -285,17 +285,20 @@ bool SmallSubtrees::must_be_leaf(RowSet rows, int depth) const {
            (o.min_weight_leaf > 0 && static_cast<double>(weight_of_set<Unit>(rows)) < 2 * o.min_weight_leaf);
 }
 
-/// Record a leaf; the values of new nodes are 0.
+/// Record a leaf.
 template <bool Unit>
 void SmallSubtrees::write_leaf(Fragment& f, Node id, RowSet rows) const {
     const auto at = static_cast<Size>(id);
     f.nodes[at].n_samples = static_cast<std::uint32_t>(std::popcount(rows));
-    double* values = f.node_values.data() + at * static_cast<Size>(c_.node_values.size());
+    f.nodes[at].values = static_cast<std::int32_t>(f.class_weights.size());
+    const Size first = f.class_weights.size();
     for (RowSet rest = rows; rest != 0;) {
         const Size i = first_of(rest);
-        values[class_[i]] = static_cast<double>(weight_of_set<Unit>(same_[i] & rows));
+        f.class_weights.push_back({static_cast<double>(weight_of_set<Unit>(same_[i] & rows)), class_[i], 0});
         rest &= ~same_[i];
     }
+    for (Size i = first; i + 1 < f.class_weights.size(); ++i)
+        f.class_weights[i].n_more = static_cast<std::uint32_t>(f.class_weights.size() - 1 - i);
 }
 
 template <bool Unit>
@@ -316,7 +319,7 @@ void SmallSubtrees::grow_all(Fragment& f, Size n_stacked) {
         }
         const RowSet sides[2] = {best_.left, node_.rows & ~best_.left};
         const int larger = std::popcount(sides[0]) > std::popcount(sides[1]) ? 0 : 1;
-        const Node first = f.add(2, c_.node_values.size());
+        const Node first = f.add(2);
         GrownNode& own = f.nodes[static_cast<Size>(node_.id)];
         own.kind = SplitKind::numeric;
         own.feature = best_.feature;

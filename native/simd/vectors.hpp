@@ -210,6 +210,15 @@ template <class V, class Combine>
     }
 }
 
+/// Whether a number has a bit that is not 0.
+[[gnu::always_inline]] inline bool any_nonzero(Lanes x) {
+#if defined(__AVX512F__)
+    return nonzero_lanes(std::bit_cast<StatRegister>(x)) != 0;
+#else
+    return across_lanes(std::bit_cast<StatLanes>(x), [](auto a, auto b) { return a | b; }) != 0;
+#endif
+}
+
 /// to += from for two neighbouring numbers, in one instruction. Copied, because Clang takes vectors that are
 /// read through a pointer for aligned ones.
 [[gnu::always_inline]] inline void add_two(Stat* to, const Stat* from) {

@@ -40,6 +40,9 @@ class NodeValues {
         return target_.task == Task::classification && s_.weight_unit == 1.0 && s_.layout != Layout::dense;
     }
 
+    /// Whether the values are shares of whole class weights, and the impurity follows from the shares.
+    bool of_shares() const { return exact() && criterion_ == CriterionName::gini; }
+
     /// Compute out (size,) from the scaled sums of a node; requires exact().
     void from_sum(double* out, const Stat* sum) const { s_.decode(sum, out); }
 

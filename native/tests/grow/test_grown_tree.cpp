@@ -61,7 +61,7 @@ class Writer {
     Writer(const NodeValues& node_values, std::uint64_t seed, int one_in)
         : values_(node_values), g_(seed), one_in_(one_in) {
         fragments.resize(1);
-        fragments[0].add(1, node_values.size());
+        fragments[0].add(1);
     }
     std::vector<Fragment> fragments;
 
@@ -70,22 +70,28 @@ class Writer {
             fragments[fragment].nodes[static_cast<Size>(node)].fragment =
                 static_cast<std::int32_t>(fragments.size());
             fragment = fragments.size();
-            node = fragments.emplace_back().add(1, values_.size());
+            node = fragments.emplace_back().add(1);
         }
         Fragment& f = fragments[fragment];
         const auto at = static_cast<Size>(node);
         f.nodes[at].n_samples = static_cast<std::uint32_t>(tree.rows.size());
         for (int i = 0; i < tree.ledger_rows; ++i) f.ledger.push_back({node, i, 0.5, 0.1, 0.2, 0.3, i == 0});
-        if (tree.children.empty() || !values_.mergeable())
-            values_.from_rows(f.node_values.data() + at * static_cast<Size>(values_.size()), {tree.rows, {}});
+        if (tree.children.empty() || !values_.mergeable()) write_values(f, node, {tree.rows, {}});
         if (tree.children.empty()) return;
-        f.set_split(node, tree.split, categories(), values_.size());
+        f.set_split(node, tree.split, categories());
         const Node first = f.nodes[at].first_child;
         for (Size c = 0; c < tree.children.size(); ++c)
             write(tree.children[c], fragment, first + static_cast<Node>(c));
     }
 
   private:
+    void write_values(Fragment& f, Node node, const NodeRows& rows) {
+        if (!values_.exact()) return values_.from_rows(f.add_values(node, values_.size()), rows);
+        std::vector<double> classes(static_cast<Size>(values_.size()));
+        values_.from_rows(classes.data(), rows);
+        f.add_classes(node, classes);
+    }
+
     const NodeValues& values_;
     std::mt19937_64 g_;
     int one_in_;
@@ -145,7 +151,7 @@ void check_order(const FlatTree& flat, const Plain& tree, const NodeValues& node
 }
 
 void check_fragments(CriterionName criterion, int n_classes) {
-    FlatTree reused;  // has the arrays of the trees before, larger and smaller ones
+    GrowMemory reused;  // has the arrays of the trees before, larger and smaller ones
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
         std::mt19937_64 g(seed);
         const Sample sample(seed, 200, n_classes, 1, 2);
@@ -162,8 +168,9 @@ void check_fragments(CriterionName criterion, int n_classes) {
             Writer divided(node_values, seed + 100, one_in);
             divided.write(tree);
             check_same(flatten(divided.fragments, node_values, sample.target), expected);
-            flatten(reused, divided.fragments, node_values, sample.target);
-            check_same(reused, expected);
+            reused.fragments = divided.fragments;
+            flatten(reused, node_values, sample.target);
+            check_same(reused.tree, expected);
         }
     }
 }
@@ -173,6 +180,9 @@ bool bit(const std::vector<std::uint64_t>& bits, Size i) { return bits[i / 64] >
 }  // namespace
 
 TEST(fragments_do_not_show_with_classes) { check_fragments(CriterionName::entropy, 3); }
+TEST(fragments_do_not_show_with_shares) {
+    for (const int n_classes : {2, 3, 7, 8, 9, 31}) check_fragments(CriterionName::gini, n_classes);
+}
 TEST(fragments_do_not_show_with_means) { check_fragments(CriterionName::squared_error, 0); }
 TEST(fragments_do_not_show_with_medians) { check_fragments(CriterionName::absolute_error, 0); }
 
@@ -180,14 +190,14 @@ TEST(unseen_categories_go_to_the_given_side) {
     const CodeMatrix x = categories();
     for (const bool unseen_left : {true, false}) {
         Fragment f;
-        f.add(1, 2);
+        f.add(1);
         Candidate c;
         c.kind = SplitKind::category_set;
         c.feature = 3;
         c.unseen_left = unseen_left;
         c.bins = {1, 3};
         c.seen = {0, 1, 3};
-        f.set_split(0, c, x, 2);
+        f.set_split(0, c, x);
         CHECK_EQUAL(f.nodes.size(), Size{3});
         CHECK_EQUAL(f.nodes[0].first_child, 1);
         CHECK_EQUAL(f.nodes[0].n_children, 2);
@@ -203,12 +213,12 @@ TEST(unseen_categories_go_to_the_given_side) {
 
 TEST(branches_name_the_child_of_each_category) {
     Fragment f;
-    f.add(1, 2);
+    f.add(1);
     Candidate c;
     c.kind = SplitKind::multiway;
     c.feature = 0;
     c.bins = {0, 2, 4};
-    f.set_split(0, c, categories(), 2);
+    f.set_split(0, c, categories());
     CHECK_EQUAL(f.nodes.size(), Size{4});
     const std::int32_t child_of_bin[] = {0, -1, 1, -1, 2};
     for (Size k = 0; k < kCategories; ++k) CHECK_EQUAL(f.branches[0][k], child_of_bin[k % 5]);
@@ -219,9 +229,9 @@ TEST(monotonic_bounds_reach_the_values) {
     const Statistics s = make_statistics(sample.target, false, false, true);
     const NodeValues node_values(sample.target, s, CriterionName::squared_error);
     std::vector<Fragment> fragments(1);
-    fragments[0].add(1, node_values.size());
+    fragments[0].add(1);
     const std::vector<Row> rows{0, 1, 2};
-    node_values.from_rows(fragments[0].node_values.data(), {rows, {}});
+    node_values.from_rows(fragments[0].add_values(0, node_values.size()), {rows, {}});
     fragments[0].set_bounds(0, 50.0, 100.0);
     CHECK_EQUAL(flatten(fragments, node_values, sample.target).value[0], 50.0);
 }
