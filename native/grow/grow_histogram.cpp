@@ -13,6 +13,7 @@
 #include "grow/growth_rules.hpp"
 #include "grow/histogram_node.hpp"
 #include "grow/small_subtrees.hpp"
+#include "simd/partition_rows.hpp"
 #include "split/scorer.hpp"
 
 namespace spinney {
@@ -59,7 +60,7 @@ class HistogramRun {
                 return true;
             }
             if (!small || node.size() > small_->max_rows()) return false;
-            small_->grow(f, node.state, list(node));
+            small_->grow(f, node.state, list(node), table_rows(node));
             pool_.release(std::move(node.histogram));
             return true;
         };
@@ -154,18 +155,21 @@ class HistogramRun {
         record(f, node, false);
     }
 
-    /// Result of partitioning the rows of a node, and the codes next to the threshold.
-    struct Partition {
-        Size middle;          // the first row of the right side
-        bool bin_used;        // the threshold bin has rows
-        std::uint32_t after;  // the smallest code on the right
-    };
-
     /// Stable partition of the node's range of the row list.
-    Partition partition(const HistogramNode& node, const Candidate& b) {
+    PartitionedRows partition(const HistogramNode& node, const Candidate& b) {
         const std::uint32_t n_bins = c_.x.columns[static_cast<Size>(b.feature)].n_bins;
+        // The sixteen beyond are written with the last ones.
+        spare_.resize(std::max(spare_.size(), node.size() + 16));
         if (b.kind == SplitKind::numeric) {
             const std::uint32_t last = b.threshold_bin, also = b.missing == 0 ? n_bins : last;
+#ifdef SPINNEY_COMPRESSED_ROWS
+            // The columns of a whole table do not have the bytes beyond the last code.
+            const CodeTiles::FeatureCodes codes = data_.codes.feature_codes(static_cast<Size>(b.feature));
+            if (!table_row_.empty() && node.size() >= kCompressedRows &&
+                can_compress(data_.codes.n_rows * codes.stride))
+                return partition_compressed(rows.data() + node.begin, node.size(), spare_.data(), codes.first,
+                                            codes.stride, {last, also}, n_bins);
+#endif
             return partition(node, b, [=](std::uint32_t code) -> std::uint32_t {
                 return static_cast<std::uint32_t>(code <= last) | static_cast<std::uint32_t>(code == also);
             });
@@ -178,42 +182,21 @@ class HistogramRun {
 
     /// The same by a function of the code: 1 if it goes left, else 0.
     template <class GoesLeft>
-    Partition partition(const HistogramNode& node, const Candidate& b, GoesLeft&& goes_left) {
-        const auto feature = static_cast<Size>(b.feature);
-        const CodeColumn& column = c_.x.columns[feature];
-        spare_.resize(std::max(spare_.size(), node.size()));
+    PartitionedRows partition(const HistogramNode& node, const Candidate& b, GoesLeft&& goes_left) {
+        const CodeColumn& column = c_.x.columns[static_cast<Size>(b.feature)];
+        const auto by = [&](const std::uint8_t* codes, auto stride) {
+            return partition_rows(rows.data() + node.begin, node.size(), spare_.data(), codes, stride,
+                                  goes_left, b.threshold_bin, column.n_bins);
+        };
         // The usual stride is a constant, which saves a multiplication per row.
-        if (table_row_.empty())
-            return partition(node, b, column.as<std::uint8_t>(), std::integral_constant<Size, 1>(),
-                             goes_left);
-        const CodeTiles::FeatureCodes codes = data_.codes.feature_codes(feature);
-        return partition(node, b, codes.first, codes.stride, goes_left);
-    }
-
-    template <class Stride, class GoesLeft>
-    Partition partition(const HistogramNode& node, const Candidate& b, const std::uint8_t* codes,
-                        Stride stride, GoesLeft goes_left) {
-        Row *list = rows.data() + node.begin, *right = spare_.data();
-        const Size n = node.size();
-        const std::uint32_t threshold_bin = b.threshold_bin;
-        Size n_left = 0;
-        std::uint32_t bin_used = 0, after = c_.x.columns[static_cast<Size>(b.feature)].n_bins;
-        for (Size i = 0; i < n; ++i) {
-            const Row row = list[i];
-            const std::uint32_t code = codes[row * stride], left = goes_left(code);
-            list[n_left] = row;
-            right[i - n_left] = row;
-            n_left += left;
-            bin_used |= code == threshold_bin;
-            after = std::min(after, code | left << 8);
-        }
-        std::copy_n(right, n - n_left, list + n_left);
-        return {node.begin + n_left, bin_used != 0, after};
+        if (table_row_.empty()) return by(column.as<std::uint8_t>(), std::integral_constant<Size, 1>());
+        const CodeTiles::FeatureCodes codes = data_.codes.feature_codes(static_cast<Size>(b.feature));
+        return by(codes.first, codes.stride);
     }
 
     /// Threshold of a split: the midpoint of the neighbouring values, the largest number for known against
     /// missing values, or the random threshold unless the node has values of the bin it falls into.
-    double threshold_of(const NodeSplit& by, const Partition& part) const {
+    double threshold_of(const NodeSplit& by, const PartitionedRows& part) const {
         const CodeColumn& column = c_.x.columns[static_cast<Size>(by.best.feature)];
         const double below = column.max_of(by.best.threshold_bin);
         if (by.drawn != kUnset && (by.drawn >= below || !part.bin_used)) return by.drawn;
@@ -221,13 +204,15 @@ class HistogramRun {
     }
 
     std::array<HistogramNode, 2> split(Fragment& f, HistogramNode& node, NodeSplit& by, Size compact_below) {
-        const Partition part = partition(node, by.best);
+        const PartitionedRows part = partition(node, by.best);
+        Row* list = rows.data() + node.begin;
+        std::copy_n(spare_.data(), node.size() - part.n_left, list + part.n_left);
         if (by.best.kind == SplitKind::numeric && by.best.threshold == kUnset)
             by.best.threshold = threshold_of(by, part);
         std::array<HistogramNode, 2> out;
         HistogramNode &left = out[0], &right = out[1];
         left.begin = node.begin;
-        left.end = right.begin = part.middle;
+        left.end = right.begin = node.begin + part.n_left;
         right.end = node.end;
         HistogramNode& small = left.size() < right.size() ? left : right;
         HistogramNode& large = left.size() < right.size() ? right : left;

@@ -23,10 +23,11 @@ bool SmallSubtrees::supports(const GrowContext& c) {
     const bool few_thresholds =
         o.random_splitter() ||
         (c.s.layout == Layout::by_class && static_cast<Size>(o.max_features) < c.x.columns.size());
-    return kFastRowSets && few_thresholds && c.s.task == Task::classification &&
-           c.s.layout != Layout::dense && c.s.row_width == 1 && c.s.weight_unit == 1.0 &&
-           c.s.max_weight < 256 && o.criterion == CriterionName::gini && o.monotonic_cst.empty() &&
-           o.mdl_row_weight <= 0 &&
+    const bool classes =
+        o.criterion == CriterionName::gini && c.s.layout != Layout::dense && c.s.row_width == 1;
+    const bool values = o.criterion == CriterionName::squared_error && c.s.width == 2;
+    return kFastRowSets && few_thresholds && (classes || values) && c.s.weight_unit == 1.0 &&
+           c.s.max_weight < 256 && o.monotonic_cst.empty() && o.mdl_row_weight <= 0 &&
            std::all_of(
                c.x.columns.begin(), c.x.columns.end(),
                [](const CodeColumn& column) { return column.kind == ColumnKind::numeric; });
@@ -36,33 +37,53 @@ SmallSubtrees::SmallSubtrees(const GrowContext& c, const HistogramData& data)
     : c_(c),
       data_(data),
       max_rows_(c.options.random_splitter() ? kSetRows : kEveryThreshold),
+      interchangeable_(c.options.feature_costs.empty()),
       features_(c.x.columns.size()),
       columns_(features_.size()),
       loaded_(features_.size(), 0) {
     const Limits limits = make_limits(c, {});
     min_side_ = std::max(limits.min_weight, limits.min_count);
+    if (c.s.task == Task::regression) value_unit_ = c.s.value_unit[0];
     std::iota(features_.begin(), features_.end(), 0u);
     for (const std::uint32_t f : features_) table_.push_back(data.codes.feature_codes(f));
 }
 
-/// Read the classes and weights of the subtree's rows.
+/// Read the targets and weights of the subtree's rows.
 void SmallSubtrees::load(std::span<const Row> rows) {
     ++subtree_;
     rows_ = rows;
     bits_.fill(0);
     RowSet all_bits = 0;
     const bool packed = c_.s.layout == Layout::packed;
+    const auto width = static_cast<Size>(c_.s.row_width);
     for (Size i = 0; i < rows.size(); ++i) {
-        const Stat own = data_.rows.stats[rows[i]];
+        const Stat own = data_.rows.stats[rows[i] * width];
         const auto weight = static_cast<std::uint64_t>(packed ? own & kLowHalf : own);
-        class_[i] = packed ? static_cast<std::uint16_t>(own >> 32 != 0) : data_.rows.class_code[rows[i]];
         for (Size b = 0; b < bits_.size(); ++b) bits_[b] |= (weight >> b & 1) << i;
         all_bits |= weight;
     }
     n_bits_ = static_cast<Size>(std::bit_width(all_bits));
-    for (Size i = 0; i < rows.size(); ++i) {
+    if (c_.s.task == Task::regression)
+        load_values();
+    else
+        load_classes();
+}
+
+void SmallSubtrees::load_classes() {
+    const bool packed = c_.s.layout == Layout::packed;
+    for (Size i = 0; i < rows_.size(); ++i)
+        class_[i] = packed ? static_cast<std::uint16_t>(data_.rows.stats[rows_[i]] >> 32 != 0)
+                           : data_.rows.class_code[rows_[i]];
+    for (Size i = 0; i < rows_.size(); ++i) {
         same_[i] = 0;
-        for (Size j = 0; j < rows.size(); ++j) same_[i] |= RowSet{class_[i] == class_[j]} << j;
+        for (Size j = 0; j < rows_.size(); ++j) same_[i] |= RowSet{class_[i] == class_[j]} << j;
+    }
+}
+
+void SmallSubtrees::load_values() {
+    for (Size i = 0; i < rows_.size(); ++i) {
+        value_[i] = data_.rows.stats[rows_[i] * 2 + 1];
+        y_[i] = c_.target.values[table_rows_[i]];
     }
 }
 
@@ -86,20 +107,34 @@ template <bool Unit>
     return out;
 }
 
-/// Quality of a split of the current node: the squares of whole numbers are exact, as in SplitScorer.
-template <bool Unit>
+/// Quality of a split of the current node, as SplitScorer computes it: the squares of whole numbers are
+/// exact.
+template <Task T, bool Unit>
 [[gnu::always_inline]] inline double SmallSubtrees::quality(RowSet left) const {
-    Stat left_squares = 0, right_squares = 0, left_weight = 0;
-    for (Size k = 0; k < classes_.n; ++k) {
-        const Stat own = weight_of_set<Unit>(left & classes_.rows[k]), rest = classes_.weight[k] - own;
-        left_weight += own;
-        left_squares += own * own;
-        right_squares += rest * rest;
+    Stat left_weight = 0;
+    double left_squares, right_squares;
+    if constexpr (T == Task::regression) {
+        left_weight = weight_of_set<Unit>(left);
+        const Stat own = sum_over(value_.data(), left, n_eights_);
+        const double l = static_cast<double>(own) * value_unit_,
+                     r = static_cast<double>(sum_ - own) * value_unit_;
+        left_squares = l * l;
+        right_squares = r * r;
+    } else {
+        Stat own_squares = 0, rest_squares = 0;
+        for (Size k = 0; k < classes_.n; ++k) {
+            const Stat own = weight_of_set<Unit>(left & classes_.rows[k]), rest = classes_.weight[k] - own;
+            left_weight += own;
+            own_squares += own * own;
+            rest_squares += rest * rest;
+        }
+        left_squares = static_cast<double>(own_squares);
+        right_squares = static_cast<double>(rest_squares);
     }
     const Stat right_weight = weight_ - left_weight;
     if (left_weight < min_side_ || right_weight < min_side_) return kImpossible;
-    return static_cast<double>(left_squares) / static_cast<double>(left_weight) +
-           static_cast<double>(right_squares) / static_cast<double>(right_weight);
+    return left_squares / static_cast<double>(left_weight) +
+           right_squares / static_cast<double>(right_weight);
 }
 
 /// Make a split the best of the node if it is better.
@@ -120,7 +155,7 @@ inline void SmallSubtrees::offer(std::uint32_t feature, double quality, const Sp
 /// Try the random threshold of each feature (ascending), with missing values on either side. Several features
 /// take each step together: one after the other, each would wait for its own chain of lookups. True: some
 /// feature was not constant.
-template <bool Unit>
+template <Task T, bool Unit>
 bool SmallSubtrees::search_random(std::span<const std::uint32_t> features) {
     std::array<Drawn, kTogether> drawn;
     Size n = 0;
@@ -135,9 +170,9 @@ bool SmallSubtrees::search_random(std::span<const std::uint32_t> features) {
     for (Size i = 0; i < n; ++i) draw(drawn[i]);
     for (Size i = 0; i < n; ++i) {
         Drawn& own = drawn[i];
-        own.quality = quality<Unit>(own.split.left);
+        own.quality = quality<T, Unit>(own.split.left);
         if (own.split.missing < 0 || own.split.drawn == kImpossible) continue;
-        const double other = quality<Unit>(own.split.left | own.missing);
+        const double other = quality<T, Unit>(own.split.left | own.missing);
         if (!(other > own.quality)) continue;
         own.quality = other;
         own.split.missing = 0;
@@ -172,7 +207,7 @@ inline void SmallSubtrees::draw(Drawn& own) const {
 }
 
 /// Try all thresholds of a feature, with missing values on either side. False: it is constant.
-template <bool Unit>
+template <Task T, bool Unit>
 bool SmallSubtrees::search_best(std::uint32_t feature) {
     const std::uint8_t* codes = codes_of(feature);
     const std::uint8_t any = codes[first_of(node_.rows)];
@@ -193,8 +228,8 @@ bool SmallSubtrees::search_best(std::uint32_t feature) {
         const std::uint8_t code = codes[first_of(rest)];
         rest &= ~equal_to(codes, code);
         const RowSet below = at_most(codes, code) & known;
-        right.keep(quality<Unit>(below), code, below);
-        if (missing) left.keep(quality<Unit>(below | missing), code, below | missing);
+        right.keep(quality<T, Unit>(below), code, below);
+        if (missing) left.keep(quality<T, Unit>(below | missing), code, below | missing);
     }
     const bool is_left =
         left.quality > right.quality || (missing && left.quality == right.quality && left.code < right.code);
@@ -208,21 +243,46 @@ bool SmallSubtrees::search_best(std::uint32_t feature) {
     return true;
 }
 
+/// Every split of two rows makes the same two leaves: return the feature that wins the tie, or none.
+inline std::span<const std::uint32_t> SmallSubtrees::first_of_two_rows(
+    std::span<const std::uint32_t> features) {
+    const Size a = first_of(node_.rows), b = first_of(node_.rows & (node_.rows - 1));
+    const std::uint32_t* first = features.data();
+    std::uint64_t smallest = ~std::uint64_t{0};
+    for (const std::uint32_t& f : features) {
+        const std::uint8_t* codes = codes_of(f);
+        // Without branches: a hash takes less time than a mispredicted one. It is below the largest number.
+        const std::uint64_t hash = tie_order(c_.options, node_.path, static_cast<std::int32_t>(f)),
+                            order = codes[a] != codes[b] ? hash : ~std::uint64_t{0};
+        first = order < smallest ? &f : first;
+        smallest = std::min(smallest, order);
+    }
+    return {first, smallest != ~std::uint64_t{0} ? Size{1} : Size{0}};
+}
+
 /// Search features (ascending). True: some feature was not constant.
-template <bool Unit>
+template <Task T, bool Unit>
 bool SmallSubtrees::search_some(std::span<const std::uint32_t> features) {
     bool varied = false;
+    if (interchangeable_ && std::popcount(node_.rows) == 2) features = first_of_two_rows(features);
     if (c_.options.random_splitter())
         for (Size i = 0; i < features.size(); i += kTogether)
-            varied |= search_random<Unit>(features.subspan(i, std::min(kTogether, features.size() - i)));
+            varied |= search_random<T, Unit>(features.subspan(i, std::min(kTogether, features.size() - i)));
     else
-        for (const std::uint32_t f : features) varied |= search_best<Unit>(f);
+        for (const std::uint32_t f : features) varied |= search_best<T, Unit>(f);
     return varied;
 }
 
-/// Find the best split of the current node.
-template <bool Unit>
-void SmallSubtrees::search() {
+/// Sum over the current node, and compute its quality without a split.
+template <Task T, bool Unit>
+inline void SmallSubtrees::begin() {
+    if constexpr (T == Task::regression) {
+        weight_ = weight_of_set<Unit>(node_.rows);
+        sum_ = sum_over(value_.data(), node_.rows, n_eights_);
+        const double sum = static_cast<double>(sum_) * value_unit_;
+        base_ = sum * sum / static_cast<double>(weight_);
+        return;
+    }
     classes_.n = 0;
     Stat squares = 0;
     weight_ = 0;
@@ -236,10 +296,16 @@ void SmallSubtrees::search() {
         rest &= ~own;
     }
     base_ = static_cast<double>(squares) / static_cast<double>(weight_);
+}
+
+/// Find the best split of the current node.
+template <Task T, bool Unit>
+void SmallSubtrees::search() {
+    begin<T, Unit>();
     best_.found = false;
     const Size d = features_.size(), n_first = static_cast<Size>(std::max(1, c_.options.max_features));
     if (static_cast<Size>(c_.options.max_features) >= d) {
-        search_some<Unit>(features_);
+        search_some<T, Unit>(features_);
         return;
     }
     Draws draws(mix(node_.address, kFeatureDraws));
@@ -252,10 +318,10 @@ void SmallSubtrees::search() {
     while (swaps_.size() < n_first) draw();
     drawn_.assign(features_.begin(), features_.begin() + static_cast<long>(n_first));
     std::sort(drawn_.begin(), drawn_.end());
-    bool varied = search_some<Unit>(drawn_);
+    bool varied = search_some<T, Unit>(drawn_);
     while (!varied && swaps_.size() < d) {
         draw();
-        varied = search_some<Unit>({&features_[swaps_.size() - 1], 1});
+        varied = search_some<T, Unit>({&features_[swaps_.size() - 1], 1});
     }
     // Restore ascending order for the next node.
     for (Size i = swaps_.size(); i-- > 0;) std::swap(features_[i], features_[swaps_[i]]);
@@ -275,21 +341,38 @@ double SmallSubtrees::threshold() const {
     return after == column.n_bins ? DBL_MAX : midpoint(below, column.min_of(after));
 }
 
+/// Whether all rows have the same target.
+template <Task T>
+inline bool SmallSubtrees::is_pure(RowSet rows) const {
+    const Size first = first_of(rows);
+    if constexpr (T == Task::classification) return (rows & ~same_[first]) == 0;
+    for (rows &= rows - 1; rows != 0; rows &= rows - 1)
+        if (y_[first_of(rows)] != y_[first]) return false;
+    return true;
+}
+
 /// Whether a node is a leaf whatever its features are.
-template <bool Unit>
+template <Task T, bool Unit>
 bool SmallSubtrees::must_be_leaf(RowSet rows, int depth) const {
     const GrowOptions& o = c_.options;
     const auto n = static_cast<Limit>(std::popcount(rows));
-    return (rows & ~same_[first_of(rows)]) == 0 || depth >= o.max_depth || n < o.min_samples_split ||
+    return is_pure<T>(rows) || depth >= o.max_depth || n < o.min_samples_split ||
            n < 2 * o.min_samples_leaf ||
            (o.min_weight_leaf > 0 && static_cast<double>(weight_of_set<Unit>(rows)) < 2 * o.min_weight_leaf);
 }
 
 /// Record a leaf.
-template <bool Unit>
+template <Task T, bool Unit>
 void SmallSubtrees::write_leaf(Fragment& f, Node id, RowSet rows) const {
     const auto at = static_cast<Size>(id);
     f.nodes[at].n_samples = static_cast<std::uint32_t>(std::popcount(rows));
+    if constexpr (T == Task::regression) {
+        std::array<Row, kSetRows> listed;
+        Size n = 0;
+        for (RowSet rest = rows; rest != 0; rest &= rest - 1) listed[n++] = table_rows_[first_of(rest)];
+        c_.node_values.from_rows(f.add_values(id, c_.node_values.size()), {{listed.data(), n}, {}});
+        return;
+    }
     f.nodes[at].values = static_cast<std::int32_t>(f.class_weights.size());
     const Size first = f.class_weights.size();
     for (RowSet rest = rows; rest != 0;) {
@@ -301,7 +384,7 @@ void SmallSubtrees::write_leaf(Fragment& f, Node id, RowSet rows) const {
         f.class_weights[i].n_more = static_cast<std::uint32_t>(f.class_weights.size() - 1 - i);
 }
 
-template <bool Unit>
+template <Task T, bool Unit>
 void SmallSubtrees::grow_all(Fragment& f, Size n_stacked) {
     const double all_weight = c_.all_weight;
     while (n_stacked > 0) {
@@ -311,10 +394,10 @@ void SmallSubtrees::grow_all(Fragment& f, Size n_stacked) {
             c_.interrupt.poll();
             visited_ = 0;
         }
-        search<Unit>();
+        search<T, Unit>();
         if (!best_.found ||
             !is_acceptable(c_.options, best_.gain, static_cast<double>(weight_) / all_weight * best_.gain)) {
-            write_leaf<Unit>(f, node_.id, node_.rows);
+            write_leaf<T, Unit>(f, node_.id, node_.rows);
             continue;
         }
         const RowSet sides[2] = {best_.left, node_.rows & ~best_.left};
@@ -330,8 +413,8 @@ void SmallSubtrees::grow_all(Fragment& f, Size n_stacked) {
         own.n_samples = static_cast<std::uint32_t>(std::popcount(node_.rows));
         for (int side = 0; side < 2; ++side) {
             const int depth = node_.depth + 1;
-            if (must_be_leaf<Unit>(sides[side], depth)) {
-                write_leaf<Unit>(f, first + side, sides[side]);
+            if (must_be_leaf<T, Unit>(sides[side], depth)) {
+                write_leaf<T, Unit>(f, first + side, sides[side]);
                 continue;
             }
             const auto number = static_cast<std::uint64_t>(side) + 1;
@@ -341,14 +424,18 @@ void SmallSubtrees::grow_all(Fragment& f, Size n_stacked) {
     }
 }
 
-void SmallSubtrees::grow(Fragment& f, const NodeState& root, std::span<const Row> rows) {
+void SmallSubtrees::grow(Fragment& f, const NodeState& root, std::span<const Row> rows,
+                         std::span<const Row> table_rows) {
+    table_rows_ = table_rows;
     load(rows);
     const RowSet all = ~RowSet{0} >> (kSetRows - rows.size());
     stack_[0] = {all, root.id, root.depth, root.address, root.path};
-    if (n_bits_ == 1)
-        grow_all<true>(f, 1);
+    n_eights_ = (rows.size() + 7) / 8;
+    const bool unit = n_bits_ == 1;
+    if (c_.s.task == Task::regression)
+        unit ? grow_all<Task::regression, true>(f, 1) : grow_all<Task::regression, false>(f, 1);
     else
-        grow_all<false>(f, 1);
+        unit ? grow_all<Task::classification, true>(f, 1) : grow_all<Task::classification, false>(f, 1);
 }
 
 }  // namespace spinney

@@ -1,4 +1,4 @@
-// SmallSubtrees: whole subtrees of few rows of classification trees, on sets of rows of one bit each.
+// SmallSubtrees: whole subtrees of few rows, on sets of rows of one bit each.
 #pragma once
 
 #include <array>
@@ -12,13 +12,13 @@
 namespace spinney {
 
 /// Most nodes of a deep tree have few rows, and what a node costs besides its rows is then most of the time.
-/// Here a node is a set of rows in one integer, the codes of a column are in one or two registers, and class
-/// weights are counts of bits. The draws, the scores and the ties are those of HistogramSearch: the tree is
-/// the same, whichever of the two grows it.
+/// Here a node is a set of rows in one integer, the codes of a column are in one or two registers, weights
+/// are counts of bits, and sums of values are masked. The draws, the scores and the ties are those of
+/// HistogramSearch: the tree is the same, whichever of the two grows it.
 class SmallSubtrees {
   public:
-    /// Whether subtrees may be grown here: the Gini impurity of one output, small whole weights, numeric
-    /// columns, no monotonic constraints.
+    /// Whether subtrees may be grown here: the Gini impurity, or the squared error with random thresholds, of
+    /// one output, small whole weights, numeric columns, no monotonic constraints.
     static bool supports(const GrowContext& c);
 
     /// The arguments must outlive the object.
@@ -28,7 +28,8 @@ class SmallSubtrees {
     Size max_rows() const { return max_rows_; }
 
     /// Grow the subtree of a node which is not a leaf whatever its features are.
-    void grow(Fragment& f, const NodeState& root, std::span<const Row> rows);
+    /// rows, table_rows: the rows of the node, ascending, by their numbers in the data and in the table
+    void grow(Fragment& f, const NodeState& root, std::span<const Row> rows, std::span<const Row> table_rows);
 
   private:
     struct Small {
@@ -69,33 +70,41 @@ class SmallSubtrees {
     };
 
     void load(std::span<const Row> rows);
+    void load_classes();
+    void load_values();
     const std::uint8_t* codes_of(Size feature);
     template <bool Unit>
     Stat weight_of_set(RowSet rows) const;
-    template <bool Unit>
+    template <Task T, bool Unit>
     double quality(RowSet left) const;
-    template <bool Unit>
+    template <Task T, bool Unit>
     void grow_all(Fragment& f, Size n_stacked);
-    template <bool Unit>
+    template <Task T, bool Unit>
+    void begin();
+    template <Task T, bool Unit>
     void search();
-    template <bool Unit>
+    template <Task T, bool Unit>
     bool search_some(std::span<const std::uint32_t> features);
-    template <bool Unit>
+    std::span<const std::uint32_t> first_of_two_rows(std::span<const std::uint32_t> features);
+    template <Task T, bool Unit>
     bool search_random(std::span<const std::uint32_t> features);
     void draw(Drawn& own) const;
-    template <bool Unit>
+    template <Task T, bool Unit>
     bool search_best(std::uint32_t feature);
     void offer(std::uint32_t feature, double quality, const Split& split);
     double threshold() const;
-    template <bool Unit>
+    template <Task T>
+    bool is_pure(RowSet rows) const;
+    template <Task T, bool Unit>
     bool must_be_leaf(RowSet rows, int depth) const;
-    template <bool Unit>
+    template <Task T, bool Unit>
     void write_leaf(Fragment& f, Node id, RowSet rows) const;
 
     const GrowContext& c_;
     const HistogramData data_;
     Size max_rows_;
     Stat min_side_;
+    bool interchangeable_;                        // features differ in nothing but their codes
     std::vector<std::uint32_t> features_;         // all, ascending except while some are drawn
     std::vector<std::uint32_t> swaps_, drawn_;    // of the current node
     std::vector<CodeTiles::FeatureCodes> table_;  // (n_features,)
@@ -103,15 +112,19 @@ class SmallSubtrees {
     std::vector<std::uint64_t> loaded_;           // (n_features,) the subtree whose codes a column holds
     std::uint64_t subtree_ = 0;
     Size visited_ = 0;                           // rows since the last poll of the interrupt
-    std::span<const Row> rows_;                  // of the subtree
+    std::span<const Row> rows_, table_rows_;     // of the subtree
     std::array<std::uint16_t, kSetRows> class_;  // of its rows
     std::array<RowSet, kSetRows> same_;          // the rows of a row's class
     std::array<RowSet, 8> bits_;                 // the rows whose weight has a bit
     Size n_bits_ = 0;
+    alignas(64) std::array<Stat, kSetRows> value_;  // regression: of its rows, scaled
+    std::array<double, kSetRows> y_;                // the same, unscaled
+    double value_unit_ = 1.0;
+    Size n_eights_ = 0;  // of rows
     std::array<Small, kSetRows + 2> stack_;
     Small node_;  // the current node, its classes and its best split so far
     Classes classes_;
-    Stat weight_ = 0;
+    Stat weight_ = 0, sum_ = 0;  // sum_: of the values
     double base_ = 0;
     Split best_;
 };

@@ -122,4 +122,21 @@ template <std::uint8_t flip>
     return static_cast<std::uint8_t>(~smallest_flipped<0xff>(codes, rows));
 }
 
+/// The sum of the values of the rows, which are among the first 8 · n_eights.  values (kSetRows,), aligned to
+/// 64 bytes
+[[gnu::always_inline]] inline std::int64_t sum_over(const std::int64_t* values, RowSet rows,
+                                                    [[maybe_unused]] Size n_eights) {
+#if defined(__AVX512F__)
+    __m512i sum = _mm512_setzero_si512();
+    for (Size i = 0; i < n_eights; ++i)
+        sum = _mm512_mask_add_epi64(sum, static_cast<__mmask8>(rows >> (8 * i)), sum,
+                                    _mm512_load_si512(values + 8 * i));
+    return _mm512_reduce_add_epi64(sum);
+#else
+    std::int64_t sum = 0;
+    for (; rows != 0; rows &= rows - 1) sum += values[first_of(rows)];
+    return sum;
+#endif
+}
+
 }  // namespace spinney
