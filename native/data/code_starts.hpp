@@ -37,7 +37,7 @@ class CodeStarts {
         for (Size i = 0; i < n; i += kRegister) {
             Register v;
             std::memcpy(&v, from + i, sizeof v);
-            out += static_cast<Size>(std::popcount(nonzero_lanes(v <= value)));
+            out += count_at_most(v, value);
         }
         return out;
     }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cfloat>
+#include <cstring>
 #include <numeric>
 
 #include "split/sweep.hpp"
@@ -107,49 +108,93 @@ template <bool Unit>
     return out;
 }
 
-/// Quality of a split of the current node, as SplitScorer computes it: the squares of whole numbers are
-/// exact.
+/// Sum the sides of a split of the current node.
 template <Task T, bool Unit>
-[[gnu::always_inline]] inline double SmallSubtrees::quality(RowSet left) const {
-    Stat left_weight = 0;
-    double left_squares, right_squares;
+[[gnu::always_inline]] inline void SmallSubtrees::sum_sides(Sides& sides, Size lane, RowSet left) const {
     if constexpr (T == Task::regression) {
-        left_weight = weight_of_set<Unit>(left);
-        const Stat own = sum_over(value_.data(), left, n_eights_);
-        const double l = static_cast<double>(own) * value_unit_,
-                     r = static_cast<double>(sum_ - own) * value_unit_;
+        sides.weight[lane] = weight_of_set<Unit>(left);
+        sides.left[lane] = sum_over(value_.data(), left, n_eights_);
+        return;
+    }
+    Stat weight = 0, left_squares = 0, right_squares = 0;
+    for (Size k = 0; k < classes_.n; ++k) {
+        const Stat own = weight_of_set<Unit>(left & classes_.rows[k]), rest = classes_.weight[k] - own;
+        weight += own;
+        left_squares += own * own;
+        right_squares += rest * rest;
+    }
+    sides.weight[lane] = weight;
+    sides.left[lane] = left_squares;
+    sides.right[lane] = right_squares;
+}
+
+/// Qualities of splits of the current node, as SplitScorer computes them: the squares of whole numbers are
+/// exact.
+template <Task T>
+[[gnu::always_inline]] inline Lanes SmallSubtrees::qualities(const Sides& sides) const {
+    StatLanes weight, left, right;
+    std::memcpy(&weight, sides.weight.data(), sizeof weight);
+    std::memcpy(&left, sides.left.data(), sizeof left);
+    std::memcpy(&right, sides.right.data(), sizeof right);
+    const auto real = [](StatLanes x) { return __builtin_convertvector(x, Lanes); };
+    const StatLanes rest = weight_ - weight;
+    Lanes left_squares, right_squares;
+    if constexpr (T == Task::regression) {
+        const Lanes l = real(left) * value_unit_, r = real(sum_ - left) * value_unit_;
         left_squares = l * l;
         right_squares = r * r;
     } else {
-        Stat own_squares = 0, rest_squares = 0;
-        for (Size k = 0; k < classes_.n; ++k) {
-            const Stat own = weight_of_set<Unit>(left & classes_.rows[k]), rest = classes_.weight[k] - own;
-            left_weight += own;
-            own_squares += own * own;
-            rest_squares += rest * rest;
-        }
-        left_squares = static_cast<double>(own_squares);
-        right_squares = static_cast<double>(rest_squares);
+        left_squares = real(left);
+        right_squares = real(right);
     }
-    const Stat right_weight = weight_ - left_weight;
-    if (left_weight < min_side_ || right_weight < min_side_) return kImpossible;
-    return left_squares / static_cast<double>(left_weight) +
-           right_squares / static_cast<double>(right_weight);
+    return where((weight >= min_side_) & (rest >= min_side_),
+                 left_squares / real(weight) + right_squares / real(rest), Lanes{} + kImpossible);
 }
 
-/// Make a split the best of the node if it is better.
-inline void SmallSubtrees::offer(std::uint32_t feature, double quality, const Split& split) {
-    if (!(quality > kImpossible)) return;
+/// The same of one split.
+template <Task T, bool Unit>
+[[gnu::always_inline]] inline double SmallSubtrees::quality(RowSet left) const {
+    static_assert(T == Task::classification);
+    Sides sides;
+    sum_sides<T, Unit>(sides, 0, left);
+    const Stat weight = sides.weight[0], rest = weight_ - weight;
+    if (weight < min_side_ || rest < min_side_) return kImpossible;
+    return static_cast<double>(sides.left[0]) / static_cast<double>(weight) +
+           static_cast<double>(sides.right[0]) / static_cast<double>(rest);
+}
+
+/// Make a feature that of the best split if its split is better; the caller keeps the split.
+inline bool SmallSubtrees::offer(std::uint32_t feature, double quality) {
+    if (!(quality > kImpossible)) return false;
     const auto f = static_cast<std::int32_t>(feature);
     const double gain = (quality - base_) / static_cast<double>(weight_),
                  score = cost_adjusted(c_.options, gain, f);
     const auto order = [&](std::int32_t of) { return tie_order(c_.options, node_.path, of); };
-    if (best_.found && !replaces(score, best_.score, [&] { return order(f) < order(best_.feature); })) return;
-    best_ = split;
+    if (best_.found && !replaces(score, best_.score, [&] { return order(f) < order(best_.feature); }))
+        return false;
     best_.found = true;
     best_.feature = f;
     best_.score = score;
     best_.gain = gain;
+    return true;
+}
+
+/// Offer the splits of some features in turn. Returns that which has become the best of the node, or n.
+inline Size SmallSubtrees::choose(const std::array<Drawn, kTogether>& drawn, Size n, Lanes qualities) {
+    // Scores follow from qualities, and rarely differ as little as a tie.
+    const double best = across_lanes(qualities, [](auto a, auto b) { return b > a ? b : a; });
+    if (interchangeable_ && !best_.found && best > kImpossible) {
+        const std::uint64_t near = nonzero_lanes(qualities >= best - 1e-9 * (std::abs(best) + std::abs(base_)));
+        if (std::has_single_bit(near)) {
+            const auto chosen = static_cast<Size>(std::countr_zero(near));
+            offer(drawn[chosen].feature, best);
+            return chosen;
+        }
+    }
+    Size chosen = n;
+    for (Size i = 0; i < n; ++i)
+        if (offer(drawn[i].feature, qualities[i])) chosen = i;
+    return chosen;
 }
 
 /// Try the random threshold of each feature (ascending), with missing values on either side. Several features
@@ -167,18 +212,29 @@ bool SmallSubtrees::search_random(std::span<const std::uint32_t> features) {
         own.largest = largest_code(codes, node_.rows);
         n += own.smallest != own.largest;
     }
-    for (Size i = 0; i < n; ++i) draw(drawn[i]);
+    bool any_missing = false;
     for (Size i = 0; i < n; ++i) {
-        Drawn& own = drawn[i];
-        own.quality = quality<T, Unit>(own.split.left);
-        if (own.split.missing < 0 || own.split.drawn == kImpossible) continue;
-        const double other = quality<T, Unit>(own.split.left | own.missing);
-        if (!(other > own.quality)) continue;
-        own.quality = other;
-        own.split.missing = 0;
-        own.split.left |= own.missing;
+        draw(drawn[i]);
+        any_missing |= drawn[i].split.missing >= 0;
     }
-    for (Size i = 0; i < n; ++i) offer(drawn[i].feature, drawn[i].quality, drawn[i].split);
+    Sides sides;
+    for (Size i = 0; i < n; ++i) sum_sides<T, Unit>(sides, i, drawn[i].split.left);
+    Lanes scores = qualities<T>(sides);
+    if (any_missing) {
+        Sides others;
+        for (Size i = 0; i < n; ++i)
+            if (drawn[i].split.missing >= 0 && drawn[i].split.drawn != kImpossible)
+                sum_sides<T, Unit>(others, i, drawn[i].split.left | drawn[i].missing);
+        const Lanes other = qualities<T>(others);
+        for (Size i = 0; i < n; ++i) {
+            if (!(other[i] > scores[i])) continue;
+            scores[i] = other[i];
+            drawn[i].split.missing = 0;
+            drawn[i].split.left |= drawn[i].missing;
+        }
+    }
+    if (const Size chosen = choose(drawn, n, scores); chosen < n)
+        static_cast<Split&>(best_) = drawn[chosen].split;
     return n > 0;
 }
 
@@ -239,7 +295,7 @@ bool SmallSubtrees::search_best(std::uint32_t feature) {
     split.drawn = kImpossible;
     split.last_left = best.code;
     split.left = best.left;
-    offer(feature, best.quality, split);
+    if (offer(feature, best.quality)) static_cast<Split&>(best_) = split;
     return true;
 }
 
@@ -269,7 +325,8 @@ bool SmallSubtrees::search_some(std::span<const std::uint32_t> features) {
         for (Size i = 0; i < features.size(); i += kTogether)
             varied |= search_random<T, Unit>(features.subspan(i, std::min(kTogether, features.size() - i)));
     else
-        for (const std::uint32_t f : features) varied |= search_best<T, Unit>(f);
+        for (const std::uint32_t f : features)
+            if constexpr (T == Task::classification) varied |= search_best<T, Unit>(f);
     return varied;
 }
 

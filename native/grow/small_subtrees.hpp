@@ -8,6 +8,7 @@
 #include "grow/growth_rules.hpp"
 #include "grow/histogram.hpp"
 #include "simd/row_sets.hpp"
+#include "simd/vectors.hpp"
 
 namespace spinney {
 
@@ -40,11 +41,17 @@ class SmallSubtrees {
     };
 
     struct Split {
-        bool found = false;
-        std::int32_t feature, missing;  // child of missing values, −1 if there are none
+        std::int32_t missing;  // child of missing values, −1 if there are none
         Code last_left;
-        double score, gain, drawn;
+        double drawn;
         RowSet left;
+    };
+
+    /// The best split of the current node so far.
+    struct Best : Split {
+        bool found = false;
+        std::int32_t feature;
+        double score, gain;
     };
 
     /// A random threshold.
@@ -52,11 +59,16 @@ class SmallSubtrees {
         std::uint32_t feature;
         Code smallest, largest;  // in the node; once drawn, the largest but for that of missing values
         RowSet missing;
-        double quality;
         Split split;
     };
 
-    static constexpr Size kTogether = 8;  // features whose thresholds are drawn together
+    static constexpr Size kTogether = kLanes;  // features whose thresholds are drawn and scored together
+
+    /// What the qualities of splits are computed from, one per lane: the left weight, and the squares of both
+    /// sides (classification) or the sum of the left values (regression). Zeros are no split.
+    struct Sides {
+        std::array<Stat, kTogether> weight{}, left{}, right{};
+    };
 
     /// The rows and the weight of every class of the current node.
     struct Classes {
@@ -76,6 +88,10 @@ class SmallSubtrees {
     template <bool Unit>
     Stat weight_of_set(RowSet rows) const;
     template <Task T, bool Unit>
+    void sum_sides(Sides& sides, Size lane, RowSet left) const;
+    template <Task T>
+    Lanes qualities(const Sides& sides) const;
+    template <Task T, bool Unit>
     double quality(RowSet left) const;
     template <Task T, bool Unit>
     void grow_all(Fragment& f, Size n_stacked);
@@ -91,7 +107,8 @@ class SmallSubtrees {
     void draw(Drawn& own) const;
     template <Task T, bool Unit>
     bool search_best(std::uint32_t feature);
-    void offer(std::uint32_t feature, double quality, const Split& split);
+    bool offer(std::uint32_t feature, double quality);
+    Size choose(const std::array<Drawn, kTogether>& drawn, Size n, Lanes qualities);
     double threshold() const;
     template <Task T>
     bool is_pure(RowSet rows) const;
@@ -126,7 +143,7 @@ class SmallSubtrees {
     Classes classes_;
     Stat weight_ = 0, sum_ = 0;  // sum_: of the values
     double base_ = 0;
-    Split best_;
+    Best best_;
 };
 
 }  // namespace spinney

@@ -91,6 +91,27 @@ inline std::uint64_t nonzero_lanes(StatRegister x) {
 }
 #endif
 
+/// The same of eight numbers.
+#if !defined(__AVX512F__)  // else they are a StatRegister
+inline std::uint64_t nonzero_lanes(StatLanes x) {
+    StatRegister part[kLanes / kRegister];
+    std::memcpy(part, &x, sizeof x);
+    std::uint64_t bits = 0;
+    for (Size i = 0; i < kLanes / kRegister; ++i) bits |= nonzero_lanes(part[i]) << (i * kRegister);
+    return bits;
+}
+#endif
+
+/// How many numbers are at most x.
+[[gnu::always_inline]] inline Size count_at_most(Register numbers, double x) {
+#if defined(__AVX512F__)
+    const auto at_most = _mm512_cmp_pd_mask(std::bit_cast<__m512d>(numbers), _mm512_set1_pd(x), _CMP_LE_OQ);
+    return static_cast<Size>(std::popcount(static_cast<unsigned>(at_most)));
+#else
+    return static_cast<Size>(std::popcount(nonzero_lanes(numbers <= x)));
+#endif
+}
+
 /// 0, 1, 2, …
 inline StatRegister lane_numbers() {
     StatRegister out;
