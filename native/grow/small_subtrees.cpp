@@ -5,7 +5,9 @@
 #include <bit>
 #include <cfloat>
 #include <cstring>
+#include <limits>
 #include <numeric>
+#include <utility>
 
 #include "split/sweep.hpp"
 
@@ -14,7 +16,7 @@ namespace spinney {
 namespace {
 
 /// Rows up to which every threshold of a column is scored by counting bits; with more, sorting is faster.
-constexpr Size kEveryThreshold = 8;
+constexpr Size kEveryThreshold = 24;
 
 }  // namespace
 
@@ -151,18 +153,6 @@ template <Task T>
                  left_squares / real(weight) + right_squares / real(rest), Lanes{} + kImpossible);
 }
 
-/// The same of one split.
-template <Task T, bool Unit>
-[[gnu::always_inline]] inline double SmallSubtrees::quality(RowSet left) const {
-    static_assert(T == Task::classification);
-    Sides sides;
-    sum_sides<T, Unit>(sides, 0, left);
-    const Stat weight = sides.weight[0], rest = weight_ - weight;
-    if (weight < min_side_ || rest < min_side_) return kImpossible;
-    return static_cast<double>(sides.left[0]) / static_cast<double>(weight) +
-           static_cast<double>(sides.right[0]) / static_cast<double>(rest);
-}
-
 /// Make a feature that of the best split if its split is better; the caller keeps the split.
 inline bool SmallSubtrees::offer(std::uint32_t feature, double quality) {
     if (!(quality > kImpossible)) return false;
@@ -262,6 +252,23 @@ inline void SmallSubtrees::draw(Drawn& own) const {
     split.left = at_most(codes, static_cast<std::uint8_t>(split.last_left)) & node_.rows;
 }
 
+/// The best of the thresholds that are offered, the smallest of equal ones.
+struct Thresholds {
+    Lanes quality = Lanes{} + kImpossible;
+    StatLanes code{};
+
+    void keep(Lanes offered, StatLanes of) {
+        const StatLanes better = (offered > quality) | ((offered == quality) & (of < code));
+        quality = where(better, offered, quality);
+        code = better ? of : code;
+    }
+    std::pair<double, Code> best() const {
+        const double largest = across_lanes(quality, [](auto a, auto b) { return b > a ? b : a; });
+        const StatLanes among = quality == largest ? code : StatLanes{} + std::numeric_limits<Stat>::max();
+        return {largest, static_cast<Code>(across_lanes(among, [](auto a, auto b) { return b < a ? b : a; }))};
+    }
+};
+
 /// Try all thresholds of a feature, with missing values on either side. False: it is constant.
 template <Task T, bool Unit>
 bool SmallSubtrees::search_best(std::uint32_t feature) {
@@ -270,32 +277,31 @@ bool SmallSubtrees::search_best(std::uint32_t feature) {
     if ((node_.rows & ~equal_to(codes, any)) == 0) return false;
     const auto n_bins = static_cast<std::uint8_t>(c_.x.columns[feature].n_bins);
     const RowSet missing = equal_to(codes, n_bins) & node_.rows, known = node_.rows & ~missing;
-    struct Best {
-        double quality = kImpossible;
-        std::uint8_t code = 255;
-        RowSet left = 0;
-        // The smallest of equal thresholds.
-        void keep(double offered, std::uint8_t own, RowSet rows) {
-            if (offered > quality || (offered == quality && own < code)) *this = {offered, own, rows};
-        }
-    };
-    Best right, left;  // with missing values on that side
+    Thresholds right, left;  // with missing values on that side
     for (RowSet rest = known; rest != 0;) {
-        const std::uint8_t code = codes[first_of(rest)];
-        rest &= ~equal_to(codes, code);
-        const RowSet below = at_most(codes, code) & known;
-        right.keep(quality<T, Unit>(below), code, below);
-        if (missing) left.keep(quality<T, Unit>(below | missing), code, below | missing);
+        Sides missing_right, missing_left;
+        StatLanes tried{};
+        for (Size lane = 0; lane < kTogether && rest != 0; ++lane) {
+            const std::uint8_t code = codes[first_of(rest)];
+            rest &= ~equal_to(codes, code);
+            const RowSet below = at_most(codes, code) & known;
+            tried[lane] = code;
+            sum_sides<T, Unit>(missing_right, lane, below);
+            if (missing) sum_sides<T, Unit>(missing_left, lane, below | missing);
+        }
+        right.keep(qualities<T>(missing_right), tried);
+        if (missing) left.keep(qualities<T>(missing_left), tried);
     }
-    const bool is_left =
-        left.quality > right.quality || (missing && left.quality == right.quality && left.code < right.code);
-    const Best& best = is_left ? left : right;
+    const auto [right_quality, right_code] = right.best();
+    const auto [left_quality, left_code] = left.best();
+    const bool is_left = left_quality > right_quality || (missing && left_quality == right_quality && left_code < right_code);
+    const Code code = is_left ? left_code : right_code;
     Split split;
     split.missing = missing ? (is_left ? 0 : 1) : -1;
     split.drawn = kImpossible;
-    split.last_left = best.code;
-    split.left = best.left;
-    if (offer(feature, best.quality)) static_cast<Split&>(best_) = split;
+    split.last_left = code;
+    split.left = (at_most(codes, static_cast<std::uint8_t>(code)) & known) | (is_left ? missing : 0);
+    if (offer(feature, is_left ? left_quality : right_quality)) static_cast<Split&>(best_) = split;
     return true;
 }
 

@@ -92,8 +92,6 @@ class SmallSubtrees {
     template <Task T>
     Lanes qualities(const Sides& sides) const;
     template <Task T, bool Unit>
-    double quality(RowSet left) const;
-    template <Task T, bool Unit>
     void grow_all(Fragment& f, Size n_stacked);
     template <Task T, bool Unit>
     void begin();
