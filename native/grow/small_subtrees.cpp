@@ -15,17 +15,24 @@ namespace spinney {
 
 namespace {
 
-/// Rows up to which every threshold of a column is scored by counting bits; with more, sorting is faster.
-constexpr Size kEveryThreshold = 24;
+/// Rows up to which a node is faster here. Every threshold of a column is scored by counting bits; with many
+/// thresholds, sorting is faster, and for two classes comparing all rows.
+Size most_rows(const GrowContext& c) {
+    if (c.options.random_splitter()) return kSetRows;
+    Size n_bins = 0;
+    for (const CodeColumn& column : c.x.columns) n_bins += column.n_bins;
+    if (n_bins <= 16 * c.x.columns.size()) return kSetRows;
+    return c.s.layout == Layout::packed ? 16 : 32;
+}
 
 }  // namespace
 
 bool SmallSubtrees::supports(const GrowContext& c) {
     const GrowOptions& o = c.options;
-    // The thresholds of all features, or of two classes, are searched faster side by side in lanes.
+    // The thresholds of all features are searched faster side by side in lanes.
     const bool few_thresholds =
         o.random_splitter() ||
-        (c.s.layout == Layout::by_class && static_cast<Size>(o.max_features) < c.x.columns.size());
+        (c.s.layout != Layout::dense && static_cast<Size>(o.max_features) < c.x.columns.size());
     const bool classes =
         o.criterion == CriterionName::gini && c.s.layout != Layout::dense && c.s.row_width == 1;
     const bool values = o.criterion == CriterionName::squared_error && c.s.width == 2;
@@ -39,7 +46,7 @@ bool SmallSubtrees::supports(const GrowContext& c) {
 SmallSubtrees::SmallSubtrees(const GrowContext& c, const HistogramData& data)
     : c_(c),
       data_(data),
-      max_rows_(c.options.random_splitter() ? kSetRows : kEveryThreshold),
+      max_rows_(most_rows(c)),
       interchangeable_(c.options.feature_costs.empty()),
       features_(c.x.columns.size()),
       columns_(features_.size()),
@@ -174,7 +181,8 @@ inline Size SmallSubtrees::choose(const std::array<Drawn, kTogether>& drawn, Siz
     // Scores follow from qualities, and rarely differ as little as a tie.
     const double best = across_lanes(qualities, [](auto a, auto b) { return b > a ? b : a; });
     if (interchangeable_ && !best_.found && best > kImpossible) {
-        const std::uint64_t near = nonzero_lanes(qualities >= best - 1e-9 * (std::abs(best) + std::abs(base_)));
+        const std::uint64_t near =
+            nonzero_lanes(qualities >= best - 1e-9 * (std::abs(best) + std::abs(base_)));
         if (std::has_single_bit(near)) {
             const auto chosen = static_cast<Size>(std::countr_zero(near));
             offer(drawn[chosen].feature, best);
@@ -265,7 +273,8 @@ struct Thresholds {
     std::pair<double, Code> best() const {
         const double largest = across_lanes(quality, [](auto a, auto b) { return b > a ? b : a; });
         const StatLanes among = quality == largest ? code : StatLanes{} + std::numeric_limits<Stat>::max();
-        return {largest, static_cast<Code>(across_lanes(among, [](auto a, auto b) { return b < a ? b : a; }))};
+        return {largest,
+                static_cast<Code>(across_lanes(among, [](auto a, auto b) { return b < a ? b : a; }))};
     }
 };
 
@@ -294,7 +303,8 @@ bool SmallSubtrees::search_best(std::uint32_t feature) {
     }
     const auto [right_quality, right_code] = right.best();
     const auto [left_quality, left_code] = left.best();
-    const bool is_left = left_quality > right_quality || (missing && left_quality == right_quality && left_code < right_code);
+    const bool is_left =
+        left_quality > right_quality || (missing && left_quality == right_quality && left_code < right_code);
     const Code code = is_left ? left_code : right_code;
     Split split;
     split.missing = missing ? (is_left ? 0 : 1) : -1;
