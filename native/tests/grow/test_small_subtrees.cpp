@@ -1,5 +1,6 @@
 // Small subtrees on sets of rows: the sets against loops, and whole trees against the exact grower.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "grow/grow_tree.hpp"
@@ -82,6 +83,21 @@ TEST(sets_of_rows_are_those_of_loops) {
     }
 }
 
+TEST(sums_over_sets_are_those_of_loops) {
+    std::mt19937_64 g(2);
+    alignas(64) std::array<std::int64_t, kSetRows> values;
+    for (int round = 0; round < check::rounds(300); ++round) {
+        const Size n = 1 + g() % kSetRows;
+        const RowSet rows = g() & (~RowSet{0} >> (kSetRows - n));
+        std::int64_t sum = 0;
+        for (Size i = 0; i < kSetRows; ++i) {
+            values[i] = static_cast<std::int64_t>(g() >> 8) - (std::int64_t{1} << 55);
+            if (rows >> i & 1) sum += values[i];
+        }
+        CHECK_EQUAL(sum_over(values.data(), rows, (n + 7) / 8), sum);
+    }
+}
+
 TEST(small_subtrees_are_those_of_the_exact_grower) {
     for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(check::rounds(240)); ++seed) {
         std::mt19937_64 g(seed);
@@ -95,6 +111,24 @@ TEST(small_subtrees_are_those_of_the_exact_grower) {
         goal.target.weights = weights.data();
         const CodeMatrix x = table.codes(seed % 12 == 5 ? 3 : 255);
         const GrowOptions o = forest_plan(g() % 1000, n_features);
+        CHECK(same_tree(grow(x, goal.target, o, true), grow(x, goal.target, o, false)));
+    }
+}
+
+TEST(small_subtrees_of_numbers_are_those_of_the_exact_grower) {
+    for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(check::rounds(240)); ++seed) {
+        std::mt19937_64 g(seed);
+        const Size sizes[] = {2, 5, 31, 33, 63, 64, 65, 128, 400, 900};
+        const Size n = sizes[seed % 10], n_features = 2 + g() % 40;
+        const Table table(seed, n, n_features, 0, seed % 3 == 0);
+        Goal goal(table, seed + 1, 0, 1, false);
+        if (seed % 4 == 1)  // rows of the same value, of both signs
+            for (double& y : goal.values) y = std::round(y) - 2;
+        const std::vector<double> weights = draw_weights(g, n, seed / 2 % 2 == 0);
+        goal.target.weights = weights.data();
+        const CodeMatrix x = table.codes(seed % 12 == 5 ? 3 : 255);
+        GrowOptions o = forest_plan(2 * (g() % 500) + 1, n_features);
+        o.criterion = CriterionName::squared_error;
         CHECK(same_tree(grow(x, goal.target, o, true), grow(x, goal.target, o, false)));
     }
 }
