@@ -26,8 +26,7 @@ struct GrownNode {
     std::int32_t detail = -1;    // index into the fragment's sets, branches or terms
     std::int32_t fragment = -1;  // ≥ 0: the subtree of this node was grown separately, as that fragment
     std::uint32_t n_samples = 0;
-    std::int32_t values =
-        -1;  // first of its entries in the fragment's node_values or class_weights, −1: none
+    std::int32_t values = -1;  // ≥ 0: its first entry in the fragment's node_values or class_weights
     SplitKind kind = SplitKind::leaf;
 };
 

@@ -5,9 +5,7 @@
 #include <bit>
 #include <cfloat>
 #include <cstring>
-#include <limits>
 #include <numeric>
-#include <utility>
 
 #include "split/sweep.hpp"
 
@@ -259,24 +257,6 @@ inline void SmallSubtrees::draw(Drawn& own) const {
     }
     split.left = at_most(codes, static_cast<std::uint8_t>(split.last_left)) & node_.rows;
 }
-
-/// The best of the thresholds that are offered, the smallest of equal ones.
-struct Thresholds {
-    Lanes quality = Lanes{} + kImpossible;
-    StatLanes code{};
-
-    void keep(Lanes offered, StatLanes of) {
-        const StatLanes better = (offered > quality) | ((offered == quality) & (of < code));
-        quality = where(better, offered, quality);
-        code = better ? of : code;
-    }
-    std::pair<double, Code> best() const {
-        const double largest = across_lanes(quality, [](auto a, auto b) { return b > a ? b : a; });
-        const StatLanes among = quality == largest ? code : StatLanes{} + std::numeric_limits<Stat>::max();
-        return {largest,
-                static_cast<Code>(across_lanes(among, [](auto a, auto b) { return b < a ? b : a; }))};
-    }
-};
 
 /// Try all thresholds of a feature, with missing values on either side. False: it is constant.
 template <Task T, bool Unit>

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "grow/growth_rules.hpp"
@@ -68,6 +70,25 @@ class SmallSubtrees {
     /// sides (classification) or the sum of the left values (regression). Zeros are no split.
     struct Sides {
         std::array<Stat, kTogether> weight{}, left{}, right{};
+    };
+
+    /// The best of the thresholds that are offered, the smallest of equal ones.
+    struct Thresholds {
+        Lanes quality = Lanes{} + kImpossible;
+        StatLanes code{};
+
+        void keep(Lanes offered, StatLanes of) {
+            const StatLanes better = (offered > quality) | ((offered == quality) & (of < code));
+            quality = where(better, offered, quality);
+            code = better ? of : code;
+        }
+        std::pair<double, Code> best() const {
+            const double largest = across_lanes(quality, [](auto a, auto b) { return b > a ? b : a; });
+            const StatLanes among =
+                quality == largest ? code : StatLanes{} + std::numeric_limits<Stat>::max();
+            return {largest,
+                    static_cast<Code>(across_lanes(among, [](auto a, auto b) { return b < a ? b : a; }))};
+        }
     };
 
     /// The rows and the weight of every class of the current node.
