@@ -123,9 +123,9 @@ SIMPLE: dict[str, Value] = SHALLOWER | {
 
 # The preset "strong" has more turns. Those of more classes take the longest.
 N_TURNS_STRONG: dict[Kind, tuple[tuple[int, int], ...]] = {
-    "binary": ((1000, 5), (2000, 4), (5000, 2)),
+    "binary": ((1000, 5), (2000, 4), (50_000, 2)),
     "multiclass": ((1000, 5), (2000, 3), (5000, 2)),
-    "regression": ((2000, 3), (5000, 2)),
+    "regression": ((2000, 3), (50_000, 2)),
 }
 MAX_ROUNDS_STRONG = 5000
 
@@ -334,10 +334,11 @@ def _multiclass_variants(n_rows: int, is_strong: bool) -> tuple[Variant, ...]:
 def _regression_variants(n_rows: int, is_strong: bool) -> tuple[Variant, ...]:
     """Return the variants of numbers."""
     leaf_wise, symmetric = _leaf_wise({}), _symmetric({})
+    random = _leaf_wise(RANDOM)
     if n_rows < SMALL_ROWS:
         depths = (symmetric, _symmetric(SHALLOWER)) if is_strong else (_symmetric(SHALLOW),)
-        return leaf_wise, *depths, _symmetric(SHARP)
-    random = _leaf_wise(RANDOM)
+        further = (_symmetric(SIMPLE), random) if is_strong and n_rows < MODERATE_ROWS else ()
+        return leaf_wise, *depths, _symmetric(SHARP), *further
     if is_strong and n_rows < STRONG_SMALL_ROWS:
         return leaf_wise, _symmetric(SHALLOWER), _symmetric(DEEPER), _symmetric(SHARP), random
     if is_strong:
