@@ -413,6 +413,18 @@ def test_small_tables_have_more_turns(n_rows, n_turns):
         assert n_variants == (1 if n_rows < 50 else 2 if n_rows >= 2000 and kind == "regression" else 3)
 
 
+@pytest.mark.parametrize("kind, turns", [
+    ("binary", {999: 5, 1999: 4, 2000: 2, 49_999: 2, 50_000: 1}),
+    ("multiclass", {999: 5, 1999: 3, 4999: 2, 5000: 1}),
+    ("regression", {1999: 3, 2000: 2, 49_999: 2, 50_000: 1}),
+])  # fmt: skip
+def test_turns_of_strong(kind, turns):
+    params = GradientBoostingClassifier(preset="strong").get_params()
+    for n_rows, n_turns in turns.items():
+        chosen = choose(params, Facts(n_rows, kind))
+        assert chosen["n_members"] == n_turns * len(member_variants(params | chosen, kind, n_rows))
+
+
 def test_settings_for_noise_fade_with_the_number_of_rows():
     def members(preset, kind, n_rows):
         params = GradientBoostingClassifier(preset=preset).get_params()
@@ -441,7 +453,8 @@ def test_settings_for_noise_fade_with_the_number_of_rows():
 
 
 @pytest.mark.parametrize("preset, n_rows, depths", [
-    ("auto", 1999, [5, None]), ("auto", 2000, [None]), ("strong", 1999, [None, 3, None]),
+    ("auto", 999, [5, None]), ("auto", 1999, [5, None]), ("auto", 2000, [None]),
+    ("strong", 999, [None, 3, None, 3, None]), ("strong", 1999, [None, 3, None]),
     ("strong", 2000, [3, 9, None, None]), ("strong", 5000, [None, 8, 9, None]),
 ])  # fmt: skip
 def test_depths_of_symmetric_trees_in_regression(preset, n_rows, depths):
